@@ -1,0 +1,1 @@
+//! How results look on a terminal: tables, diffs, markup colours.

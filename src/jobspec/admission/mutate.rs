@@ -1,0 +1,1 @@
+//! Server canonicalisation and the admission mutators (`spec/jobspec.md §12-13`).

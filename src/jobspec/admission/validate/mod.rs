@@ -1,0 +1,1 @@
+//! Admission validators and warnings (`spec/jobspec.md §14-15`).

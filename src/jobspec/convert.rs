@@ -1,0 +1,1 @@
+//! From the job clients send to the job that is stored (`spec/jobspec.md §11`).

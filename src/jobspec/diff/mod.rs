@@ -1,0 +1,1 @@
+//! Job diffs (`spec/jobspec.md §17`) and their annotations (`§18`).

@@ -1,0 +1,4 @@
+//! The HCL2 language as job files use it (`spec/jobspec.md §3, 5, 7`).
+
+pub mod number;
+pub mod value;

@@ -1,0 +1,1 @@
+//! Numbers with a 512-bit mantissa.

@@ -1,0 +1,1 @@
+//! Values and types of expressions.

@@ -1,0 +1,14 @@
+//! From the text of a job file to a stored job, and from two stored jobs to a diff (`spec/jobspec.md`).
+//!
+//! - [`hcl`]: the language: lexer, parser, values, functions, evaluation, diagnostics.
+//! - [`parse`]: job files to [`crate::model::api::Job`]: variables, blocks and attributes, normalisation.
+//! - [`canonicalize`], [`convert`]: defaults, and the stored form.
+//! - [`admission`]: what registration adds, refuses and warns about.
+//! - [`diff`]: job diffs and their annotations.
+
+pub mod admission;
+pub mod canonicalize;
+pub mod convert;
+pub mod diff;
+pub mod hcl;
+pub mod parse;

@@ -1,0 +1,8 @@
+//! encamp: plan, explain and run jobs on clusters that schedule the way Nomad does. See ARCHITECTURE.md for the map.
+
+pub mod cli;
+pub mod jobspec;
+pub mod model;
+pub mod scheduler;
+pub mod snapshot;
+pub mod state;

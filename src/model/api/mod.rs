@@ -1,0 +1,7 @@
+//! Jobs as clients send them: nullable values, lists and maps that may be null or empty, and unknown members kept.
+
+pub mod job;
+pub mod service;
+
+pub use job::*;
+pub use service::*;

@@ -1,0 +1,149 @@
+//! Cluster-wide objects: scheduler configuration, node pools, namespaces.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::json::{nil, or_default};
+
+/// Cluster-wide scheduler settings (`spec/scheduling.md §9`).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct SchedulerConfiguration {
+    #[serde(deserialize_with = "or_default")]
+    pub scheduler_algorithm: String,
+    #[serde(deserialize_with = "or_default")]
+    pub preemption_config: PreemptionConfig,
+    #[serde(deserialize_with = "or_default")]
+    pub memory_oversubscription_enabled: bool,
+    #[serde(deserialize_with = "or_default")]
+    pub reject_job_registration: bool,
+    #[serde(deserialize_with = "or_default")]
+    pub pause_eval_broker: bool,
+    #[serde(deserialize_with = "or_default")]
+    pub node_limit_for_feasibility_checks: u64,
+    #[serde(deserialize_with = "or_default")]
+    pub create_index: u64,
+    #[serde(deserialize_with = "or_default")]
+    pub modify_index: u64,
+}
+
+/// A named set of nodes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct NodePool {
+    #[serde(deserialize_with = "or_default")]
+    pub name: String,
+    #[serde(deserialize_with = "or_default")]
+    pub description: String,
+    #[serde(with = "nil")]
+    pub meta: BTreeMap<String, String>,
+    pub scheduler_configuration: Option<NodePoolSchedulerConfiguration>,
+    #[serde(rename = "NodeIdentityTTL", deserialize_with = "or_default")]
+    pub node_identity_ttl: i64,
+    pub hash: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    pub create_index: u64,
+    #[serde(deserialize_with = "or_default")]
+    pub modify_index: u64,
+}
+
+/// A namespace of jobs, allocations and volumes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct Namespace {
+    #[serde(deserialize_with = "or_default")]
+    pub name: String,
+    #[serde(deserialize_with = "or_default")]
+    pub description: String,
+    #[serde(deserialize_with = "or_default")]
+    pub quota: String,
+    pub capabilities: Option<NamespaceCapabilities>,
+    pub node_pool_configuration: Option<NamespaceNodePoolConfiguration>,
+    pub vault_configuration: Option<NamespaceVaultConfiguration>,
+    pub consul_configuration: Option<NamespaceConsulConfiguration>,
+    #[serde(with = "nil")]
+    pub meta: BTreeMap<String, String>,
+    pub hash: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    pub create_index: u64,
+    #[serde(deserialize_with = "or_default")]
+    pub modify_index: u64,
+    #[serde(with = "nil")]
+    pub required_extra_claims: BTreeMap<String, String>,
+    #[serde(with = "nil")]
+    pub optional_extra_claims: BTreeMap<String, String>,
+}
+
+/// The `PreemptionConfig` object of the HTTP API.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct PreemptionConfig {
+    #[serde(deserialize_with = "or_default")]
+    pub system_scheduler_enabled: bool,
+    #[serde(deserialize_with = "or_default")]
+    pub sys_batch_scheduler_enabled: bool,
+    #[serde(deserialize_with = "or_default")]
+    pub batch_scheduler_enabled: bool,
+    #[serde(deserialize_with = "or_default")]
+    pub service_scheduler_enabled: bool,
+}
+
+/// The `NodePoolSchedulerConfiguration` object of the HTTP API.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct NodePoolSchedulerConfiguration {
+    #[serde(deserialize_with = "or_default")]
+    pub scheduler_algorithm: String,
+    pub memory_oversubscription_enabled: Option<bool>,
+}
+
+/// The `NamespaceCapabilities` object of the HTTP API.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct NamespaceCapabilities {
+    #[serde(with = "nil")]
+    pub enabled_task_drivers: Vec<String>,
+    #[serde(with = "nil")]
+    pub disabled_task_drivers: Vec<String>,
+    #[serde(with = "nil")]
+    pub enabled_network_modes: Vec<String>,
+    #[serde(with = "nil")]
+    pub disabled_network_modes: Vec<String>,
+}
+
+/// The `NamespaceNodePoolConfiguration` object of the HTTP API.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct NamespaceNodePoolConfiguration {
+    #[serde(deserialize_with = "or_default")]
+    pub default: String,
+    #[serde(with = "nil")]
+    pub allowed: Vec<String>,
+    #[serde(with = "nil")]
+    pub denied: Vec<String>,
+}
+
+/// The `NamespaceVaultConfiguration` object of the HTTP API.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct NamespaceVaultConfiguration {
+    #[serde(deserialize_with = "or_default")]
+    pub default: String,
+    #[serde(with = "nil")]
+    pub allowed: Vec<String>,
+    #[serde(with = "nil")]
+    pub denied: Vec<String>,
+}
+
+/// The `NamespaceConsulConfiguration` object of the HTTP API.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct NamespaceConsulConfiguration {
+    #[serde(deserialize_with = "or_default")]
+    pub default: String,
+    #[serde(with = "nil")]
+    pub allowed: Vec<String>,
+    #[serde(with = "nil")]
+    pub denied: Vec<String>,
+}

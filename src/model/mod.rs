@@ -1,0 +1,37 @@
+//! The nouns of a cluster, spelled as the HTTP API spells them (CamelCase JSON), and the small facts about them that do
+//! not depend on policy: status predicates, names, resource arithmetic.
+//!
+//! - [`job`], [`group`], [`resources`], [`service`]: stored jobs. [`api`]: jobs as clients send them, where every value
+//!   may still be null.
+//! - [`node`], [`alloc`], [`eval`], [`cluster`], [`volume`]: the rest of the cluster. [`plan`]: what schedulers propose.
+//! - [`diff`]: job diffs. [`json`], [`time`]: how values look in JSON and in texts.
+
+pub mod alloc;
+pub mod api;
+pub mod cluster;
+pub mod diff;
+pub mod eval;
+pub mod group;
+pub mod job;
+pub mod json;
+pub mod node;
+pub mod plan;
+pub mod predicates;
+pub mod resources;
+pub mod service;
+pub mod time;
+pub mod volume;
+
+pub use alloc::*;
+pub use cluster::*;
+pub use diff::*;
+pub use eval::*;
+pub use group::*;
+pub use job::*;
+pub use node::*;
+pub use plan::*;
+pub use predicates::{client_status, desired_status};
+pub use resources::*;
+pub use service::*;
+pub use time::{HOUR, MINUTE, SECOND, Time, format_duration};
+pub use volume::*;

@@ -1,0 +1,147 @@
+//! Status predicates of allocations, evaluations and deployments (`spec/reconciliation.md §2.3`, `§2.6`).
+
+use super::*;
+
+/// Client status words.
+pub mod client_status {
+    /// Not started yet.
+    pub const PENDING: &str = "pending";
+    /// Running.
+    pub const RUNNING: &str = "running";
+    /// Finished well.
+    pub const COMPLETE: &str = "complete";
+    /// Finished badly.
+    pub const FAILED: &str = "failed";
+    /// Its node went down.
+    pub const LOST: &str = "lost";
+    /// Its node lost contact.
+    pub const UNKNOWN: &str = "unknown";
+}
+
+/// Desired status words.
+pub mod desired_status {
+    /// Should run.
+    pub const RUN: &str = "run";
+    /// Should stop.
+    pub const STOP: &str = "stop";
+    /// Was preempted.
+    pub const EVICT: &str = "evict";
+}
+
+impl Allocation {
+    /// `DesiredStatus` is `stop` or `evict`.
+    pub fn server_terminal(&self) -> bool {
+        matches!(self.desired_status.as_str(), desired_status::STOP | desired_status::EVICT)
+    }
+
+    /// `ClientStatus` is `complete`, `failed` or `lost`.
+    pub fn client_terminal(&self) -> bool {
+        matches!(self.client_status.as_str(), client_status::COMPLETE | client_status::FAILED | client_status::LOST)
+    }
+
+    /// Server- or client-terminal.
+    pub fn terminal(&self) -> bool {
+        self.server_terminal() || self.client_terminal()
+    }
+
+    /// At least one task state, and every one is dead and not failed.
+    pub fn ran_successfully(&self) -> bool {
+        !self.task_states.is_empty() && self.task_states.values().all(|t| t.state == "dead" && !t.failed)
+    }
+
+    /// Whether the allocation is a canary of its deployment.
+    pub fn is_canary(&self) -> bool {
+        self.deployment_status.as_ref().is_some_and(|d| d.canary)
+    }
+
+    /// `Some(true)` healthy, `Some(false)` unhealthy, `None` no verdict yet.
+    pub fn health(&self) -> Option<bool> {
+        self.deployment_status.as_ref().and_then(|d| d.healthy)
+    }
+
+    /// The number between the brackets of the name; 0 if the name is too short or unparsable.
+    pub fn index(&self) -> usize {
+        let prefix = self.job_id.len() + self.task_group.len() + 2;
+        if self.name.len() <= prefix {
+            return 0;
+        }
+        self.name.get(prefix..self.name.len() - 1).and_then(|s| s.parse().ok()).unwrap_or(0)
+    }
+
+    /// The job version embedded in the allocation, if the allocation carries its job.
+    pub fn job_version(&self) -> Option<u64> {
+        self.job.as_ref().map(|j| j.version)
+    }
+}
+
+impl DesiredTransition {
+    /// The allocation is to leave its node.
+    pub fn should_migrate(&self) -> bool {
+        self.migrate == Some(true)
+    }
+
+    /// The allocation may be rescheduled although its deployment is active.
+    pub fn should_reschedule(&self) -> bool {
+        self.reschedule == Some(true)
+    }
+
+    /// The allocation is to be rescheduled whatever its policy says.
+    pub fn should_force_reschedule(&self) -> bool {
+        self.force_reschedule == Some(true)
+    }
+
+    /// A drained batch allocation that keeps its slot.
+    pub fn migrate_disable_placement(&self) -> bool {
+        self.migrate_disable_placement == Some(true)
+    }
+}
+
+impl Deployment {
+    /// Whether the rollout still goes on.
+    pub fn active(&self) -> bool {
+        matches!(self.status.as_str(), "running" | "paused" | "blocked" | "unblocking" | "initializing" | "pending")
+    }
+
+    /// Running, with canaries of some group not promoted.
+    pub fn requires_promotion(&self) -> bool {
+        self.status == "running" && self.task_groups.values().flatten().any(|g| g.desired_canaries > 0 && !g.promoted)
+    }
+
+    /// Running, and every group with canaries promotes itself.
+    pub fn has_auto_promote(&self) -> bool {
+        self.status == "running"
+            && !self.task_groups.is_empty()
+            && self.task_groups.values().flatten().all(|g| g.desired_canaries == 0 || g.auto_promote)
+    }
+}
+
+impl Job {
+    /// The group of that name.
+    pub fn lookup_group(&self, name: &str) -> Option<&TaskGroup> {
+        self.task_groups.iter().find(|g| g.name == name)
+    }
+
+    /// A periodic or parameterized parent: it is launched, not scheduled.
+    pub fn is_template(&self) -> bool {
+        self.periodic.as_ref().is_some_and(|p| p.enabled) || self.is_parameterized()
+    }
+
+    /// A parameterized job that was not dispatched.
+    pub fn is_parameterized(&self) -> bool {
+        self.parameterized_job.is_some() && !self.dispatched
+    }
+}
+
+impl UpdateStrategy {
+    /// No rolling update: `max_parallel` is 0.
+    pub fn is_empty(&self) -> bool {
+        self.max_parallel == 0
+    }
+}
+
+impl Node {
+    /// Status ready, eligible and not draining.
+    pub fn ready(&self) -> bool {
+        self.status == "ready" && self.drain_strategy.is_none() && self.scheduling_eligibility == "eligible"
+    }
+}

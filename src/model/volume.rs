@@ -1,0 +1,160 @@
+//! Volumes: CSI volumes and dynamic host volumes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::alloc::*;
+use super::job::*;
+use super::json::{is_default, nil, or_default};
+use super::node::*;
+use super::resources::*;
+use super::time::Time;
+
+/// A CSI volume with its claims and the health of its plugin.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct CsiVolume {
+    #[serde(rename = "ID", deserialize_with = "or_default")]
+    pub id: String,
+    #[serde(deserialize_with = "or_default")]
+    pub name: String,
+    #[serde(rename = "ExternalID", deserialize_with = "or_default")]
+    pub external_id: String,
+    #[serde(deserialize_with = "or_default")]
+    pub namespace: String,
+    pub requested_topologies: Option<CsiTopologyRequest>,
+    #[serde(with = "nil")]
+    pub topologies: Vec<CsiTopology>,
+    #[serde(deserialize_with = "or_default")]
+    pub access_mode: String,
+    #[serde(deserialize_with = "or_default")]
+    pub attachment_mode: String,
+    pub mount_options: Option<CsiMountOptions>,
+    #[serde(with = "nil")]
+    pub secrets: BTreeMap<String, String>,
+    #[serde(with = "nil")]
+    pub parameters: BTreeMap<String, String>,
+    #[serde(with = "nil")]
+    pub context: BTreeMap<String, String>,
+    #[serde(deserialize_with = "or_default")]
+    pub capacity: i64,
+    #[serde(deserialize_with = "or_default")]
+    pub requested_capacity_min: i64,
+    #[serde(deserialize_with = "or_default")]
+    pub requested_capacity_max: i64,
+    #[serde(with = "nil")]
+    pub requested_capabilities: Vec<CsiVolumeCapability>,
+    #[serde(rename = "CloneID", deserialize_with = "or_default")]
+    pub clone_id: String,
+    #[serde(rename = "SnapshotID", deserialize_with = "or_default")]
+    pub snapshot_id: String,
+    #[serde(with = "nil")]
+    pub read_allocs: BTreeMap<String, Option<Allocation>>,
+    #[serde(with = "nil")]
+    pub write_allocs: BTreeMap<String, Option<Allocation>>,
+    #[serde(deserialize_with = "or_default")]
+    pub schedulable: bool,
+    #[serde(rename = "PluginID", deserialize_with = "or_default")]
+    pub plugin_id: String,
+    #[serde(deserialize_with = "or_default")]
+    pub provider: String,
+    #[serde(deserialize_with = "or_default")]
+    pub provider_version: String,
+    #[serde(deserialize_with = "or_default")]
+    pub controller_required: bool,
+    #[serde(deserialize_with = "or_default")]
+    pub controllers_healthy: i64,
+    #[serde(deserialize_with = "or_default")]
+    pub controllers_expected: i64,
+    #[serde(deserialize_with = "or_default")]
+    pub nodes_healthy: i64,
+    #[serde(deserialize_with = "or_default")]
+    pub nodes_expected: i64,
+    #[serde(deserialize_with = "or_default")]
+    pub resource_exhausted: Time,
+    #[serde(deserialize_with = "or_default")]
+    pub create_index: u64,
+    #[serde(deserialize_with = "or_default")]
+    pub modify_index: u64,
+    #[serde(deserialize_with = "or_default")]
+    pub create_time: i64,
+    #[serde(deserialize_with = "or_default")]
+    pub modify_time: i64,
+    #[serde(with = "nil")]
+    pub allocations: Vec<AllocListStub>,
+}
+
+/// A dynamic host volume.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct HostVolume {
+    #[serde(deserialize_with = "or_default")]
+    pub namespace: String,
+    #[serde(rename = "ID", deserialize_with = "or_default")]
+    pub id: String,
+    #[serde(deserialize_with = "or_default")]
+    pub name: String,
+    #[serde(rename = "PluginID", deserialize_with = "or_default")]
+    pub plugin_id: String,
+    #[serde(deserialize_with = "or_default")]
+    pub node_pool: String,
+    #[serde(rename = "NodeID", deserialize_with = "or_default")]
+    pub node_id: String,
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub constraints: Vec<Constraint>,
+    #[serde(deserialize_with = "or_default")]
+    pub requested_capacity_min_bytes: i64,
+    #[serde(deserialize_with = "or_default")]
+    pub requested_capacity_max_bytes: i64,
+    #[serde(deserialize_with = "or_default")]
+    pub capacity_bytes: i64,
+    #[serde(with = "nil")]
+    pub requested_capabilities: Vec<HostVolumeCapability>,
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub parameters: BTreeMap<String, String>,
+    #[serde(deserialize_with = "or_default")]
+    pub host_path: String,
+    #[serde(deserialize_with = "or_default")]
+    pub state: String,
+    #[serde(deserialize_with = "or_default")]
+    pub create_index: u64,
+    #[serde(deserialize_with = "or_default")]
+    pub create_time: i64,
+    #[serde(deserialize_with = "or_default")]
+    pub modify_index: u64,
+    #[serde(deserialize_with = "or_default")]
+    pub modify_time: i64,
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub allocations: Vec<AllocListStub>,
+}
+
+/// The `CSITopologyRequest` object of the HTTP API.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct CsiTopologyRequest {
+    #[serde(with = "nil")]
+    pub required: Vec<CsiTopology>,
+    #[serde(with = "nil")]
+    pub preferred: Vec<CsiTopology>,
+}
+
+/// The `CSIVolumeCapability` object of the HTTP API.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct CsiVolumeCapability {
+    #[serde(deserialize_with = "or_default")]
+    pub attachment_mode: String,
+    #[serde(deserialize_with = "or_default")]
+    pub access_mode: String,
+}
+
+/// The `HostVolumeCapability` object of the HTTP API.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct HostVolumeCapability {
+    #[serde(deserialize_with = "or_default")]
+    pub attachment_mode: String,
+    #[serde(deserialize_with = "or_default")]
+    pub access_mode: String,
+}

@@ -1,0 +1,1 @@
+//! Cluster snapshots in files (docs/snapshot-format.md).

@@ -1,0 +1,1 @@
+//! The tables planning needs, with indexes and cheap snapshots.
