@@ -1,1 +1,0 @@
-//! Server canonicalisation and the admission mutators (`spec/jobspec.md §12-13`).

@@ -1,0 +1,55 @@
+//! Made-up names and ids, drawn from a seed so that the same input gives the same job.
+
+/// A stream of pseudo-random numbers.
+#[derive(Debug, Clone)]
+pub struct Random(u64);
+
+impl Random {
+    /// The stream of a seed for one purpose; different purposes give unrelated streams.
+    pub fn new(seed: u64, purpose: &str) -> Random {
+        // FNV-1a over the purpose, so that streams of one seed differ.
+        let salt =
+            purpose.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+        Random(seed ^ salt)
+    }
+
+    /// The next number (SplitMix64).
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Six hex digits.
+    pub fn hex6(&mut self) -> String {
+        format!("{:06x}", self.next() & 0xff_ffff)
+    }
+
+    /// A UUID of random digits.
+    pub fn uuid(&mut self) -> String {
+        let (a, b) = (self.next(), self.next());
+        format!(
+            "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+            a >> 32,
+            a >> 16 & 0xffff,
+            a & 0xffff,
+            b >> 48,
+            b & 0xffff_ffff_ffff
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_repeat_and_differ_by_purpose() {
+        let (mut a, mut b, mut c) = (Random::new(7, "x"), Random::new(7, "x"), Random::new(7, "y"));
+        assert_eq!(a.uuid(), b.uuid());
+        assert_ne!(a.hex6(), c.hex6());
+        let id = a.uuid();
+        assert_eq!(id.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
+    }
+}

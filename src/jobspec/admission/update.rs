@@ -1,0 +1,74 @@
+//! A job against the stored version of itself (`spec/jobspec.md §16.2`).
+
+use crate::model::{Job, ScalingPolicy};
+
+use super::mutate::random::Random;
+
+/// Whether the stored job may become the new one; the text of the refusal. Registration checks this, plan does not.
+pub fn check_update(existing: Option<&Job>, new: &Job) -> Result<(), String> {
+    let Some(old) = existing else {
+        return if new.dispatched { Err("job can't be submitted with 'Dispatched' set".into()) } else { Ok(()) };
+    };
+    if old.r#type != new.r#type {
+        return Err(format!("cannot update job from type {:?} to {:?}", old.r#type, new.r#type));
+    }
+    for (kind, was, is) in [
+        ("periodic", is_periodic(old), is_periodic(new)),
+        ("parameterized", old.is_parameterized(), new.is_parameterized()),
+    ] {
+        match (was, is) {
+            (true, false) => return Err(format!("cannot update {kind} job to being non-{kind}")),
+            (false, true) => return Err(format!("cannot update non-{kind} job to being {kind}")),
+            _ => {}
+        }
+    }
+    if old.dispatched != new.dispatched {
+        return Err("field 'Dispatched' is read-only".into());
+    }
+    Ok(())
+}
+
+fn is_periodic(job: &Job) -> bool {
+    job.periodic.is_some()
+}
+
+/// Gives every scaling policy of `new` the id that the policy of the same type, group and task has in `existing`, else a
+/// fresh one drawn from `seed`.
+pub fn copy_scaling_ids(existing: Option<&Job>, new: &mut Job, seed: u64) {
+    let key = |p: &ScalingPolicy| {
+        let target = |name: &str| p.target.get(name).cloned().unwrap_or_default();
+        (p.r#type.clone(), target("Group"), target("Task"))
+    };
+    let stored: std::collections::BTreeMap<_, _> =
+        existing.into_iter().flat_map(scaling_policies).map(|p| (key(p), p.id.clone())).collect();
+    let mut random = Random::new(seed, "scaling policy");
+    for group in &mut new.task_groups {
+        for policy in group.scaling.iter_mut().chain(group.tasks.iter_mut().flat_map(|t| &mut t.scaling_policies)) {
+            policy.id = match stored.get(&key(policy)) {
+                Some(id) => id.clone(),
+                None => random.uuid(),
+            };
+        }
+    }
+}
+
+fn scaling_policies(job: &Job) -> impl Iterator<Item = &ScalingPolicy> {
+    job.task_groups.iter().flat_map(|g| g.scaling.iter().chain(g.tasks.iter().flat_map(|t| &t.scaling_policies)))
+}
+
+/// Whether the new job differs from the stored one in anything but bookkeeping: status, stability, version, indexes and
+/// submit time do not count. An unchanged job gets no new version, only an evaluation.
+pub fn spec_changed(old: &Job, new: &Job) -> bool {
+    let comparable = Job {
+        status: old.status.clone(),
+        status_description: old.status_description.clone(),
+        stable: old.stable,
+        version: old.version,
+        create_index: old.create_index,
+        modify_index: old.modify_index,
+        job_modify_index: old.job_modify_index,
+        submit_time: old.submit_time,
+        ..new.clone()
+    };
+    *old != comparable
+}
