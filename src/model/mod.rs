@@ -20,6 +20,7 @@ pub mod predicates;
 pub mod resources;
 pub mod service;
 pub mod time;
+pub mod version;
 pub mod volume;
 
 pub use alloc::*;
