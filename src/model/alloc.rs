@@ -9,6 +9,7 @@ use super::group::*;
 use super::job::*;
 use super::json::{is_default, nil, or_default};
 use super::resources::*;
+use super::scores::Scores;
 use super::time::Time;
 
 /// One task group instance placed on a node.
@@ -31,6 +32,9 @@ pub struct Allocation {
     pub job_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<Arc<Job>>,
+    /// Version of the job the allocation was placed with, where a file leaves the job itself out.
+    #[serde(rename = "JobVersion", skip_serializing_if = "Option::is_none")]
+    pub stored_job_version: Option<u64>,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub task_group: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,7 +175,8 @@ pub struct AllocMetric {
     pub nodes_in_pool: i64,
     #[serde(deserialize_with = "or_default")]
     pub node_pool: String,
-    pub nodes_available: Option<BTreeMap<String, i64>>,
+    /// Ready nodes per datacenter; shared by all placements of one evaluation.
+    pub nodes_available: Option<Arc<BTreeMap<String, i64>>>,
     #[serde(with = "nil")]
     pub class_filtered: BTreeMap<String, i64>,
     #[serde(with = "nil")]
@@ -309,8 +314,8 @@ pub struct AllocatedSharedResources {
 pub struct NodeScoreMeta {
     #[serde(rename = "NodeID", deserialize_with = "or_default")]
     pub node_id: String,
-    #[serde(with = "nil")]
-    pub scores: BTreeMap<String, f64>,
+    #[serde(deserialize_with = "or_default")]
+    pub scores: Scores,
     #[serde(deserialize_with = "or_default")]
     pub norm_score: f64,
 }

@@ -68,9 +68,9 @@ impl Allocation {
         self.name.get(prefix..self.name.len() - 1).and_then(|s| s.parse().ok()).unwrap_or(0)
     }
 
-    /// The job version embedded in the allocation, if the allocation carries its job.
+    /// The version of the job the allocation was placed with.
     pub fn job_version(&self) -> Option<u64> {
-        self.job.as_ref().map(|j| j.version)
+        self.job.as_ref().map(|j| j.version).or(self.stored_job_version)
     }
 }
 

@@ -158,3 +158,27 @@ pub struct HostVolumeCapability {
     #[serde(deserialize_with = "or_default")]
     pub access_mode: String,
 }
+
+/// A task group's claim on a dynamic host volume it asked for as sticky.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct TaskGroupHostVolumeClaim {
+    #[serde(rename = "ID", deserialize_with = "or_default")]
+    pub id: String,
+    #[serde(deserialize_with = "or_default")]
+    pub namespace: String,
+    #[serde(rename = "JobID", deserialize_with = "or_default")]
+    pub job_id: String,
+    #[serde(deserialize_with = "or_default")]
+    pub task_group_name: String,
+    #[serde(rename = "AllocID", deserialize_with = "or_default")]
+    pub alloc_id: String,
+    #[serde(rename = "VolumeID", deserialize_with = "or_default")]
+    pub volume_id: String,
+    #[serde(deserialize_with = "or_default")]
+    pub volume_name: String,
+    #[serde(deserialize_with = "or_default")]
+    pub create_index: u64,
+    #[serde(deserialize_with = "or_default")]
+    pub modify_index: u64,
+}

@@ -1,1 +1,18 @@
-//! The tables planning needs, with indexes and cheap snapshots.
+//! Cluster state: tables with secondary indexes, derived facts per node kept up to date on write, and snapshots that
+//! cost one clone of a few persistent maps.
+//!
+//! - [`State`]: the tables. Cloning is O(1); [`Snapshot`] is such a clone, shared and read only.
+//! - [`node`]: a node with its capacity, ports and the allocations on it ([`NodeEntry`]).
+//! - [`usage`]: what allocations count for ([`AllocUsage`]) and what is used on a node ([`NodeUsage`]).
+//! - [`ports`]: port lists and port sets.
+//!
+//! State makes no scheduling decisions.
+
+pub mod node;
+pub mod ports;
+mod tables;
+pub mod usage;
+
+pub use node::{NodeEntry, NodeInfo};
+pub use tables::{JobEntry, Snapshot, State};
+pub use usage::{AllocEntry, AllocUsage, NodeUsage};

@@ -1,0 +1,98 @@
+//! Port lists as nodes declare them, and sets of used ports.
+
+/// Largest port value that can be used.
+pub const MAX_PORT: i64 = 65_535;
+
+/// A set of ports: a sorted list, since a node uses few.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PortSet {
+    ports: Vec<u16>,
+}
+
+impl PortSet {
+    /// Adds a port; false if it was there already.
+    pub fn insert(&mut self, port: u16) -> bool {
+        match self.ports.binary_search(&port) {
+            Ok(_) => false,
+            Err(i) => {
+                self.ports.insert(i, port);
+                true
+            }
+        }
+    }
+
+    /// Whether the port is in the set.
+    pub fn contains(&self, port: u16) -> bool {
+        self.ports.binary_search(&port).is_ok()
+    }
+
+    /// Number of ports.
+    pub fn len(&self) -> usize {
+        self.ports.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ports.is_empty()
+    }
+
+    /// The ports, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u16> + '_ {
+        self.ports.iter().copied()
+    }
+
+    /// Adds all ports of a list.
+    pub fn extend(&mut self, ports: &[u16]) {
+        if self.ports.is_empty() {
+            self.ports = ports.to_vec();
+        } else {
+            self.ports.extend_from_slice(ports);
+        }
+        self.ports.sort_unstable();
+        self.ports.dedup();
+    }
+}
+
+/// Parses a port list: comma-separated numbers and ranges `a-b`, blanks trimmed, values 1..65536; empty means none
+/// (`spec/scheduling.md §7.2`). 65536 is accepted by the grammar but can never be asked for, so it is left out.
+pub fn parse_port_list(spec: &str) -> Result<Vec<u16>, String> {
+    let mut out = Vec::new();
+    if spec.trim().is_empty() {
+        return Ok(out);
+    }
+    let value = |s: &str| -> Result<u32, String> {
+        let v: u32 = s.trim().parse().map_err(|_| format!("{:?} is not a port number", s.trim()))?;
+        if (1..=65_536).contains(&v) { Ok(v) } else { Err(format!("port {v} is out of range")) }
+    };
+    for part in spec.split(',') {
+        let (a, b) = match part.split_once('-') {
+            Some((a, b)) => (value(a)?, value(b)?),
+            None => {
+                let v = value(part)?;
+                (v, v)
+            }
+        };
+        if a > b {
+            return Err(format!("port range {part:?} runs backwards"));
+        }
+        out.extend((a..=b).filter_map(|p| u16::try_from(p).ok()));
+    }
+    out.sort_unstable();
+    out.dedup();
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn port_lists() {
+        assert_eq!(parse_port_list("").unwrap(), Vec::<u16>::new());
+        assert_eq!(parse_port_list("22, 80-82,22").unwrap(), vec![22, 80, 81, 82]);
+        assert!(parse_port_list("80-79").is_err());
+        assert!(parse_port_list("0").is_err());
+        assert!(parse_port_list("22,").is_err());
+        assert!(parse_port_list("x").is_err());
+    }
+}

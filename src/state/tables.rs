@@ -1,0 +1,319 @@
+//! The tables of a cluster and how they are written.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use imbl::{HashMap, OrdMap, OrdSet};
+
+use super::node::NodeEntry;
+use super::usage::AllocEntry;
+use crate::model::*;
+
+/// A read-only view of the state at one moment.
+pub type Snapshot = Arc<State>;
+
+/// A job with its stored versions.
+#[derive(Debug, Clone)]
+pub struct JobEntry {
+    /// The current version.
+    pub current: Arc<Job>,
+    /// All stored versions, the current one included, by version.
+    pub versions: BTreeMap<u64, Arc<Job>>,
+}
+
+/// Namespace and ID (of a job or volume).
+pub type Key = (String, String);
+
+/// The tables planning needs. Writing keeps the indexes and the per-node facts in step; cloning is cheap.
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    /// The largest index written so far.
+    pub index: u64,
+    /// Scheduler configuration, if one is stored.
+    pub scheduler_config: Option<Arc<SchedulerConfiguration>>,
+    nodes: OrdMap<String, Arc<NodeEntry>>,
+    node_pools: OrdMap<String, Arc<NodePool>>,
+    namespaces: OrdMap<String, Arc<Namespace>>,
+    jobs: OrdMap<Key, Arc<JobEntry>>,
+    allocs: HashMap<String, Arc<AllocEntry>>,
+    /// Job ID, namespace, allocation ID: all allocations of a job ID are neighbours, whatever their namespace.
+    allocs_by_job: OrdSet<(Arc<str>, Arc<str>, String)>,
+    deployments: OrdMap<String, Arc<Deployment>>,
+    csi_volumes: OrdMap<Key, Arc<CsiVolume>>,
+    host_volumes: OrdMap<String, Arc<HostVolume>>,
+    host_volume_claims: OrdMap<String, Arc<TaskGroupHostVolumeClaim>>,
+}
+
+impl State {
+    /// An empty state.
+    pub fn new() -> State {
+        State::default()
+    }
+
+    /// Freezes the state. Later writes to `self` do not show.
+    pub fn snapshot(&self) -> Snapshot {
+        Arc::new(self.clone())
+    }
+
+    // ---- nodes
+
+    /// All nodes by ascending ID.
+    pub fn nodes(&self) -> impl Iterator<Item = &Arc<NodeEntry>> {
+        self.nodes.values()
+    }
+
+    /// How many nodes there are.
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The node of that ID.
+    pub fn node(&self, id: &str) -> Option<&Arc<NodeEntry>> {
+        self.nodes.get(id)
+    }
+
+    /// Adds or replaces a node; its allocations stay.
+    pub fn upsert_node(&mut self, node: Arc<Node>) {
+        self.touch(node.modify_index);
+        match self.nodes.get_mut(&node.id) {
+            Some(e) => Arc::make_mut(e).set_node(node),
+            None => {
+                let mut entry = NodeEntry::new(node.clone());
+                // A node may come back, or be loaded, after its allocations.
+                entry.upsert_allocs(self.allocs.values().filter(|a| a.alloc.node_id == node.id).cloned());
+                self.nodes.insert(node.id.clone(), Arc::new(entry));
+            }
+        }
+    }
+
+    /// Removes a node. Its allocations stay in their table.
+    pub fn delete_node(&mut self, id: &str) {
+        self.nodes.remove(id);
+    }
+
+    // ---- pools, namespaces, configuration
+
+    /// The pool of that name.
+    pub fn node_pool(&self, name: &str) -> Option<&Arc<NodePool>> {
+        self.node_pools.get(name)
+    }
+
+    /// All pools by name.
+    pub fn node_pools(&self) -> impl Iterator<Item = &Arc<NodePool>> {
+        self.node_pools.values()
+    }
+
+    /// Adds or replaces a pool.
+    pub fn upsert_node_pool(&mut self, pool: Arc<NodePool>) {
+        self.touch(pool.modify_index);
+        self.node_pools.insert(pool.name.clone(), pool);
+    }
+
+    /// All namespaces by name.
+    pub fn namespaces(&self) -> impl Iterator<Item = &Arc<Namespace>> {
+        self.namespaces.values()
+    }
+
+    /// Adds or replaces a namespace.
+    pub fn upsert_namespace(&mut self, ns: Arc<Namespace>) {
+        self.touch(ns.modify_index);
+        self.namespaces.insert(ns.name.clone(), ns);
+    }
+
+    /// Stores the scheduler configuration.
+    pub fn set_scheduler_config(&mut self, config: Arc<SchedulerConfiguration>) {
+        self.touch(config.modify_index);
+        self.scheduler_config = Some(config);
+    }
+
+    // ---- jobs
+
+    /// A job with its versions.
+    pub fn job_entry(&self, namespace: &str, id: &str) -> Option<&Arc<JobEntry>> {
+        self.jobs.get(&(namespace.to_string(), id.to_string()))
+    }
+
+    /// The current version of a job.
+    pub fn job(&self, namespace: &str, id: &str) -> Option<&Arc<Job>> {
+        self.job_entry(namespace, id).map(|e| &e.current)
+    }
+
+    /// A stored version of a job.
+    pub fn job_version(&self, namespace: &str, id: &str, version: u64) -> Option<&Arc<Job>> {
+        self.job_entry(namespace, id)?.versions.get(&version)
+    }
+
+    /// All jobs by namespace and ID.
+    pub fn jobs(&self) -> impl Iterator<Item = &Arc<JobEntry>> {
+        self.jobs.values()
+    }
+
+    /// Stores a version of a job. The highest version is the current one.
+    pub fn upsert_job(&mut self, job: Arc<Job>) {
+        self.touch(job.modify_index);
+        let key = (job.namespace.clone(), job.id.clone());
+        match self.jobs.get_mut(&key) {
+            Some(e) => {
+                let e = Arc::make_mut(e);
+                if job.version >= e.current.version {
+                    e.current = job.clone();
+                }
+                e.versions.insert(job.version, job);
+            }
+            None => {
+                let versions = BTreeMap::from([(job.version, job.clone())]);
+                self.jobs.insert(key, Arc::new(JobEntry { current: job, versions }));
+            }
+        }
+    }
+
+    /// Removes a job and its versions.
+    pub fn delete_job(&mut self, namespace: &str, id: &str) {
+        self.jobs.remove(&(namespace.to_string(), id.to_string()));
+    }
+
+    // ---- allocations
+
+    /// The allocation of that ID.
+    pub fn alloc(&self, id: &str) -> Option<&Arc<AllocEntry>> {
+        self.allocs.get(id)
+    }
+
+    /// All allocations, in no particular order.
+    pub fn allocs(&self) -> impl Iterator<Item = &Arc<AllocEntry>> {
+        self.allocs.values()
+    }
+
+    /// How many allocations there are.
+    pub fn alloc_count(&self) -> usize {
+        self.allocs.len()
+    }
+
+    /// All allocations of a job, whatever the job's CreateIndex, by ID.
+    pub fn allocs_of_job(&self, namespace: &str, job_id: &str) -> Vec<Arc<AllocEntry>> {
+        self.allocs_of_job_id(job_id).filter(|a| a.alloc.namespace == namespace).cloned().collect()
+    }
+
+    /// All allocations of jobs with that ID in any namespace, by namespace and allocation ID.
+    pub fn allocs_of_job_id(&self, job_id: &str) -> impl Iterator<Item = &Arc<AllocEntry>> {
+        let job: Arc<str> = Arc::from(job_id);
+        let start = (job.clone(), Arc::from(""), String::new());
+        self.allocs_by_job
+            .range(start..)
+            .take_while(move |(j, _, _)| *j == job)
+            .filter_map(|(_, _, id)| self.allocs.get(id))
+    }
+
+    /// Adds or replaces allocations. Usage of each node involved is recomputed once.
+    pub fn upsert_allocs(&mut self, allocs: impl IntoIterator<Item = Arc<Allocation>>) {
+        let mut by_node: std::collections::HashMap<String, Vec<Arc<AllocEntry>>> = std::collections::HashMap::new();
+        for alloc in allocs {
+            self.touch(alloc.modify_index);
+            let entry = Arc::new(AllocEntry::new(alloc));
+            let a = &entry.alloc;
+            if let Some(old) = self.allocs.insert(a.id.clone(), entry.clone()) {
+                if old.alloc.node_id != a.node_id
+                    && let Some(n) = self.nodes.get_mut(&old.alloc.node_id)
+                {
+                    Arc::make_mut(n).remove_alloc(&a.id);
+                }
+            } else {
+                let key = (Arc::from(a.job_id.as_str()), Arc::from(a.namespace.as_str()), a.id.clone());
+                self.allocs_by_job.insert(key);
+            }
+            by_node.entry(a.node_id.clone()).or_default().push(entry);
+        }
+        for (node, entries) in by_node {
+            if let Some(n) = self.nodes.get_mut(&node) {
+                Arc::make_mut(n).upsert_allocs(entries);
+            }
+        }
+    }
+
+    /// Removes an allocation.
+    pub fn delete_alloc(&mut self, id: &str) {
+        let Some(old) = self.allocs.remove(id) else { return };
+        let a = &old.alloc;
+        self.allocs_by_job.remove(&(Arc::from(a.job_id.as_str()), Arc::from(a.namespace.as_str()), a.id.clone()));
+        if let Some(n) = self.nodes.get_mut(&a.node_id) {
+            Arc::make_mut(n).remove_alloc(id);
+        }
+    }
+
+    // ---- deployments
+
+    /// The deployment of that ID.
+    pub fn deployment(&self, id: &str) -> Option<&Arc<Deployment>> {
+        self.deployments.get(id)
+    }
+
+    /// All deployments by ID.
+    pub fn deployments(&self) -> impl Iterator<Item = &Arc<Deployment>> {
+        self.deployments.values()
+    }
+
+    /// All deployments of a job by ID.
+    pub fn deployments_of_job(&self, namespace: &str, job_id: &str) -> Vec<Arc<Deployment>> {
+        self.deployments.values().filter(|d| d.namespace == namespace && d.job_id == job_id).cloned().collect()
+    }
+
+    /// The deployment of a job with the highest CreateIndex.
+    pub fn latest_deployment(&self, namespace: &str, job_id: &str) -> Option<Arc<Deployment>> {
+        self.deployments_of_job(namespace, job_id).into_iter().max_by_key(|d| d.create_index)
+    }
+
+    /// Adds or replaces a deployment.
+    pub fn upsert_deployment(&mut self, d: Arc<Deployment>) {
+        self.touch(d.modify_index);
+        self.deployments.insert(d.id.clone(), d);
+    }
+
+    // ---- volumes
+
+    /// The CSI volume of that namespace and ID.
+    pub fn csi_volume(&self, namespace: &str, id: &str) -> Option<&Arc<CsiVolume>> {
+        self.csi_volumes.get(&(namespace.to_string(), id.to_string()))
+    }
+
+    /// All CSI volumes.
+    pub fn csi_volumes(&self) -> impl Iterator<Item = &Arc<CsiVolume>> {
+        self.csi_volumes.values()
+    }
+
+    /// Adds or replaces a CSI volume.
+    pub fn upsert_csi_volume(&mut self, v: Arc<CsiVolume>) {
+        self.touch(v.modify_index);
+        self.csi_volumes.insert((v.namespace.clone(), v.id.clone()), v);
+    }
+
+    /// The host volume of that ID.
+    pub fn host_volume(&self, id: &str) -> Option<&Arc<HostVolume>> {
+        self.host_volumes.get(id)
+    }
+
+    /// All host volumes by ID.
+    pub fn host_volumes(&self) -> impl Iterator<Item = &Arc<HostVolume>> {
+        self.host_volumes.values()
+    }
+
+    /// Adds or replaces a host volume.
+    pub fn upsert_host_volume(&mut self, v: Arc<HostVolume>) {
+        self.touch(v.modify_index);
+        self.host_volumes.insert(v.id.clone(), v);
+    }
+
+    /// All claims on host volumes by ID.
+    pub fn host_volume_claims(&self) -> impl Iterator<Item = &Arc<TaskGroupHostVolumeClaim>> {
+        self.host_volume_claims.values()
+    }
+
+    /// Adds or replaces a claim on a host volume.
+    pub fn upsert_host_volume_claim(&mut self, c: Arc<TaskGroupHostVolumeClaim>) {
+        self.touch(c.modify_index);
+        self.host_volume_claims.insert(c.id.clone(), c);
+    }
+
+    fn touch(&mut self, index: u64) {
+        self.index = self.index.max(index);
+    }
+}
