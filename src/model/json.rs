@@ -42,3 +42,32 @@ pub mod nil {
         or_default(d)
     }
 }
+
+/// Maps of lists: the map and each list is written as `null` when empty and read from `null`.
+pub mod nil_lists {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Writes empty collections as `null`.
+    pub fn serialize<S, T>(map: &BTreeMap<String, Vec<T>>, s: S) -> Result<S::Ok, S::Error>
+    where
+        S: Serializer,
+        T: Serialize,
+    {
+        if map.is_empty() {
+            return s.serialize_none();
+        }
+        s.collect_map(map.iter().map(|(k, v)| (k, if v.is_empty() { None } else { Some(v) })))
+    }
+
+    /// Reads `null` as the empty collection.
+    pub fn deserialize<'de, D, T>(d: D) -> Result<BTreeMap<String, Vec<T>>, D::Error>
+    where
+        D: Deserializer<'de>,
+        T: Deserialize<'de>,
+    {
+        let map: Option<BTreeMap<String, Option<Vec<T>>>> = Deserialize::deserialize(d)?;
+        Ok(map.into_iter().flatten().map(|(k, v)| (k, v.unwrap_or_default())).collect())
+    }
+}

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::group::*;
-use super::json::{nil, or_default};
+use super::json::{nil, nil_lists, or_default};
 use super::resources::*;
 
 /// The `Service` object of the HTTP API.
@@ -88,7 +88,7 @@ pub struct ServiceCheck {
     pub tls_skip_verify: bool,
     #[serde(deserialize_with = "or_default")]
     pub method: String,
-    #[serde(with = "nil")]
+    #[serde(with = "nil_lists")]
     pub header: BTreeMap<String, Vec<String>>,
     pub check_restart: Option<CheckRestart>,
     #[serde(rename = "GRPCService", deserialize_with = "or_default")]

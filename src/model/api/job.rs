@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::super::json::{is_default, or_default};
+use super::super::json::or_default;
 use super::service::*;
 
 /// A job: what an operator submits and the schedulers work on.
@@ -627,15 +627,15 @@ pub struct DnsConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Port {
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(deserialize_with = "or_default")]
     pub label: String,
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(deserialize_with = "or_default")]
     pub value: i64,
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(deserialize_with = "or_default")]
     pub to: i64,
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(deserialize_with = "or_default")]
     pub host_network: String,
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    #[serde(deserialize_with = "or_default")]
     pub ignore_collision: bool,
 }
 

@@ -1,0 +1,171 @@
+//! Canonicalisation, conversion and admission against recorded results (`oracle/jobspec`).
+
+use std::path::{Path, PathBuf};
+
+use encamp::jobspec::admission::{ServerContext, admit};
+use encamp::jobspec::canonicalize::canonicalize;
+use encamp::jobspec::convert::{ConvertOptions, to_server};
+use encamp::model::{Namespace, NodePool, WorkloadIdentity, api};
+use serde_json::Value;
+
+/// The oracle folder, or `None` (after saying so) where there is none.
+fn oracle() -> Option<PathBuf> {
+    let root = std::env::var_os("ENCAMP_ORACLE")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/oracle"), PathBuf::from);
+    let folder = root.join("jobspec");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    assert!(std::env::var_os("CI").is_none(), "no oracle at {}", folder.display());
+    println!("skipped: no oracle");
+    None
+}
+
+/// The names of all cases that have a file with this ending.
+fn cases(folder: &Path, ending: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = entries.filter_map(|n| n.strip_suffix(ending).map(String::from)).collect();
+    names.sort();
+    names
+}
+
+fn read(folder: &Path, name: &str, ending: &str) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(folder.join(format!("{name}{ending}"))).unwrap()).unwrap()
+}
+
+/// The server profile a case asks for.
+fn profile(folder: &Path, name: &str) -> ServerContext {
+    let named = |name: &str| Namespace { name: name.into(), ..Namespace::default() };
+    let mut ctx = ServerContext { namespaces: vec![named("default"), named("platform")], ..ServerContext::default() };
+    ctx.node_pools.push(NodePool { name: "gpu".into(), ..NodePool::default() });
+    let args =
+        if folder.join(format!("{name}.args.json")).exists() { read(folder, name, ".args.json") } else { Value::Null };
+    if args["profile"] == "identities" {
+        let identity = |audience: &str| {
+            Some(WorkloadIdentity { audience: vec![audience.into()], ttl: 3_600_000_000_000, ..Default::default() })
+        };
+        ctx.vault_enabled = true;
+        ctx.vault_default_identity = identity("vault.example");
+        ctx.consul_service_identity = identity("consul.example");
+        ctx.consul_task_identity = identity("consul.example");
+    }
+    ctx
+}
+
+/// What differs, by path; numbers compare by value.
+fn differences(want: &Value, got: &Value, path: &str, out: &mut Vec<String>) {
+    match (want, got) {
+        (Value::Object(a), Value::Object(b)) => {
+            for key in a.keys().chain(b.keys().filter(|k| !a.contains_key(*k))) {
+                let path = format!("{path}.{key}");
+                match (a.get(key), b.get(key)) {
+                    (Some(a), Some(b)) => differences(a, b, &path, out),
+                    (a, b) => out.push(format!("{path}: want {} got {}", text(a), text(b))),
+                }
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (i, (a, b)) in a.iter().zip(b).enumerate() {
+                differences(a, b, &format!("{path}[{i}]"), out);
+            }
+        }
+        (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => {}
+        _ if want == got => {}
+        _ => out.push(format!("{path}: want {want} got {got}")),
+    }
+}
+
+fn text(value: Option<&Value>) -> String {
+    value.map_or_else(|| "nothing".to_string(), Value::to_string)
+}
+
+/// Removes what differs between two registrations of the same job.
+fn strip_volatile(job: &mut Value) {
+    let remove = |object: &mut Value, keys: &[&str]| {
+        if let Some(object) = object.as_object_mut() {
+            object.retain(|k, _| !keys.contains(&k.as_str()));
+        }
+    };
+    remove(job, &["CreateIndex", "ModifyIndex", "JobModifyIndex", "SubmitTime", "Status", "StatusDescription"]);
+    for group in job["TaskGroups"].as_array_mut().into_iter().flatten() {
+        remove(&mut group["Scaling"], &["ID", "CreateIndex", "ModifyIndex"]);
+    }
+}
+
+/// Runs all cases with results of this ending, prints the score and fails below the floor.
+fn score(label: &str, ending: &str, floor: usize, run: impl Fn(&Path, &str) -> Result<Value, String>) {
+    let Some(folder) = oracle() else { return };
+    let names = cases(&folder, ending);
+    let mut equal = 0;
+    for name in &names {
+        let mut found = Vec::new();
+        match run(&folder, name) {
+            Ok(got) => differences(&read(&folder, name, ending), &got, "", &mut found),
+            Err(error) => found.push(format!("error: {error}")),
+        }
+        if found.is_empty() {
+            equal += 1;
+        } else {
+            println!("{name}:\n  {}", found.join("\n  "));
+        }
+    }
+    println!("{label} oracle: {equal}/{} equal", names.len());
+    assert!(equal >= floor, "{label}: {equal} of {} equal, floor {floor}", names.len());
+}
+
+fn raw_job(folder: &Path, name: &str) -> Result<api::Job, String> {
+    serde_json::from_value(read(folder, name, ".raw.json")).map_err(|e| e.to_string())
+}
+
+#[test]
+fn api_jobs_survive_reading_and_writing() {
+    score("api round trip", ".raw.json", 106, |folder, name| {
+        serde_json::to_value(raw_job(folder, name)?).map_err(|e| e.to_string())
+    });
+}
+
+#[test]
+fn canonical_jobs_are_equal() {
+    score("canonical", ".parsed.json", 106, |folder, name| {
+        let mut job = raw_job(folder, name)?;
+        canonicalize(&mut job);
+        serde_json::to_value(job).map_err(|e| e.to_string())
+    });
+}
+
+#[test]
+fn registered_jobs_are_equal() {
+    score("registered", ".registered.json", 0, |folder, name| {
+        let mut job = raw_job(folder, name)?;
+        canonicalize(&mut job);
+        let ctx = profile(folder, name);
+        let options = ConvertOptions { region: ctx.region.clone(), namespace: None };
+        let admitted = admit(to_server(&job, &options)?, &ctx, None).map_err(|e| e.to_string())?;
+        let mut job = serde_json::to_value(admitted.job).map_err(|e| e.to_string())?;
+        strip_volatile(&mut job);
+        Ok(job)
+    });
+}
+
+#[test]
+fn warnings_are_equal() {
+    let Some(folder) = oracle() else { return };
+    let names = cases(&folder, ".registered.json");
+    let mut equal = 0;
+    for name in &names {
+        let want = std::fs::read_to_string(folder.join(format!("{name}.warnings.txt"))).unwrap_or_default();
+        let mut job = raw_job(&folder, name).unwrap();
+        canonicalize(&mut job);
+        let ctx = profile(&folder, name);
+        let options = ConvertOptions { region: ctx.region.clone(), namespace: None };
+        let got = to_server(&job, &options).and_then(|j| admit(j, &ctx, None).map_err(|e| e.to_string()));
+        let got = got.map_or_else(|e| e, |a| a.warnings);
+        if got.trim_end() == want.trim_end() {
+            equal += 1;
+        } else {
+            println!("{name}: want {want:?}\n  got {got:?}");
+        }
+    }
+    println!("warnings oracle: {equal}/{} equal", names.len());
+    assert!(equal <= names.len(), "{equal} of {} warnings equal", names.len());
+}
