@@ -3,12 +3,18 @@
 //! Everything here is pure: the clock, IDs, random ports and the order of nodes come in as arguments, so that a plan can
 //! be made again from a file.
 //!
+//! - [`candidates`], [`order`]: the nodes a job may use and the order in which they are visited.
+//! - [`constraint`]: constraints compiled once.
 //! - [`working_plan`]: the plan being made and what it leaves on each node.
 //! - [`stack`]: one search for a node: feasibility, ranking, preemption.
 //! - [`order`]: the order in which nodes are visited.
 //!
 //! The entry point is [`Scheduler`]: context in, effects out through [`Planner`].
 
+pub mod candidates;
+pub mod constraint;
+pub mod order;
+mod order_table;
 pub mod stack;
 pub mod working_plan;
 
