@@ -1,0 +1,119 @@
+//! The functions of the job file language (`spec/jobspec.md §5`): one file per family, each with a table of its
+//! functions. `can`, `try` and `convert` look at their arguments' expressions, so the evaluator handles them itself.
+//!
+//! Every result is bounded: texts and collections larger than [`super::value`] allows are errors, and so are
+//! arguments that would ask for unreasonable work.
+
+mod numeric;
+mod support;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+
+use super::value::Value;
+use support::{Args, Function};
+
+/// The functions that take expressions, not values.
+pub const SPECIAL_FORMS: &[&str] = &["can", "convert", "try"];
+
+/// What functions may use of the world outside.
+#[derive(Clone)]
+pub struct FunctionContext {
+    /// Whether the file functions work; where not, they fail with `filesystem function disabled`.
+    pub allow_fs: bool,
+    /// What relative paths of file functions are relative to.
+    pub working_dir: PathBuf,
+    /// What `~` stands for in `pathexpand`.
+    pub home_dir: Option<PathBuf>,
+    /// Fills a buffer with random bytes, for `uuidv4` and the salt of `bcrypt`.
+    pub random: Arc<dyn Fn(&mut [u8]) + Send + Sync>,
+}
+
+impl fmt::Debug for FunctionContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FunctionContext")
+            .field("allow_fs", &self.allow_fs)
+            .field("working_dir", &self.working_dir)
+            .field("home_dir", &self.home_dir)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a call has no result; the texts are those of the diagnostics of `spec/jobspec.md §7`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FunctionError {
+    /// `Call to unknown function`; the suggestion is the evaluator's.
+    #[error("There is no function named \"{name}\".")]
+    Unknown { name: String },
+    /// `Not enough function arguments`.
+    #[error("Function \"{name}\" expects{} {count} argument(s). Missing value for \"{missing}\".", if *.at_least { " at least" } else { "" })]
+    NotEnoughArguments { name: &'static str, at_least: bool, count: usize, missing: &'static str },
+    /// `Too many function arguments`; `index` is that of the first one too many.
+    #[error("Function \"{name}\" expects only {index} argument(s).")]
+    TooManyArguments { name: &'static str, index: usize },
+    /// `Invalid function argument`: the argument at `index` (from 0).
+    #[error("Invalid value for \"{parameter}\" parameter: {text}.")]
+    Argument { index: usize, parameter: &'static str, text: String },
+    /// `Error in function call`.
+    #[error("Call to function \"{name}\" failed: {text}.")]
+    Failed { name: &'static str, text: String },
+}
+
+/// All functions, by name.
+static TABLE: LazyLock<Vec<&'static Function>> = LazyLock::new(|| {
+    let mut table: Vec<&Function> = [numeric::FUNCTIONS].into_iter().flatten().collect();
+    table.sort_by_key(|function| function.name);
+    table
+});
+
+static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let mut names: Vec<&str> =
+        TABLE.iter().map(|function| function.name).chain(SPECIAL_FORMS.iter().copied()).collect();
+    names.sort_unstable();
+    names
+});
+
+/// The names of all functions, special forms included, sorted.
+pub fn names() -> &'static [&'static str] {
+    &NAMES
+}
+
+/// Calls a function. Arguments are converted to the types of its parameters; the result is unknown when an argument is
+/// not wholly known.
+pub fn call(name: &str, arguments: Vec<Value>, context: &FunctionContext) -> Result<Value, FunctionError> {
+    let found = TABLE.binary_search_by_key(&name, |function| function.name).ok();
+    let Some(function) = found.and_then(|index| TABLE.get(index)) else {
+        return Err(FunctionError::Unknown { name: name.to_string() });
+    };
+    let arguments = function.accept(arguments)?;
+    if !arguments.iter().all(Value::is_wholly_known) {
+        return Ok(Value::Unknown);
+    }
+    (function.run)(&Args::new(&arguments), context).map_err(|failure| function.error(failure))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn argument_counts_and_types() {
+        let context = support::test_context();
+        for (name, arguments, text) in [
+            ("nope", vec![], "There is no function named \"nope\"."),
+            ("abs", vec![], "Function \"abs\" expects 1 argument(s). Missing value for \"num\"."),
+            ("max", vec!["x".into()], "Invalid value for \"numbers\" parameter: a number is required."),
+            ("abs", vec![1.into(), 2.into()], "Function \"abs\" expects only 1 argument(s)."),
+            ("abs", vec![Value::Null], "Invalid value for \"num\" parameter: argument must not be null."),
+        ] {
+            assert_eq!(call(name, arguments, &context).unwrap_err().to_string(), text);
+        }
+        assert!(matches!(call("abs", vec![Value::Unknown], &context), Ok(Value::Unknown)));
+    }
+
+    #[test]
+    fn names_are_sorted_and_unique() {
+        assert!(names().windows(2).all(|pair| pair[0] < pair[1]));
+    }
+}
