@@ -111,7 +111,10 @@ impl fmt::Display for Type {
 /// The one type that values of all the given types can be converted to: of a conditional's branches, a list's elements,
 /// the arguments of `coalesce`. `None` when there is none. Undetermined types (null) do not count.
 pub fn unify<'a>(types: impl IntoIterator<Item = &'a Type>) -> Option<Type> {
-    let types: Vec<&Type> = types.into_iter().filter(|ty| **ty != Type::Any).collect();
+    unify_all(types.into_iter().filter(|ty| **ty != Type::Any).collect())
+}
+
+fn unify_all(types: Vec<&Type>) -> Option<Type> {
     let Some((first, others)) = types.split_first() else { return Some(Type::Any) };
     if others.iter().all(|other| other == first) {
         return Some((*first).clone());
