@@ -135,7 +135,7 @@ fn canonical_jobs_are_equal() {
 
 #[test]
 fn registered_jobs_are_equal() {
-    score("registered", ".registered.json", 0, |folder, name| {
+    score("registered", ".registered.json", 106, |folder, name| {
         let mut job = raw_job(folder, name)?;
         canonicalize(&mut job);
         let ctx = profile(folder, name);

@@ -1,6 +1,6 @@
 //! A job against the stored version of itself (`spec/jobspec.md §16.2`).
 
-use crate::model::{Job, ScalingPolicy};
+use crate::model::Job;
 
 use super::mutate::random::Random;
 
@@ -32,28 +32,18 @@ fn is_periodic(job: &Job) -> bool {
     job.periodic.is_some()
 }
 
-/// Gives every scaling policy of `new` the id that the policy of the same type, group and task has in `existing`, else a
-/// fresh one drawn from `seed`.
+/// Gives every group's scaling policy the id that the policy of the same type and group has in `existing`, else a fresh
+/// one drawn from `seed`. Policies of tasks have no ids.
 pub fn copy_scaling_ids(existing: Option<&Job>, new: &mut Job, seed: u64) {
-    let key = |p: &ScalingPolicy| {
-        let target = |name: &str| p.target.get(name).cloned().unwrap_or_default();
-        (p.r#type.clone(), target("Group"), target("Task"))
-    };
-    let stored: std::collections::BTreeMap<_, _> =
-        existing.into_iter().flat_map(scaling_policies).map(|p| (key(p), p.id.clone())).collect();
     let mut random = Random::new(seed, "scaling policy");
     for group in &mut new.task_groups {
-        for policy in group.scaling.iter_mut().chain(group.tasks.iter_mut().flat_map(|t| &mut t.scaling_policies)) {
-            policy.id = match stored.get(&key(policy)) {
-                Some(id) => id.clone(),
-                None => random.uuid(),
-            };
-        }
+        let Some(policy) = &mut group.scaling else { continue };
+        let stored = existing
+            .and_then(|old| old.lookup_group(&group.name))
+            .and_then(|old| old.scaling.as_ref())
+            .filter(|old| old.r#type == policy.r#type && !old.id.is_empty());
+        policy.id = stored.map_or_else(|| random.uuid(), |old| old.id.clone());
     }
-}
-
-fn scaling_policies(job: &Job) -> impl Iterator<Item = &ScalingPolicy> {
-    job.task_groups.iter().flat_map(|g| g.scaling.iter().chain(g.tasks.iter().flat_map(|t| &t.scaling_policies)))
 }
 
 /// Whether the new job differs from the stored one in anything but bookkeeping: status, stability, version, indexes and
