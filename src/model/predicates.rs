@@ -68,6 +68,80 @@ impl Allocation {
         self.name.get(prefix..self.name.len() - 1).and_then(|s| s.parse().ok()).unwrap_or(0)
     }
 
+    /// The group in the job the allocation was placed with. Reschedule policy, disconnect block and kill timeouts of
+    /// an allocation come from there, not from the current job.
+    pub fn group(&self) -> Option<&TaskGroup> {
+        self.job.as_ref()?.lookup_group(&self.task_group)
+    }
+
+    /// Whether the job the allocation was placed with is a batch job.
+    pub fn of_batch_job(&self) -> bool {
+        self.job.as_ref().is_some_and(|j| j.r#type == "batch")
+    }
+
+    /// The allocation was placed with an older version of the job, or before the job was purged and registered again.
+    pub fn older_than(&self, job: &Job) -> bool {
+        self.job_version().is_some_and(|v| v < job.version)
+            || self.job.as_ref().is_some_and(|j| j.create_index < job.create_index)
+    }
+
+    /// Recorded client statuses with their times, newest first.
+    fn client_states(&self) -> impl Iterator<Item = &AllocState> {
+        self.alloc_states.iter().rev().filter(|s| s.field == 0)
+    }
+
+    /// The newest recorded client status is `unknown`: the client came back, or is still away.
+    pub fn needs_reconnect(&self) -> bool {
+        self.client_states().next().is_some_and(|s| s.value == client_status::UNKNOWN)
+    }
+
+    /// When the most recent unbroken run of `unknown` began, Unix nanoseconds.
+    pub fn last_unknown(&self) -> Option<i64> {
+        self.client_states()
+            .skip_while(|s| s.value != client_status::UNKNOWN)
+            .take_while(|s| s.value == client_status::UNKNOWN)
+            .last()
+            .and_then(|s| s.time.unix_nanos())
+    }
+
+    fn disconnect(&self) -> Option<&DisconnectStrategy> {
+        self.group()?.disconnect.as_ref()
+    }
+
+    /// `disconnect.lost_after` in nanoseconds, 0 when unset.
+    pub fn lost_after(&self) -> i64 {
+        self.disconnect().map_or(0, |d| d.lost_after)
+    }
+
+    /// `disconnect.replace`, true when unset.
+    pub fn replace_on_disconnect(&self) -> bool {
+        self.disconnect().and_then(|d| d.replace).unwrap_or(true)
+    }
+
+    /// `disconnect.stop_on_client_after` in nanoseconds, if set and not zero.
+    pub fn stop_on_client_after(&self) -> Option<i64> {
+        self.disconnect()?.stop_on_client_after.filter(|d| *d != 0)
+    }
+
+    /// The allocation is `unknown` for longer than `lost_after` (at once where that is unset).
+    pub fn expired(&self, now: i64) -> bool {
+        self.client_status == client_status::UNKNOWN
+            && self.group().is_some()
+            && self.last_unknown().is_some_and(|t| t.saturating_add(self.lost_after()) <= now)
+    }
+
+    /// The last attempt to replace the allocation found no node.
+    pub fn last_reschedule_failed(&self) -> bool {
+        let last = self.reschedule_tracker.as_ref().map_or("", |t| t.last_reschedule.as_str());
+        !last.is_empty() && last != "ok"
+    }
+
+    /// When the allocation finished: the latest end of a task, else the last change; `None` if neither is known.
+    pub fn last_event_time(&self) -> Option<i64> {
+        let finished = self.task_states.values().filter_map(|t| t.finished_at.unix_nanos()).max();
+        finished.or((self.modify_time != 0).then_some(self.modify_time))
+    }
+
     /// The version of the job the allocation was placed with.
     pub fn job_version(&self) -> Option<u64> {
         self.job.as_ref().map(|j| j.version).or(self.stored_job_version)

@@ -8,6 +8,8 @@
 //! - [`working_plan`]: the plan being made and what it leaves on each node.
 //! - [`stack`]: one search for a node: feasibility, ranking, preemption.
 //! - [`order`]: the order in which nodes are visited.
+//! - [`tainted`]: nodes that are down, gone or draining.
+//! - [`tasks_updated`]: which changes of a job need new allocations.
 //!
 //! The entry point is [`Scheduler`]: context in, effects out through [`Planner`].
 
@@ -16,6 +18,8 @@ pub mod constraint;
 pub mod order;
 mod order_table;
 pub mod stack;
+pub mod tainted;
+pub mod tasks_updated;
 pub mod working_plan;
 
 use std::collections::BTreeMap;
