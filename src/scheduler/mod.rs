@@ -9,6 +9,7 @@
 //! - [`stack`]: one search for a node: feasibility, ranking, preemption.
 //! - [`tainted`]: nodes that are down, gone or draining.
 //! - [`tasks_updated`]: which changes of a job need new allocations.
+//! - [`disconnect`]: what an allocation's record says about lost contact.
 //! - [`common`]: what the schedulers do alike.
 //!
 //! The entry point is [`process`]: context in, effects out through [`Planner`].
@@ -16,6 +17,7 @@
 pub mod candidates;
 pub mod common;
 pub mod constraint;
+pub mod disconnect;
 pub mod order;
 mod order_table;
 pub mod stack;
