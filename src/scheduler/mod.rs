@@ -5,6 +5,7 @@
 //!
 //! - [`candidates`], [`order`]: the nodes a job may use and the order in which they are visited.
 //! - [`constraint`]: constraints compiled once.
+//! - [`fit`]: do allocations fit a node, and how well.
 //! - [`working_plan`]: the plan being made and what it leaves on each node.
 //! - [`stack`]: one search for a node: feasibility, ranking, preemption.
 //! - [`tainted`]: nodes that are down, gone or draining.
@@ -18,6 +19,7 @@ pub mod candidates;
 pub mod common;
 pub mod constraint;
 pub mod disconnect;
+pub mod fit;
 pub mod order;
 mod order_table;
 pub mod stack;
