@@ -69,7 +69,8 @@ mod tests {
 
     #[test]
     fn fit_scores_of_the_specification() {
-        let info = NodeInfo { cpu: 3500, memory: 8000, ..Default::default() };
+        let mut info = NodeInfo::default();
+        (info.cpu, info.memory) = (3500, 8000);
         for (cpu, memory, binpack, spread) in [
             (0, 0, 0.0, 1.0),
             (500, 256, 0.195193, 0.804807),
