@@ -4,7 +4,7 @@
 //! - [`job`], [`group`], [`resources`], [`service`]: stored jobs. [`api`]: jobs as clients send them, where every value
 //!   may still be null.
 //! - [`node`], [`alloc`], [`eval`], [`cluster`], [`volume`]: the rest of the cluster. [`plan`]: what schedulers propose.
-//! - [`diff`]: job diffs. [`json`], [`time`]: how values look in JSON and in texts.
+//! - [`diff`]: job diffs. [`json`], [`time`], [`quote`]: how values look in JSON and in texts.
 
 pub mod alloc;
 pub mod api;
@@ -17,6 +17,7 @@ pub mod json;
 pub mod node;
 pub mod plan;
 pub mod predicates;
+pub mod quote;
 pub mod resources;
 pub mod scores;
 pub mod service;
@@ -33,6 +34,7 @@ pub use job::*;
 pub use node::*;
 pub use plan::*;
 pub use predicates::{client_status, desired_status};
+pub use quote::quoted;
 pub use resources::*;
 pub use scores::Scores;
 pub use service::*;

@@ -1,0 +1,58 @@
+//! Quoted text as in messages and diffs (`spec/cli.md §3.4`).
+
+use std::fmt::Write;
+
+/// `s` in double quotes, with quotes, backslashes and control characters escaped; printable Unicode stays.
+pub fn quoted(s: &str) -> String {
+    let mut out = String::with_capacity(s.len() + 2);
+    out.push('"');
+    for c in s.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\x07' => out.push_str("\\a"),
+            '\x08' => out.push_str("\\b"),
+            '\x0c' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\x0b' => out.push_str("\\v"),
+            c if is_printable(c) => out.push(c),
+            // Writing to a string cannot fail.
+            c if (c as u32) < 0x80 => drop(write!(out, "\\x{:02x}", c as u32)),
+            c if (c as u32) < 0x1_0000 => drop(write!(out, "\\u{:04x}", c as u32)),
+            c => drop(write!(out, "\\U{:08x}", c as u32)),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// Letters, marks, numbers, punctuation, symbols and the ASCII space.
+fn is_printable(c: char) -> bool {
+    if c.is_ascii() {
+        return (' '..='~').contains(&c);
+    }
+    // Behind another character, a combining mark is printable by itself too.
+    let mut text = String::from("a");
+    text.push(c);
+    text.escape_debug().count() == 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn control_characters_are_escaped_and_unicode_stays() {
+        for (s, want) in [
+            ("", r#""""#),
+            ("a\"b\\c", r#""a\"b\\c""#),
+            ("\x07\x08\x0c\n\r\t\x0b\x01\x7f", r#""\a\b\f\n\r\t\v\x01\x7f""#),
+            ("é 世界 e\u{301}", "\"é 世界 e\u{301}\""),
+            ("\u{85}\u{200b}\u{a0}\u{e0001}", r#""\u0085\u200b\u00a0\U000e0001""#),
+        ] {
+            assert_eq!(quoted(s), want);
+        }
+    }
+}
