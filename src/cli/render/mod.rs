@@ -1,1 +1,14 @@
-//! How results look on a terminal: tables, diffs, markup colours.
+//! How results look on a terminal.
+//!
+//! - [`ui`]: output channels and colours. [`markup`]: `[bold]`-style tags.
+//! - [`table`], [`values`], [`json`]: tables, single values, JSON.
+//! - [`diff`], [`plan`], [`metrics`]: job diffs, dry runs, why placements failed.
+
+pub mod diff;
+pub mod json;
+pub mod markup;
+pub mod metrics;
+pub mod plan;
+pub mod table;
+pub mod ui;
+pub mod values;

@@ -1,0 +1,170 @@
+//! Job diffs as text with tags (`spec/cli.md §7.3`, `spec/jobspec.md §19`). Nothing is reordered here.
+
+use crate::model::{FieldDiff, JobDiff, ObjectDiff, TaskDiff, TaskGroupDiff, quoted};
+
+/// What stands in front of an entry, and how wide it prints.
+#[derive(Clone, Copy)]
+struct Marker {
+    text: &'static str,
+    width: usize,
+}
+
+fn marker(r#type: &str) -> Marker {
+    let (text, width) = match r#type {
+        "Added" => ("[green]+[reset] ", 2),
+        "Deleted" => ("[red]-[reset] ", 2),
+        "Edited" => ("[light_yellow]+/-[reset] ", 4),
+        _ => ("", 0),
+    };
+    Marker { text, width }
+}
+
+/// The widths that align the entries of one container.
+#[derive(Clone, Copy)]
+struct Widths {
+    marker: usize,
+    name: usize,
+}
+
+impl Widths {
+    /// The widest of the container's fields and objects, and of the types of what else it lists.
+    fn of<'a>(fields: &'a [FieldDiff], objects: &'a [ObjectDiff], others: impl Iterator<Item = &'a str>) -> Widths {
+        let types = fields.iter().map(|f| f.r#type.as_str()).chain(objects.iter().map(|o| o.r#type.as_str()));
+        Widths {
+            marker: types.chain(others).map(|t| marker(t).width).max().unwrap_or(0),
+            name: fields.iter().map(|f| f.name.len()).max().unwrap_or(0),
+        }
+    }
+
+    fn pad(self, m: Marker) -> usize {
+        self.marker.saturating_sub(m.width)
+    }
+}
+
+fn spaces(n: usize) -> String {
+    " ".repeat(n)
+}
+
+/// The diff of a job. With `verbose`, added and deleted groups and tasks list their content.
+pub fn job(diff: &JobDiff, verbose: bool) -> String {
+    let mut out = format!("{}[bold]Job: {}\n", marker(&diff.r#type).text, quoted(&diff.id));
+    let widths = Widths::of(&diff.fields, &diff.objects, diff.task_groups.iter().map(|g| g.r#type.as_str()));
+    if diff.r#type == "Edited" || verbose {
+        push_block(&mut out, &diff.fields, &diff.objects, 0, widths);
+    }
+    for g in &diff.task_groups {
+        group(&mut out, g, widths.pad(marker(&g.r#type)), verbose);
+        out.push('\n');
+    }
+    out
+}
+
+fn group(out: &mut String, diff: &TaskGroupDiff, pad: usize, verbose: bool) {
+    let m = marker(&diff.r#type);
+    out.push_str(&format!("{}{}[bold]Task Group: {}[reset]", m.text, spaces(pad), quoted(&diff.name)));
+    match &diff.updates {
+        Some(updates) if !updates.is_empty() => {
+            let entries: Vec<String> = updates.iter().map(|(kind, n)| update(kind, *n)).collect();
+            out.push_str(&format!(" ({}[reset])", entries.join(", ")));
+        }
+        _ => out.push_str("[reset]"),
+    }
+    out.push('\n');
+
+    let start = pad.saturating_add(2);
+    let widths = Widths::of(&diff.fields, &diff.objects, diff.tasks.iter().map(|t| t.r#type.as_str()));
+    if diff.r#type == "Edited" || verbose {
+        push_block(out, &diff.fields, &diff.objects, start, widths);
+    }
+    for t in &diff.tasks {
+        task(out, t, start, widths.pad(marker(&t.r#type)), verbose);
+        out.push('\n');
+    }
+}
+
+fn update(kind: &str, n: u64) -> String {
+    let colour = match kind {
+        "create" => "[green]",
+        "destroy" => "[red]",
+        "migrate" => "[blue]",
+        "in-place update" => "[cyan]",
+        "create/destroy update" => "[yellow]",
+        "canary" => "[light_yellow]",
+        _ => "",
+    };
+    format!("[reset]{colour}{n} {kind}")
+}
+
+fn task(out: &mut String, diff: &TaskDiff, start: usize, pad: usize, verbose: bool) {
+    let m = marker(&diff.r#type);
+    out.push_str(&format!("{}{}{}[bold]Task: {}", spaces(start), m.text, spaces(pad), quoted(&diff.name)));
+    if !diff.annotations.is_empty() {
+        out.push_str(&format!(" [reset]({})", annotations(&diff.annotations)));
+    }
+    match diff.r#type.as_str() {
+        "None" => return,
+        "Added" | "Deleted" if !verbose => return,
+        _ => out.push('\n'),
+    }
+    let widths = Widths::of(&diff.fields, &diff.objects, std::iter::empty());
+    block(out, &diff.fields, &diff.objects, start.saturating_add(2), widths);
+}
+
+/// A block and, unless it is empty, a newline.
+fn push_block(out: &mut String, fields: &[FieldDiff], objects: &[ObjectDiff], start: usize, widths: Widths) {
+    block(out, fields, objects, start, widths);
+    if !fields.is_empty() || !objects.is_empty() {
+        out.push('\n');
+    }
+}
+
+fn block(out: &mut String, fields: &[FieldDiff], objects: &[ObjectDiff], start: usize, widths: Widths) {
+    let mut first = true;
+    let mut separate = |out: &mut String| {
+        if !std::mem::take(&mut first) {
+            out.push('\n');
+        }
+    };
+    for f in fields {
+        separate(out);
+        field(out, f, start, widths);
+    }
+    for o in objects {
+        separate(out);
+        object(out, o, start, widths.pad(marker(&o.r#type)));
+    }
+}
+
+fn field(out: &mut String, diff: &FieldDiff, start: usize, widths: Widths) {
+    let m = marker(&diff.r#type);
+    let value = match diff.r#type.as_str() {
+        "Deleted" => quoted(&diff.old),
+        "Edited" => format!("{} => {}", quoted(&diff.old), quoted(&diff.new)),
+        _ => quoted(&diff.new),
+    };
+    let value_pad = spaces(widths.name.saturating_sub(diff.name.len()));
+    out.push_str(&format!("{}{}{}{}: {value_pad}{value}", spaces(start), m.text, spaces(widths.pad(m)), diff.name));
+    if !diff.annotations.is_empty() {
+        out.push_str(&format!(" ({})", annotations(&diff.annotations)));
+    }
+}
+
+/// Nesting is bounded by the diff types: objects nest as deep as job specifications do.
+fn object(out: &mut String, diff: &ObjectDiff, start: usize, pad: usize) {
+    let m = marker(&diff.r#type);
+    out.push_str(&format!("{}{}{}{} {{\n", spaces(start), m.text, spaces(pad), diff.name));
+    let widths = Widths::of(&diff.fields, &diff.objects, std::iter::empty());
+    block(out, &diff.fields, &diff.objects, start.saturating_add(pad).saturating_add(2), widths);
+    out.push_str(&format!("\n{}}}", spaces(start.saturating_add(m.width).saturating_add(pad))));
+}
+
+fn annotations(list: &[String]) -> String {
+    let coloured = |a: &String| match a.as_str() {
+        "forces create" => format!("[green]{a}[reset]"),
+        "forces destroy" => format!("[red]{a}[reset]"),
+        "forces in-place update" => format!("[cyan]{a}[reset]"),
+        "forces create/destroy update" => format!("[yellow]{a}[reset]"),
+        _ => a.clone(),
+    };
+    list.iter().map(coloured).collect::<Vec<_>>().join(", ")
+}

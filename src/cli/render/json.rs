@@ -1,0 +1,53 @@
+//! JSON output (`spec/cli.md §3.6`).
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::ser::{PrettyFormatter, Serializer};
+
+/// Indented by four spaces, keys in the order in which the value serialises them.
+pub fn indented<T: Serialize + ?Sized>(value: &T) -> Result<String, String> {
+    let mut out = Vec::new();
+    value
+        .serialize(&mut Serializer::with_formatter(&mut out, PrettyFormatter::with_indent(b"    ")))
+        .map_err(|e| e.to_string())?;
+    String::from_utf8(out).map_err(|e| e.to_string())
+}
+
+/// Indented by four spaces, keys in alphabetical order.
+pub fn sorted<T: Serialize + ?Sized>(value: &T) -> Result<String, String> {
+    // Objects of serde_json values are sorted maps.
+    let value: Value = serde_json::to_value(value).map_err(|e| e.to_string())?;
+    indented(&value)
+}
+
+/// As [`indented`], with `<`, `>`, `&` and the two line separators of Unicode escaped.
+pub fn escaped<T: Serialize + ?Sized>(value: &T) -> Result<String, String> {
+    let text = indented(value)?;
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Serialize)]
+    struct Sample {
+        b: &'static str,
+        a: Vec<f64>,
+    }
+
+    #[test]
+    fn forms_differ_in_key_order_and_escapes() {
+        let sample = Sample { b: "<&>", a: vec![0.0] };
+        assert_eq!(indented(&sample).unwrap(), "{\n    \"b\": \"<&>\",\n    \"a\": [\n        0.0\n    ]\n}");
+        assert_eq!(sorted(&sample).unwrap(), "{\n    \"a\": [\n        0.0\n    ],\n    \"b\": \"<&>\"\n}");
+        assert!(escaped(&sample).unwrap().contains("\"\\u003c\\u0026\\u003e\""));
+    }
+}

@@ -1,0 +1,93 @@
+//! Why placements failed (`spec/cli.md §5`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::markup::markup;
+use super::table::{Form, table};
+use super::values::score;
+use crate::model::{AllocMetric, quoted};
+
+/// The lines about an allocation metric, each behind `prefix`; with `scores`, also how nodes were ranked.
+pub fn metric_lines(metric: &AllocMetric, prefix: &str, scores: bool, colours: bool) -> String {
+    let mut lines = Vec::new();
+    if metric.nodes_evaluated == 0 {
+        lines.push(format!("{prefix}* No nodes were eligible for evaluation"));
+    }
+    let available = metric.nodes_available.iter().flat_map(|counts| counts.iter());
+    for (dc, _) in available.filter(|(_, n)| **n == 0) {
+        lines.push(format!("{prefix}* No nodes are available in datacenter {}", quoted(dc)));
+    }
+    for (class, n) in &metric.class_filtered {
+        lines.push(format!("{prefix}* Class {}: {n} nodes excluded by filter", quoted(class)));
+    }
+    for (constraint, n) in &metric.constraint_filtered {
+        let line = format!("{prefix}* Constraint {}: {n} nodes excluded by filter", quoted(constraint));
+        let missing = constraint.contains("missing drivers");
+        lines.push(if missing { markup(&format!("[red]{line}[reset]"), colours) } else { line });
+    }
+    if metric.nodes_exhausted > 0 {
+        lines.push(format!("{prefix}* Resources exhausted on {} nodes", metric.nodes_exhausted));
+    }
+    let exhausted = |lines: &mut Vec<String>, what: &str, counts: &BTreeMap<String, i64>| {
+        for (name, n) in counts {
+            lines.push(format!("{prefix}* {what} {} exhausted on {n} nodes", quoted(name)));
+        }
+    };
+    exhausted(&mut lines, "Class", &metric.class_exhausted);
+    exhausted(&mut lines, "Dimension", &metric.dimension_exhausted);
+    for quota in &metric.quota_exhausted {
+        lines.push(format!("{prefix}* Quota limit hit {}", quoted(quota)));
+    }
+    if scores && !metric.score_meta_data.is_empty() {
+        lines.push(score_table(metric));
+    } else if scores {
+        for (name, value) in &metric.scores {
+            lines.push(format!("{prefix}* Score {} = {value:.6}", quoted(name)));
+        }
+    }
+    lines.join("\n")
+}
+
+fn score_table(metric: &AllocMetric) -> String {
+    let names: BTreeSet<&str> =
+        metric.score_meta_data.iter().flat_map(|m| m.scores.iter()).map(|(name, _)| name).collect();
+    let mut header = vec!["Node".to_string()];
+    header.extend(names.iter().map(|name| name.to_string()));
+    header.push("final score".into());
+    let mut rows = vec![header.join("|")];
+    for meta in &metric.score_meta_data {
+        let mut row = vec![meta.node_id.clone()];
+        row.extend(names.iter().map(|name| score(meta.scores.get(name).unwrap_or(0.0))));
+        row.push(score(meta.norm_score));
+        rows.push(row.join("|"));
+    }
+    table(&rows, Form::List)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::NodeScoreMeta;
+
+    #[test]
+    fn scores_make_a_table_of_all_scorers() {
+        let meta = |id: &str, scores: &[(&str, f64)], norm_score| NodeScoreMeta {
+            node_id: id.into(),
+            scores: crate::model::Scores(scores.iter().map(|(k, v)| (k.to_string().into(), *v)).collect()),
+            norm_score,
+        };
+        let metric = AllocMetric {
+            nodes_evaluated: 2,
+            score_meta_data: vec![
+                meta("n1", &[("binpack", 0.0821), ("job-anti-affinity", -0.5)], 0.1),
+                meta("n2", &[("binpack", 1.0)], 1.0),
+            ],
+            ..AllocMetric::default()
+        };
+        let want = "Node  binpack  job-anti-affinity  final score\n\
+                    n1    0.0821   -0.5               0.1\n\
+                    n2    1        0                  1";
+        assert_eq!(metric_lines(&metric, "  ", true, false), want);
+        assert_eq!(metric_lines(&metric, "  ", false, false), "");
+    }
+}

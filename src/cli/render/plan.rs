@@ -1,0 +1,156 @@
+//! The result of a dry run (`spec/cli.md §7.1`-`§7.6`).
+
+use std::collections::BTreeMap;
+
+use super::metrics::metric_lines;
+use super::table::{Form, table};
+use super::ui::Ui;
+use super::{diff, values};
+use crate::model::{AllocListStub, JobPlanResponse, format_duration, quoted};
+
+/// From this number on, preempted allocations are counted per job, and jobs per type.
+const MANY: usize = 10;
+
+/// What printing a plan needs to know beside the plan.
+pub struct PlanView<'a> {
+    /// The result of the dry run.
+    pub plan: &'a JobPlanResponse,
+    /// The type of the planned job.
+    pub job_type: &'a str,
+    /// Whether the planned job is parameterized: such a job is not launched by its calendar.
+    pub parameterized: bool,
+    /// The time zone of the planned job's calendar, empty for none.
+    pub time_zone: &'a str,
+    /// Now, Unix nanoseconds.
+    pub now: i64,
+    /// Whether to print the diff.
+    pub diff: bool,
+    /// Whether added and deleted parts of the diff list their content.
+    pub verbose: bool,
+    /// The arguments to repeat in the suggested command, each followed by a space, and the path.
+    pub run_args: String,
+}
+
+/// The exit code of a plan: 0 when nothing changes, 1 when allocations are created or destroyed.
+pub fn exit_code(plan: &JobPlanResponse) -> u8 {
+    if plan.diff.as_ref().is_none_or(|d| d.r#type == "None") {
+        return 0;
+    }
+    let annotations = plan.annotations.as_ref();
+    let changes = annotations.is_some_and(|a| {
+        let mut updates = a.desired_tg_updates.values();
+        updates.any(|u| [u.stop, u.place, u.migrate, u.destructive_update, u.canary].iter().any(|n| *n > 0))
+    });
+    u8::from(changes)
+}
+
+/// Prints a plan.
+pub fn print(ui: &mut Ui<'_>, view: &PlanView<'_>) {
+    if let (true, Some(d)) = (view.diff, &view.plan.diff) {
+        let text = ui.markup(diff::job(d, view.verbose).trim());
+        ui.output(&format!("{text}\n"));
+    }
+    ui.output_markup("[bold]Scheduler dry-run:[reset]");
+    let text = dry_run(view, ui.colours_on());
+    ui.output_markup(&text);
+    ui.output("");
+    print_warnings(ui, &view.plan.warnings);
+    let preempted = view.plan.annotations.as_ref().map(|a| a.preempted_allocs.as_slice()).unwrap_or_default();
+    if !preempted.is_empty() {
+        ui.output_markup("[bold][yellow]Preemptions:\n[reset]");
+        ui.output_markup(&table(&preemptions(preempted), Form::List));
+    }
+    ui.output_markup(&footer(view));
+}
+
+/// Prints the warnings about a job, if there are any.
+pub fn print_warnings(ui: &mut Ui<'_>, warnings: &str) {
+    if !warnings.is_empty() {
+        ui.output_markup(&format!("[bold][yellow]Job Warnings:\n{warnings}[reset]\n"));
+    }
+}
+
+fn dry_run(view: &PlanView<'_>, colours: bool) -> String {
+    let plan = view.plan;
+    let next = plan.created_evals.iter().rfind(|e| e.triggered_by == "rolling-update");
+    let mut out = String::new();
+    if plan.failed_tg_allocs.is_empty() {
+        out.push_str("[bold][green]- All tasks successfully allocated.[reset]\n");
+    } else {
+        let what = if view.job_type == "system" { "allocations on all nodes" } else { "all allocations" };
+        out.push_str(&format!("[bold][yellow]- WARNING: Failed to place {what}.[reset]\n"));
+        for (group, metric) in &plan.failed_tg_allocs {
+            let n = metric.coalesced_failures.saturating_add(1);
+            let noun = values::plural(n, "allocation", "allocations");
+            let lines = metric_lines(metric, "    ", false, colours);
+            out.push_str(&format!("  [yellow]Task Group {} (failed to place {n} {noun}):\n", quoted(group)));
+            out.push_str(&format!("[reset][yellow]{lines}[reset]\n\n"));
+        }
+        if next.is_none() {
+            out.pop();
+        }
+    }
+    if let Some(eval) = next {
+        let wait = format_duration(eval.wait);
+        out.push_str(&format!("[green]- Rolling update, next evaluation will be in {wait}.\n"));
+    }
+    if let (Some(launch), false) = (plan.next_periodic_launch.unix_nanos(), view.parameterized) {
+        out.push_str(&periodic(launch, view));
+    }
+    out.pop();
+    out
+}
+
+fn periodic(launch: i64, view: &PlanView<'_>) -> String {
+    let zone = match view.time_zone {
+        "" | "UTC" => Ok(jiff::tz::TimeZone::UTC),
+        "Local" => Ok(jiff::tz::TimeZone::system()),
+        name => jiff::tz::TimeZone::get(name),
+    };
+    let Ok(zone) = zone else {
+        return format!("[yellow]- Invalid time zone: unknown time zone {}\n", view.time_zone);
+    };
+    format!(
+        "[green]- If submitted now, next periodic launch would be at {} ({} from now).\n",
+        values::time(launch, &zone),
+        values::difference(view.now, launch)
+    )
+}
+
+fn preemptions(allocs: &[AllocListStub]) -> Vec<String> {
+    if allocs.len() < MANY {
+        let rows = allocs.iter().map(|a| format!("{}|{}|{}", a.id, a.job_id, a.task_group));
+        return std::iter::once("Alloc ID|Job ID|Task Group".to_string()).chain(rows).collect();
+    }
+    let mut jobs: BTreeMap<(&str, &str, &str), u64> = BTreeMap::new();
+    let mut types: BTreeMap<&str, u64> = BTreeMap::new();
+    for a in allocs {
+        for n in
+            [jobs.entry((&a.job_type, &a.namespace, &a.job_id)).or_default(), types.entry(&a.job_type).or_default()]
+        {
+            *n = n.saturating_add(1);
+        }
+    }
+    if jobs.len() < MANY {
+        let rows = jobs.iter().map(|((kind, namespace, id), n)| format!("{id}|{namespace}|{kind}|{n}"));
+        return std::iter::once("Job ID|Namespace|Job Type|Preemptions".to_string()).chain(rows).collect();
+    }
+    let rows = types.iter().map(|(kind, n)| format!("{kind}|{n}"));
+    std::iter::once("Job Type|Preemptions".to_string()).chain(rows).collect()
+}
+
+fn footer(view: &PlanView<'_>) -> String {
+    let index = view.plan.job_modify_index;
+    format!(
+        "[reset][bold]Job Modify Index: {index}[reset]\n\
+         To submit the job with version verification run:\n\
+         \n\
+         encamp job run -check-index {index} {}\n\
+         \n\
+         The check-index flag makes the registration depend on the job: it only goes\n\
+         through while the job on the servers still has the modify index shown above.\n\
+         Somebody who changes the job in the meantime makes this plan outdated, and the\n\
+         command refuses instead of overwriting that change.",
+        view.run_args
+    )
+}

@@ -1,0 +1,170 @@
+//! Output channels, and when they have colours (`spec/cli.md §3.1`).
+
+use std::io::{self, IsTerminal, Write};
+
+use super::markup::markup;
+
+/// What decides about colours.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ColourInput<'a> {
+    /// Whether standard output is a terminal.
+    pub terminal: bool,
+    /// `-no-color` is among the arguments, or `NOMAD_CLI_NO_COLOR` is set.
+    pub disabled: bool,
+    /// `-force-color` is among the arguments, or `NOMAD_CLI_FORCE_COLOR` is set.
+    pub forced: bool,
+    /// `NO_COLOR` is set.
+    pub no_color: bool,
+    /// The value of `TERM`.
+    pub term: Option<&'a str>,
+}
+
+/// Which of the two kinds of colours are on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Colours {
+    /// Tags in texts become escape sequences.
+    pub markup: bool,
+    /// Messages are wrapped in the colour of their channel.
+    pub channels: bool,
+}
+
+impl ColourInput<'_> {
+    /// The decision.
+    pub fn decide(self) -> Colours {
+        let markup = !self.disabled && (self.forced || (self.terminal && !self.no_color));
+        let channels = markup && self.terminal && !self.no_color && self.term != Some("dumb");
+        Colours { markup, channels }
+    }
+}
+
+/// Where messages go. A failure to write is remembered and reported once, by [`Ui::finish`].
+pub struct Ui<'a> {
+    out: &'a mut dyn Write,
+    err: &'a mut dyn Write,
+    colours: Colours,
+    failure: Option<io::Error>,
+}
+
+impl<'a> Ui<'a> {
+    /// A user interface over two streams.
+    pub fn new(out: &'a mut dyn Write, err: &'a mut dyn Write, colours: Colours) -> Ui<'a> {
+        Ui { out, err, colours, failure: None }
+    }
+
+    /// Whether tags become escape sequences.
+    pub fn colours_on(&self) -> bool {
+        self.colours.markup
+    }
+
+    /// The text with its tags replaced.
+    pub fn markup(&self, text: &str) -> String {
+        markup(text, self.colours.markup)
+    }
+
+    /// A result, on standard output.
+    pub fn output(&mut self, message: &str) {
+        let text = self.wrapped(message, 0);
+        self.to_out(&text);
+    }
+
+    /// A result with tags.
+    pub fn output_markup(&mut self, message: &str) {
+        self.output(&self.markup(message));
+    }
+
+    /// Help and other text that is never coloured, on standard output.
+    pub fn plain(&mut self, text: &str) {
+        self.to_out(&format!("{text}\n"));
+    }
+
+    /// A line that is never coloured, on standard error.
+    pub fn error_plain(&mut self, text: &str) {
+        self.to_err(&format!("{text}\n"));
+    }
+
+    /// News, on standard output.
+    pub fn info(&mut self, message: &str) {
+        let text = self.wrapped(message, 92);
+        self.to_out(&text);
+    }
+
+    /// Something to look at, on standard error.
+    pub fn warn(&mut self, message: &str) {
+        let text = self.wrapped(message, 93);
+        self.to_err(&text);
+    }
+
+    /// A failure, on standard error.
+    pub fn error(&mut self, message: &str) {
+        let text = self.wrapped(message, 91);
+        self.to_err(&text);
+    }
+
+    /// A failure with tags.
+    pub fn error_markup(&mut self, message: &str) {
+        self.error(&self.markup(message));
+    }
+
+    /// Flushes both streams. The first failure to write, if any; a reader that went away is none.
+    pub fn finish(self) -> io::Result<()> {
+        let flushed = self.out.flush().and_then(|()| self.err.flush());
+        match self.failure.or(flushed.err()) {
+            Some(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(e),
+            _ => Ok(()),
+        }
+    }
+
+    fn wrapped(&self, message: &str, code: u8) -> String {
+        if self.colours.channels { format!("\x1b[{code}m{message}\x1b[0m\n") } else { format!("{message}\n") }
+    }
+
+    fn to_out(&mut self, text: &str) {
+        if let Err(e) = self.out.write_all(text.as_bytes()) {
+            self.failure.get_or_insert(e);
+        }
+    }
+
+    fn to_err(&mut self, text: &str) {
+        if let Err(e) = self.err.write_all(text.as_bytes()) {
+            self.failure.get_or_insert(e);
+        }
+    }
+}
+
+/// Whether standard output is a terminal.
+pub fn stdout_is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decide(input: ColourInput<'_>) -> (bool, bool) {
+        let Colours { markup, channels } = input.decide();
+        (markup, channels)
+    }
+
+    #[test]
+    fn colours_need_a_terminal_or_force_and_no_objection() {
+        let tty = ColourInput { terminal: true, term: Some("xterm"), ..ColourInput::default() };
+        assert_eq!(decide(tty), (true, true));
+        assert_eq!(decide(ColourInput::default()), (false, false));
+        assert_eq!(decide(ColourInput { forced: true, ..ColourInput::default() }), (true, false));
+        assert_eq!(decide(ColourInput { no_color: true, ..tty }), (false, false));
+        assert_eq!(decide(ColourInput { no_color: true, forced: true, ..tty }), (true, false));
+        assert_eq!(decide(ColourInput { term: Some("dumb"), ..tty }), (true, false));
+        assert_eq!(decide(ColourInput { disabled: true, forced: true, ..tty }), (false, false));
+    }
+
+    #[test]
+    fn channels_wrap_whole_messages() {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut ui = Ui::new(&mut out, &mut err, Colours { markup: true, channels: true });
+        ui.output_markup("[bold]a\nb");
+        ui.error("bad");
+        ui.finish().unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "\x1b[0m\x1b[1ma\nb\x1b[0m\x1b[0m\n");
+        assert_eq!(String::from_utf8(err).unwrap(), "\x1b[91mbad\x1b[0m\n");
+    }
+}
