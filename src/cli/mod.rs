@@ -1,3 +1,89 @@
-//! The command line: one file per command.
+//! The command line: one file per command, with its arguments on top; their doc comments are its help.
+//!
+//! - [`registry`]: all commands by name, and which words of a command line name one. [`flags`]: Go-style flags.
+//! - [`help`]: help texts. [`context`]: what every command gets: streams, environment, clock.
+//! - [`general`]: flags that all commands share. [`job_file`]: reading job files.
+//! - [`render`]: how results look.
 
+pub mod completion;
+pub mod context;
+pub mod flags;
+pub mod general;
+pub mod help;
+pub mod job_file;
+pub mod job_init;
+pub mod job_plan;
+pub mod manual;
+pub mod registry;
 pub mod render;
+pub mod version;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+use context::{Context, Environment};
+use registry::{Found, Registry};
+use render::ui::{ColourInput, Ui};
+
+/// Runs the program with the arguments and streams of the process.
+pub fn main() -> ExitCode {
+    let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr().lock());
+    let args: Result<Vec<String>, OsString> = std::env::args_os().skip(1).map(OsString::into_string).collect();
+    let code = match args {
+        Ok(args) => run(&args, &Environment::of_process(), &mut out, &mut err),
+        Err(arg) => {
+            // Nothing is left to do when standard error is gone too.
+            let _ = writeln!(err, "Argument {} is not valid UTF-8", arg.to_string_lossy());
+            1
+        }
+    };
+    ExitCode::from(code)
+}
+
+/// Runs one command line and returns its exit code.
+pub fn run(args: &[String], env: &Environment, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let has =
+        |name: &str| args.iter().any(|a| a.trim_start_matches('-') == name && matches!(a.len() - name.len(), 1 | 2));
+    let colours = ColourInput {
+        terminal: env.stdout_is_terminal,
+        disabled: has("no-color") || env.var("NOMAD_CLI_NO_COLOR").is_some(),
+        forced: has("force-color") || env.var("NOMAD_CLI_FORCE_COLOR").is_some(),
+        no_color: env.var("NO_COLOR").is_some(),
+        term: env.var("TERM"),
+    };
+    let mut ui = Ui::new(out, err, colours.decide());
+    let code = dispatch(args, env, &mut ui);
+    match ui.finish() {
+        Ok(()) => code,
+        // The streams are what failed, so the exit code has to say it.
+        Err(_) => 1,
+    }
+}
+
+fn dispatch(args: &[String], env: &Environment, ui: &mut Ui<'_>) -> u8 {
+    let registry = Registry::new();
+    let (found, code) = match registry.find(args) {
+        Found::Version => {
+            ui.plain(&version::text());
+            return 0;
+        }
+        Found::Help(path) => (path, 0),
+        Found::Nothing => (None, 127),
+        Found::EarlyFlags(path) => {
+            ui.plain("Invalid flags before the subcommand. If these flags are for\nthe subcommand, please put them after the subcommand.\n");
+            (Some(path), 1)
+        }
+        Found::Group(path) => (Some(path), 1),
+        Found::Command(command, rest) => {
+            let mut context = Context { ui, env, registry: &registry, command };
+            return context.run(rest);
+        }
+    };
+    let text = match found {
+        Some(path) => help::command(&registry, &path),
+        None => help::general(&registry),
+    };
+    ui.plain(&text);
+    code
+}

@@ -1,0 +1,106 @@
+//! What every command gets: where to print, its environment, its own name.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::flags::{FlagError, normalise};
+use super::help;
+use super::registry::{Entry, Registry};
+use super::render::ui::{Ui, stdout_is_terminal};
+
+/// What a command line sees of the process.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    /// Environment variables.
+    pub vars: BTreeMap<String, String>,
+    /// The working directory.
+    pub directory: PathBuf,
+    /// Whether standard output is a terminal.
+    pub stdout_is_terminal: bool,
+    /// Now, Unix nanoseconds.
+    pub now: i64,
+}
+
+impl Environment {
+    /// The environment of this process. Variables that are not UTF-8 are left out: no setting has such a value.
+    pub fn of_process() -> Environment {
+        let pairs = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Environment {
+            vars: pairs.collect(),
+            directory: std::env::current_dir().unwrap_or_default(),
+            stdout_is_terminal: stdout_is_terminal(),
+            now: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
+        }
+    }
+
+    /// A variable; an empty one counts as unset.
+    pub fn var(&self, name: &str) -> Option<&str> {
+        self.vars.get(name).map(String::as_str).filter(|v| !v.is_empty())
+    }
+}
+
+/// What a running command gets.
+pub struct Context<'a, 'io> {
+    /// Where to print.
+    pub ui: &'a mut Ui<'io>,
+    /// The process around it.
+    pub env: &'a Environment,
+    /// All commands.
+    pub registry: &'a Registry,
+    /// The command itself.
+    pub command: &'a Entry,
+}
+
+impl Context<'_, '_> {
+    /// Reads the arguments of the command and runs it.
+    pub(super) fn run(&mut self, args: Vec<String>) -> u8 {
+        let entry = self.command;
+        let args = match normalise(&entry.clap, &args) {
+            Ok(args) => args,
+            Err(e) => return self.flag_error(&e.to_string()),
+        };
+        let clap = entry.clap.clone().no_binary_name(true).args_override_self(true);
+        let result = clap.try_get_matches_from(args).and_then(|matches| (entry.run)(&matches, self));
+        result.unwrap_or_else(|e| self.flag_error(&clap_error(&e)))
+    }
+
+    /// A wrong flag: the line on standard error, the help on standard output.
+    fn flag_error(&mut self, line: &str) -> u8 {
+        self.ui.error_plain(line);
+        let text = help::command(self.registry, self.command.path);
+        self.ui.plain(&text);
+        self.command.usage_exit
+    }
+
+    /// A wrong use of the command: the line and where to find help, both on standard error.
+    pub fn usage_error(&mut self, line: &str) -> u8 {
+        self.ui.error(line);
+        self.ui.error(&format!("For additional help try 'encamp {} -help'", self.command.canonical));
+        self.command.usage_exit
+    }
+
+    /// A failure: the line on standard error. Returns the exit code of failures.
+    pub fn failure(&mut self, line: &str) -> u8 {
+        self.ui.error(line);
+        self.command.usage_exit
+    }
+}
+
+/// What a failed clap parse means in terms of flags. Only values can be wrong after [`normalise`].
+fn clap_error(e: &clap::Error) -> String {
+    let text = |kind| match e.get(kind) {
+        Some(ContextValue::String(s)) => s.clone(),
+        _ => String::new(),
+    };
+    match e.kind() {
+        ErrorKind::ValueValidation | ErrorKind::InvalidValue => {
+            let flag = text(ContextKind::InvalidArg);
+            let name = flag.trim_start_matches('-').split([' ', '=']).next().unwrap_or_default().to_string();
+            FlagError::InvalidValue(text(ContextKind::InvalidValue), name).to_string()
+        }
+        _ => e.to_string().trim_end().to_string(),
+    }
+}

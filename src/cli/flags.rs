@@ -1,0 +1,181 @@
+//! Go-style flags in front of clap (`spec/cli.md §2.3`).
+//!
+//! [`normalise`] reads `-flag`, `--flag`, `-flag=value` and `-flag value` up to the first argument that is no flag, and
+//! writes the one form that clap reads the same way: `--flag`, `--flag=value`, `--`, arguments.
+
+use std::fmt;
+
+use clap::{Arg, ArgAction, Command};
+
+/// A flag that cannot be read. Displays as the line the command line prints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FlagError {
+    /// The command has no such flag.
+    NotDefined(String),
+    /// The last argument is a flag that takes a value.
+    NeedsArgument(String),
+    /// A boolean flag with something else: value, flag.
+    InvalidBool(String, String),
+    /// A value of the wrong form: value, flag.
+    InvalidValue(String, String),
+    /// An argument like `---x`.
+    BadSyntax(String),
+}
+
+impl fmt::Display for FlagError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FlagError::NotDefined(name) => write!(f, "flag provided but not defined: -{name}"),
+            FlagError::NeedsArgument(name) => write!(f, "flag needs an argument: -{name}"),
+            FlagError::InvalidBool(value, name) => {
+                write!(f, "invalid boolean value {} for -{name}: parse error", crate::model::quoted(value))
+            }
+            FlagError::InvalidValue(value, name) => {
+                write!(f, "invalid value {} for flag -{name}: parse error", crate::model::quoted(value))
+            }
+            FlagError::BadSyntax(arg) => write!(f, "bad flag syntax: {arg}"),
+        }
+    }
+}
+
+/// Whether a flag is boolean: it takes no value, or one of `true` and `false` behind `=`.
+pub fn is_bool(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::SetTrue) || arg.get_value_parser().type_id() == std::any::TypeId::of::<bool>()
+}
+
+/// Rewrites the arguments of a command for clap. Of a boolean flag that is repeated only the last occurrence stays.
+pub fn normalise(command: &Command, args: &[String]) -> Result<Vec<String>, FlagError> {
+    let mut out: Vec<String> = Vec::with_capacity(args.len().saturating_add(1));
+    let mut rest = args.iter();
+    let mut positional: Vec<String> = Vec::new();
+    while let Some(arg) = rest.next() {
+        if arg == "--" {
+            break;
+        }
+        let Some(text) = arg.strip_prefix('-').filter(|text| !text.is_empty()) else {
+            positional.push(arg.clone());
+            break;
+        };
+        let text = text.strip_prefix('-').unwrap_or(text);
+        if text.is_empty() || text.starts_with(['-', '=']) {
+            return Err(FlagError::BadSyntax(arg.clone()));
+        }
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_string())),
+            None => (text, None),
+        };
+        let Some(flag) = command.get_arguments().find(|a| a.get_long() == Some(name)) else {
+            return Err(FlagError::NotDefined(name.into()));
+        };
+        if is_bool(flag) {
+            let on = match value {
+                None => true,
+                Some(value) => parse_bool(&value).ok_or_else(|| FlagError::InvalidBool(value.clone(), name.into()))?,
+            };
+            let long = format!("--{name}");
+            out.retain(|o| *o != long && o.split_once('=').is_none_or(|(flag, _)| flag != long));
+            match (flag.get_action(), on) {
+                (ArgAction::SetTrue, true) => out.push(long),
+                (ArgAction::SetTrue, false) => {}
+                _ => out.push(format!("{long}={on}")),
+            }
+        } else {
+            let value = match value {
+                Some(value) => value,
+                None => rest.next().cloned().ok_or_else(|| FlagError::NeedsArgument(name.into()))?,
+            };
+            out.push(format!("--{name}={value}"));
+        }
+    }
+    positional.extend(rest.cloned());
+    out.push("--".into());
+    out.extend(positional);
+    Ok(out)
+}
+
+/// The words that stand for true and false.
+pub fn parse_bool(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+        _ => None,
+    }
+}
+
+/// An integer, decimal or with a `0x`, `0o` or `0b` prefix. For use as a clap value parser.
+pub fn parse_int(text: &str) -> Result<i64, String> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (radix, digits) = match digits.get(..2).map(str::to_ascii_lowercase).as_deref() {
+        Some("0x") => (16, &digits[2..]),
+        Some("0o") => (8, &digits[2..]),
+        Some("0b") => (2, &digits[2..]),
+        _ => (10, digits),
+    };
+    if digits.starts_with(['+', '-']) {
+        return Err("parse error".into());
+    }
+    let magnitude = i128::from_str_radix(digits, radix).map_err(|_| "parse error")?;
+    i64::try_from(if negative { -magnitude } else { magnitude }).map_err(|_| "parse error".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command() -> Command {
+        Command::new("t")
+            .arg(Arg::new("verbose").long("verbose").action(ArgAction::SetTrue))
+            .arg(Arg::new("diff").long("diff").value_parser(clap::value_parser!(bool)))
+            .arg(Arg::new("var").long("var").action(ArgAction::Append))
+            .arg(Arg::new("args").num_args(0..))
+    }
+
+    fn run(args: &[&str]) -> Result<Vec<String>, String> {
+        let args: Vec<String> = args.iter().map(|a| a.to_string()).collect();
+        normalise(&command(), &args).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn every_form_becomes_the_one_clap_reads() {
+        for (args, want) in [
+            (
+                &["-verbose", "--diff=F", "-var", "a=b", "--var=-c", "x"][..],
+                "--verbose --diff=false --var=a=b --var=-c -- x",
+            ),
+            (&["-verbose", "-verbose=0", "-diff=false", "-diff"], "--diff=true --"),
+            (&["x", "-verbose"], "-- x -verbose"),
+            (&["-", "-verbose"], "-- - -verbose"),
+            (&["-verbose", "--", "-verbose"], "--verbose -- -verbose"),
+            (&["-var", "-verbose"], "--var=-verbose --"),
+            (&["-var="], "--var= --"),
+            (&[], "--"),
+        ] {
+            assert_eq!(run(args).unwrap().join(" "), want, "{args:?}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_flag_with_one_dash() {
+        for (args, want) in [
+            (&["--nope=1"][..], "flag provided but not defined: -nope"),
+            (&["-var"], "flag needs an argument: -var"),
+            (&["-diff=maybe"], "invalid boolean value \"maybe\" for -diff: parse error"),
+            (&["-verbose="], "invalid boolean value \"\" for -verbose: parse error"),
+            (&["---x"], "bad flag syntax: ---x"),
+            (&["-=x"], "bad flag syntax: -=x"),
+        ] {
+            assert_eq!(run(args).unwrap_err(), want);
+        }
+    }
+
+    #[test]
+    fn integers_have_prefixes() {
+        assert_eq!(["-0x1f", "0b11", "0O17", "+9", "0"].map(|s| parse_int(s).unwrap()), [-31, 3, 15, 9, 0]);
+        for bad in ["", "0x", "1.5", "--1", "0x-1", "9223372036854775808", "é"] {
+            assert!(parse_int(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Flags that all commands share (`spec/cli.md §2.4`).
+
+use super::context::Environment;
+
+/// The heading of these flags in help texts.
+pub const GENERAL_OPTIONS: &str = "General options";
+
+/// Flags that say which cluster a command talks to and how it prints.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = GENERAL_OPTIONS)]
+pub struct GeneralFlags {
+    /// Address of the cluster's HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646
+    #[arg(long, value_name = "addr")]
+    pub address: Option<String>,
+    /// Region the request goes to. Overrides NOMAD_REGION
+    #[arg(long, value_name = "region")]
+    pub region: Option<String>,
+    /// Namespace the request is about. Overrides NOMAD_NAMESPACE
+    #[arg(long, value_name = "namespace")]
+    pub namespace: Option<String>,
+    /// Secret id of the token that authorises the request. Overrides NOMAD_TOKEN
+    #[arg(long, value_name = "token")]
+    pub token: Option<String>,
+    /// File with the certificate authority that signed the server's certificate. Overrides NOMAD_CACERT and -ca-path
+    #[arg(long, value_name = "path")]
+    pub ca_cert: Option<String>,
+    /// Folder with certificate authorities. Overrides NOMAD_CAPATH
+    #[arg(long, value_name = "path")]
+    pub ca_path: Option<String>,
+    /// Client certificate for mutual TLS; needs -client-key. Overrides NOMAD_CLIENT_CERT
+    #[arg(long, value_name = "path")]
+    pub client_cert: Option<String>,
+    /// Key of the client certificate. Overrides NOMAD_CLIENT_KEY
+    #[arg(long, value_name = "path")]
+    pub client_key: Option<String>,
+    /// Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME
+    #[arg(long, value_name = "name")]
+    pub tls_server_name: Option<String>,
+    /// Do not verify the server's certificate. NOMAD_SKIP_VERIFY does the same
+    #[arg(long)]
+    pub tls_skip_verify: bool,
+    /// The same as -tls-skip-verify
+    #[arg(long)]
+    pub insecure: bool,
+    /// Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same
+    #[arg(long)]
+    pub no_color: bool,
+    /// Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same
+    #[arg(long)]
+    pub force_color: bool,
+}
+
+impl GeneralFlags {
+    /// The namespace of the flag or the environment.
+    pub fn namespace<'a>(&'a self, env: &'a Environment) -> Option<&'a str> {
+        self.namespace.as_deref().filter(|n| !n.is_empty()).or_else(|| env.var("NOMAD_NAMESPACE"))
+    }
+
+    /// The region of the flag or the environment.
+    pub fn region<'a>(&'a self, env: &'a Environment) -> Option<&'a str> {
+        self.region.as_deref().filter(|r| !r.is_empty()).or_else(|| env.var("NOMAD_REGION"))
+    }
+}

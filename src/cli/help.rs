@@ -1,0 +1,125 @@
+//! Help texts, made from the commands' definitions (`spec/cli.md §2.1`).
+
+use clap::{Arg, ArgAction};
+
+use super::general::GENERAL_OPTIONS;
+use super::registry::{Entry, Listing, Registry};
+
+const WIDTH: usize = 80;
+
+/// The heading of a command's own flags.
+const OPTIONS: &str = "Options";
+
+/// The commands that the general help lists first, in this order.
+const COMMON: &[&str] = &["run", "stop", "status", "alloc", "job", "node", "agent"];
+
+/// The general help.
+pub fn general(registry: &Registry) -> String {
+    let mut rows: Vec<(&str, String)> = registry
+        .entries()
+        .filter(|e| !e.path.contains(' ') && e.listing != Listing::Alias)
+        .map(|e| (e.path, synopsis(e)))
+        .collect();
+    rows.extend(registry.groups().filter(|(name, _)| !name.contains(' ')).map(|(name, about)| (name, about.into())));
+    rows.sort();
+    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let line = |(name, about): &(&str, String)| format!("    {name:width$}      {about}\n");
+    let common: String = COMMON.iter().flat_map(|name| rows.iter().filter(move |(n, _)| n == name)).map(line).collect();
+    let other: String = rows.iter().filter(|(name, _)| !COMMON.contains(name)).map(line).collect();
+    let usage = "Usage: encamp [-version] [-help] <command> [args]";
+    format!("{usage}\n\nCommon commands:\n{common}\nOther commands:\n{}", other.trim_end())
+}
+
+/// The help of a command or group.
+pub fn command(registry: &Registry, path: &str) -> String {
+    let text = match registry.get(path) {
+        Some(entry) => command_text(registry, entry),
+        None => group_text(registry, path),
+    };
+    let prefix = format!("{path} ");
+    let members: Vec<(&str, String)> =
+        registry.entries().filter_map(|e| Some((e.path.strip_prefix(&prefix)?, synopsis(e)))).collect();
+    if members.is_empty() {
+        return text;
+    }
+    let width = members.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let rows: Vec<String> = members.iter().map(|(name, about)| format!("    {name:width$}    {about}")).collect();
+    format!("{text}\n\nSubcommands:\n{}", rows.join("\n"))
+}
+
+fn synopsis(entry: &Entry) -> String {
+    entry.clap.get_about().map(ToString::to_string).unwrap_or_default()
+}
+
+fn group_text(registry: &Registry, path: &str) -> String {
+    let about = registry.groups().find(|(name, _)| *name == path).map(|(_, about)| about).unwrap_or_default();
+    format!("Usage: encamp {path} <subcommand> [options] [args]\n\n{}", wrapped(&format!("{about}."), 2))
+}
+
+fn command_text(registry: &Registry, entry: &Entry) -> String {
+    let arguments: Vec<String> = entry.clap.get_positionals().map(positional).collect();
+    let mut out = format!("Usage: encamp {} [options] {}", entry.canonical, arguments.join(" "));
+    out = out.trim_end().to_string();
+    let alias = registry.entries().find(|e| e.canonical == entry.canonical && e.path != e.canonical);
+    if let Some(alias) = alias {
+        out.push_str(&format!("\nAlias: encamp {}", alias.path));
+    }
+    let about = entry.clap.get_long_about().or(entry.clap.get_about()).map(ToString::to_string).unwrap_or_default();
+    for paragraph in about.split("\n\n") {
+        out.push_str(&format!("\n\n{}", wrapped(&full_stop(paragraph), 2)));
+    }
+    for heading in [OPTIONS, GENERAL_OPTIONS] {
+        let flags = entry.clap.get_arguments().filter(|a| !a.is_positional() && !a.is_hide_set());
+        let mut section: Vec<&Arg> =
+            flags.filter(|a| a.get_help_heading().unwrap_or(OPTIONS) == heading && a.get_long().is_some()).collect();
+        section.sort_by_key(|a| a.get_long());
+        if !section.is_empty() {
+            let texts: Vec<String> = section.into_iter().map(flag).collect();
+            out.push_str(&format!("\n\n{heading}:\n\n{}", texts.join("\n\n")));
+        }
+    }
+    out
+}
+
+/// The name of an argument. Those called `args` have to be there.
+fn positional(arg: &Arg) -> String {
+    let name = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string).unwrap_or_default();
+    if arg.get_id() == "args" { format!("<{name}>") } else { format!("[{name}]") }
+}
+
+fn flag(arg: &Arg) -> String {
+    let name = arg.get_long().unwrap_or_default();
+    let takes_value = !matches!(arg.get_action(), ArgAction::SetTrue);
+    let value = match arg.get_value_names() {
+        Some([value, ..]) if takes_value => format!("=<{value}>"),
+        _ => String::new(),
+    };
+    let mut help = full_stop(&arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default());
+    if let ([default], true) = (arg.get_default_values(), takes_value) {
+        help.push_str(&format!(" Default: {}.", default.to_string_lossy()));
+    }
+    format!("  -{name}{value}\n{}", wrapped(&help, 4))
+}
+
+fn full_stop(text: &str) -> String {
+    let text = text.trim();
+    if text.is_empty() || text.ends_with(['.', ':', '!', '?']) { text.into() } else { format!("{text}.") }
+}
+
+/// A paragraph in lines of the help's width, indented. Lines that are indented already stay as they are.
+fn wrapped(text: &str, indent: usize) -> String {
+    if text.starts_with("  ") || text.contains("\n  ") {
+        return text.lines().map(|l| format!("{}{l}", " ".repeat(indent))).collect::<Vec<_>>().join("\n");
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count().saturating_add(word.chars().count()) < WIDTH => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(format!("{}{word}", " ".repeat(indent))),
+        }
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,209 @@
+//! All commands, and which of them a command line names (`spec/cli.md §2.1`, `§2.2`).
+
+use std::collections::BTreeMap;
+
+use clap::{ArgMatches, Command, Parser};
+
+use super::context::Context;
+use super::{completion, job_init, job_plan, version};
+
+/// What a command's argument struct does.
+pub trait Run: Parser {
+    /// Runs the command and returns its exit code.
+    fn run(self, context: &mut Context<'_, '_>) -> u8;
+}
+
+/// Where the general help lists a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listing {
+    /// First, in this order.
+    Common,
+    /// Behind those, by name.
+    Other,
+    /// Nowhere: a short name of a command that is listed.
+    Alias,
+}
+
+/// One command.
+#[derive(Clone)]
+pub struct Entry {
+    /// The words that name it.
+    pub path: &'static str,
+    /// The words that its messages call it by; the same unless this is an alias.
+    pub canonical: &'static str,
+    /// Its arguments and help.
+    pub clap: Command,
+    /// Where the general help lists it.
+    pub listing: Listing,
+    /// The exit code after a wrong use.
+    pub usage_exit: u8,
+    /// Reads the arguments and runs it.
+    pub run: fn(&ArgMatches, &mut Context<'_, '_>) -> Result<u8, clap::Error>,
+}
+
+/// What a command line asks for.
+pub enum Found<'a> {
+    /// The version.
+    Version,
+    /// The help of a command or group, or the general one.
+    Help(Option<String>),
+    /// No command of that name.
+    Nothing,
+    /// Flags in front of the command.
+    EarlyFlags(String),
+    /// A group of commands, which does nothing itself.
+    Group(String),
+    /// A command and its arguments.
+    Command(&'a Entry, Vec<String>),
+}
+
+/// All commands and groups by name.
+pub struct Registry {
+    entries: BTreeMap<&'static str, Entry>,
+}
+
+/// The groups: name, one line about it, its help.
+const GROUPS: &[(&str, &str)] = &[("job", "Interact with jobs: plan, validate, inspect and write job files")];
+
+impl Registry {
+    /// The registry of this program.
+    pub fn new() -> Registry {
+        let mut registry = Registry { entries: BTreeMap::new() };
+        registry.add::<job_init::JobInit>("job init", Some(("init", Listing::Alias)), 1);
+        registry.add::<job_plan::JobPlan>("job plan", Some(("plan", Listing::Alias)), 255);
+        registry.add::<completion::Completion>("completion", None, 1);
+        registry.add::<version::Version>("version", None, 1);
+        registry
+    }
+
+    fn add<T: Run>(&mut self, path: &'static str, alias: Option<(&'static str, Listing)>, usage_exit: u8) {
+        let entry = Entry {
+            path,
+            canonical: path,
+            clap: T::command(),
+            listing: Listing::Other,
+            usage_exit,
+            run: |matches, context| Ok(T::from_arg_matches(matches)?.run(context)),
+        };
+        if let Some((path, listing)) = alias {
+            self.entries.insert(path, Entry { path, listing, ..entry.clone() });
+        }
+        self.entries.insert(path, entry);
+    }
+
+    /// The commands and aliases, by name.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values()
+    }
+
+    /// The command of that name.
+    pub fn get(&self, path: &str) -> Option<&Entry> {
+        self.entries.get(path)
+    }
+
+    /// The groups: name and one line about each.
+    pub fn groups(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        GROUPS.iter().copied()
+    }
+
+    fn is_group(&self, path: &str) -> bool {
+        GROUPS.iter().any(|(name, _)| *name == path)
+    }
+
+    /// What a command line asks for.
+    pub fn find(&self, args: &[String]) -> Found<'_> {
+        let first_word = args.iter().position(|a| !a.starts_with('-')).unwrap_or(args.len());
+        let (early, rest) = args.split_at(first_word);
+        let words: Vec<&str> = rest
+            .iter()
+            .map(String::as_str)
+            .take_while(|a| !a.is_empty() && !a.starts_with('-') && !a.contains(' '))
+            .collect();
+        let found = (1..=words.len())
+            .rev()
+            .map(|n| (n, words[..n].join(" ")))
+            .find(|(_, path)| self.entries.contains_key(path.as_str()) || self.is_group(path));
+        let path = found.as_ref().map(|(_, path)| path.clone());
+        if args.iter().take_while(|a| *a != "--").any(|a| matches!(a.as_str(), "-h" | "-help" | "--help")) {
+            return Found::Help(path);
+        }
+        if early.iter().any(|a| matches!(a.as_str(), "-v" | "-version" | "--version")) {
+            return Found::Version;
+        }
+        let Some((n, path)) = found else { return Found::Nothing };
+        if !early.is_empty() {
+            return Found::EarlyFlags(path);
+        }
+        match self.entries.get(path.as_str()) {
+            Some(entry) => Found::Command(entry, rest.get(n..).unwrap_or_default().to_vec()),
+            None => Found::Group(path),
+        }
+    }
+
+    /// All commands as one clap tree, for completions and manual pages.
+    pub fn tree(&self) -> Command {
+        let mut root = Command::new("encamp")
+            .about("Plan, explain and run jobs on clusters that schedule the way Nomad does")
+            .version(env!("CARGO_PKG_VERSION"))
+            .disable_help_subcommand(true);
+        for (group, about) in self.groups() {
+            let prefix = format!("{group} ");
+            let members = self.entries().filter_map(|e| Some((e.path.strip_prefix(&prefix)?, e)));
+            let members = members.map(|(name, e)| e.clap.clone().name(name));
+            root = root.subcommand(Command::new(group).about(about).subcommands(members).disable_help_subcommand(true));
+        }
+        let top = self.entries().filter(|e| !e.path.contains(' '));
+        root.subcommands(top.map(|e| e.clap.clone().name(e.path)))
+    }
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Registry::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(line: &str) -> String {
+        let args: Vec<String> = line.split_whitespace().map(|a| a.replace('_', " ")).collect();
+        match Registry::new().find(&args) {
+            Found::Version => "version".into(),
+            Found::Help(path) => format!("help {}", path.unwrap_or_default()),
+            Found::Nothing => "nothing".into(),
+            Found::EarlyFlags(path) => format!("early {path}"),
+            Found::Group(path) => format!("group {path}"),
+            Found::Command(entry, rest) => format!("{} ({}) {rest:?}", entry.path, entry.canonical),
+        }
+    }
+
+    #[test]
+    fn the_longest_name_wins_and_the_rest_is_arguments() {
+        for (line, want) in [
+            ("", "nothing"),
+            ("nosuch", "nothing"),
+            ("job", "group job"),
+            ("job nosuch", "group job"),
+            ("job plan x", "job plan (job plan) [\"x\"]"),
+            ("plan -verbose x", "plan (job plan) [\"-verbose\", \"x\"]"),
+            ("job -verbose plan", "group job"),
+            ("job plan_x", "group job"),
+            ("-version", "version"),
+            ("-v job plan", "version"),
+            ("-nosuch job plan x", "early job plan"),
+            ("-nosuch", "nothing"),
+            ("job plan x -h", "help job plan"),
+            ("-help", "help "),
+            ("job plan -- -h", "job plan (job plan) [\"--\", \"-h\"]"),
+        ] {
+            assert_eq!(find(line), want, "{line}");
+        }
+    }
+
+    #[test]
+    fn clap_accepts_all_definitions() {
+        Registry::new().tree().debug_assert();
+    }
+}

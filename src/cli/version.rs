@@ -1,0 +1,20 @@
+//! `version`: the program's name and version (`spec/cli.md §15.6`).
+
+use super::context::Context;
+use super::registry::Run;
+
+/// Print the version
+#[derive(Debug, clap::Parser)]
+pub struct Version {}
+
+/// The line that `version` and `-version` print.
+pub fn text() -> String {
+    format!("encamp v{}", env!("CARGO_PKG_VERSION"))
+}
+
+impl Run for Version {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        context.ui.output(&text());
+        0
+    }
+}
