@@ -146,6 +146,39 @@ impl Allocation {
     pub fn job_version(&self) -> Option<u64> {
         self.job.as_ref().map(|j| j.version).or(self.stored_job_version)
     }
+
+    /// The allocation as lists and annotations show it.
+    pub fn stub(&self) -> AllocListStub {
+        AllocListStub {
+            id: self.id.clone(),
+            eval_id: self.eval_id.clone(),
+            name: self.name.clone(),
+            namespace: self.namespace.clone(),
+            node_id: self.node_id.clone(),
+            node_name: self.node_name.clone(),
+            job_id: self.job_id.clone(),
+            job_type: self.job.as_ref().map(|j| j.r#type.clone()).unwrap_or_default(),
+            job_version: self.job_version().unwrap_or_default(),
+            task_group: self.task_group.clone(),
+            allocated_resources: self.allocated_resources.clone(),
+            desired_status: self.desired_status.clone(),
+            desired_description: self.desired_description.clone(),
+            client_status: self.client_status.clone(),
+            client_description: self.client_description.clone(),
+            desired_transition: self.desired_transition.clone(),
+            task_states: self.task_states.clone(),
+            deployment_status: self.deployment_status.clone(),
+            followup_eval_id: self.followup_eval_id.clone(),
+            next_allocation: self.next_allocation.clone(),
+            reschedule_tracker: self.reschedule_tracker.clone(),
+            preempted_allocations: self.preempted_allocations.clone(),
+            preempted_by_allocation: self.preempted_by_allocation.clone(),
+            create_index: self.create_index,
+            modify_index: self.modify_index,
+            create_time: self.create_time,
+            modify_time: self.modify_time,
+        }
+    }
 }
 
 impl DesiredTransition {
