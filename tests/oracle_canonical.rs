@@ -139,7 +139,7 @@ fn registered_jobs_are_equal() {
         let mut job = raw_job(folder, name)?;
         canonicalize(&mut job);
         let ctx = profile(folder, name);
-        let options = ConvertOptions { region: ctx.region.clone(), namespace: None };
+        let options = ConvertOptions { region: ctx.region.clone(), ..ConvertOptions::default() };
         let admitted = admit(to_server(&job, &options)?, &ctx, None).map_err(|e| e.to_string())?;
         let mut job = serde_json::to_value(admitted.job).map_err(|e| e.to_string())?;
         strip_volatile(&mut job);
@@ -157,7 +157,7 @@ fn warnings_are_equal() {
         let mut job = raw_job(&folder, name).unwrap();
         canonicalize(&mut job);
         let ctx = profile(&folder, name);
-        let options = ConvertOptions { region: ctx.region.clone(), namespace: None };
+        let options = ConvertOptions { region: ctx.region.clone(), ..ConvertOptions::default() };
         let got = to_server(&job, &options).and_then(|j| admit(j, &ctx, None).map_err(|e| e.to_string()));
         let got = got.map_or_else(|e| e, |a| a.warnings);
         if got.trim_end() == want.trim_end() {

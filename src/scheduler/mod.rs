@@ -5,16 +5,21 @@
 //!
 //! - [`candidates`], [`order`]: the nodes a job may use and the order in which they are visited.
 //! - [`constraint`]: constraints compiled once.
+//! - [`fit`]: do allocations fit a node, and how well.
 //! - [`working_plan`]: the plan being made and what it leaves on each node.
 //! - [`stack`]: one search for a node: feasibility, ranking, preemption.
-//! - [`order`]: the order in which nodes are visited.
 //! - [`tainted`]: nodes that are down, gone or draining.
 //! - [`tasks_updated`]: which changes of a job need new allocations.
+//! - [`disconnect`]: what an allocation's record says about lost contact.
+//! - [`common`]: what the schedulers do alike.
 //!
-//! The entry point is [`Scheduler`]: context in, effects out through [`Planner`].
+//! The entry point is [`process`]: context in, effects out through [`Planner`].
 
 pub mod candidates;
+pub mod common;
 pub mod constraint;
+pub mod disconnect;
+pub mod fit;
 pub mod order;
 mod order_table;
 pub mod stack;
@@ -129,4 +134,23 @@ pub trait Planner {
     fn create_eval(&mut self, eval: Evaluation);
     /// Hands a blocked evaluation back to the blocked queue.
     fn reblock_eval(&mut self, eval: Evaluation);
+}
+
+/// Processes an evaluation: submits plans, creates further evaluations and writes the final status, all through the
+/// planner. An error means that nothing was decided; the evaluation is to be delivered again.
+pub fn process(
+    _snapshot: &Snapshot,
+    eval: &Evaluation,
+    ctx: &mut Context,
+    planner: &mut dyn Planner,
+) -> Result<(), String> {
+    if !matches!(eval.r#type.as_str(), "service" | "batch" | "system" | "sysbatch") {
+        return Err(format!("no scheduler for evaluations of type {:?}", eval.r#type));
+    }
+    if !common::accepts_trigger(&eval.r#type, &eval.triggered_by) {
+        let description = format!("scheduler cannot handle '{}' evaluation reason", eval.triggered_by);
+        planner.update_eval(common::with_status(eval, "failed", &description, "", ctx.now));
+        return Ok(());
+    }
+    Err(format!("the {} scheduler is not part of this build", eval.r#type))
 }

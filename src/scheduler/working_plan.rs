@@ -189,18 +189,19 @@ impl WorkingPlan {
         }
     }
 
-    /// What the proposed allocations of the node use.
-    pub fn usage<'a>(&'a mut self, node: &'a NodeEntry) -> &'a NodeUsage {
-        match self.overlays.get_mut(&node.node.id) {
-            None => &node.usage,
-            Some(o) => {
-                if o.dirty {
-                    o.usage = NodeUsage::of(&node.info, o.proposed(node).map(|a| a.as_ref()));
-                    o.dirty = false;
-                }
-                &o.usage
-            }
+    /// Brings the usage of a node up to date after changes; call before [`Self::usage_of`].
+    pub fn refresh(&mut self, node: &NodeEntry) {
+        if let Some(o) = self.overlays.get_mut(&node.node.id)
+            && o.dirty
+        {
+            o.usage = NodeUsage::of(&node.info, o.proposed(node).map(|a| a.as_ref()));
+            o.dirty = false;
         }
+    }
+
+    /// What the proposed allocations of the node use.
+    pub fn usage_of<'a>(&'a self, node: &'a NodeEntry) -> &'a NodeUsage {
+        self.overlays.get(&node.node.id).map_or(&node.usage, |o| &o.usage)
     }
 
     /// Whether the plan changes anything on the node.

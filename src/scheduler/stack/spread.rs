@@ -1,0 +1,115 @@
+//! Spread scoring (`spec/scheduling.md §7.8`).
+
+use std::collections::BTreeMap;
+
+use super::property::{OTHERS, PropertySet};
+use crate::model::{Job, Node, Spread, TaskGroup};
+use crate::scheduler::working_plan::WorkingPlan;
+use crate::state::State;
+
+/// What is wanted for one attribute.
+#[derive(Debug, Clone, Default)]
+struct Detail {
+    weight: f64,
+    /// Wanted count per value; empty means spread evenly.
+    desired: BTreeMap<String, f64>,
+}
+
+/// The spreads that concern one group.
+#[derive(Debug, Clone, Default)]
+pub struct GroupSpreads {
+    sets: Vec<PropertySet>,
+    details: BTreeMap<String, Detail>,
+}
+
+/// What the whole evaluation shares: the sum of weights never shrinks, the lowest boost is remembered.
+#[derive(Debug, Clone, Copy)]
+pub struct SpreadTotals {
+    weights: f64,
+    lowest: f64,
+}
+
+impl Default for SpreadTotals {
+    fn default() -> Self {
+        SpreadTotals { weights: 0.0, lowest: -1.0 }
+    }
+}
+
+impl GroupSpreads {
+    /// The job's spreads, then the group's. Adds their weights to the evaluation's sum.
+    pub fn new(state: &State, job: &Job, group: &TaskGroup, totals: &mut SpreadTotals) -> GroupSpreads {
+        let mut out = GroupSpreads::default();
+        for s in job.spreads.iter().chain(&group.spreads) {
+            let explicit = s.spread_target.iter().map(|t| t.value.clone()).collect();
+            out.sets.push(PropertySet::new(state, job, Some(&group.name), &s.attribute, explicit));
+        }
+        // The job's details win over the group's for the same attribute.
+        for s in group.spreads.iter().chain(&job.spreads) {
+            out.details.insert(s.attribute.clone(), Detail::new(s, group.count));
+            totals.weights += s.weight as f64;
+        }
+        out
+    }
+
+    /// Whether there is nothing to spread by.
+    pub fn is_empty(&self) -> bool {
+        self.sets.is_empty()
+    }
+
+    /// Counts the plan's changes.
+    pub fn update(&mut self, state: &State, plan: &WorkingPlan) {
+        for s in &mut self.sets {
+            s.update(state, plan);
+        }
+    }
+
+    /// The score of a node; 0 is not reported.
+    pub fn score(&self, node: &Node, totals: &mut SpreadTotals) -> f64 {
+        self.sets.iter().map(|set| self.score_set(set, node, totals)).sum()
+    }
+
+    fn score_set(&self, set: &PropertySet, node: &Node, totals: &mut SpreadTotals) -> f64 {
+        let Some(value) = set.value(node) else { return -1.0 };
+        let Some(detail) = self.details.get(&set.attribute) else { return -1.0 };
+        if detail.desired.is_empty() {
+            return even(set, value);
+        }
+        let used = set.combined(value).unwrap_or(0) as f64 + 1.0;
+        let Some(desired) = detail.desired.get(value).or_else(|| detail.desired.get(OTHERS)) else { return -1.0 };
+        if *desired == 0.0 {
+            return totals.lowest;
+        }
+        let boost = (desired - used) / desired * (detail.weight / totals.weights);
+        totals.lowest = totals.lowest.min(boost);
+        boost
+    }
+}
+
+impl Detail {
+    fn new(s: &Spread, count: i64) -> Detail {
+        let count = count as f64;
+        let mut desired: BTreeMap<String, f64> =
+            s.spread_target.iter().map(|t| (t.value.clone(), t.percent as f64 / 100.0 * count)).collect();
+        let sum: f64 = desired.values().sum();
+        if sum > 0.0 && sum < count {
+            desired.insert(OTHERS.into(), count - sum);
+        }
+        Detail { weight: s.weight as f64, desired }
+    }
+}
+
+/// The boost of a value when all values should have the same count.
+fn even(set: &PropertySet, value: &str) -> f64 {
+    let Some((min, max)) = set.extremes() else { return 0.0 };
+    let current = set.combined(value).unwrap_or(0);
+    let delta = if min == 0 { -1.0 } else { (min - current) as f64 / min as f64 };
+    if current != min {
+        delta
+    } else if min == max {
+        -1.0
+    } else if min == 0 {
+        1.0
+    } else {
+        (max - min) as f64 / min as f64
+    }
+}

@@ -1,0 +1,234 @@
+//! The scheduler oracle: its case format, and how a case becomes a state (`oracle/scheduler/README.md`).
+//!
+//! Included by tests and benchmarks with `#[path]`; each uses a part of it.
+#![allow(dead_code)]
+
+pub mod compare;
+pub mod outcome;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use encamp::model::*;
+use encamp::scheduler::{self, Context, NodeOrder};
+use encamp::state::{Snapshot, State};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// One evaluation with the state it runs on and what it must lead to.
+#[derive(Deserialize)]
+pub struct Case {
+    pub name: String,
+    /// Unix nanoseconds.
+    pub now: i64,
+    pub input: Input,
+    #[serde(default)]
+    pub expected: Value,
+}
+
+/// The state of a case as the file gives it.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct Input {
+    pub scheduler_config: Option<SchedulerConfiguration>,
+    pub node_pools: Vec<NodePool>,
+    pub nodes: Vec<Node>,
+    pub jobs: Vec<Job>,
+    pub deleted_jobs: Vec<DeletedJob>,
+    pub allocs: Vec<Allocation>,
+    pub deployments: Vec<Deployment>,
+    pub host_volumes: Vec<HostVolume>,
+    pub host_volume_claims: Vec<TaskGroupHostVolumeClaim>,
+    pub csi_volumes: Vec<CsiVolume>,
+    pub eval: Evaluation,
+    pub state_index: u64,
+    pub planner: String,
+    pub node_order: Vec<Vec<String>>,
+}
+
+/// A job that only lives on in its allocations.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct DeletedJob {
+    namespace: String,
+    #[serde(rename = "ID")]
+    id: String,
+}
+
+/// The recorded truth: `ENCAMP_ORACLE` or `../shared/oracle` next to the crate; none where it does not exist.
+///
+/// Panics in CI, where it has to exist.
+pub fn oracle_dir() -> Option<PathBuf> {
+    let dir = std::env::var_os("ENCAMP_ORACLE")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/oracle"), PathBuf::from);
+    if dir.is_dir() {
+        return Some(dir);
+    }
+    assert!(std::env::var_os("CI").is_none(), "no oracle at {}", dir.display());
+    println!("skipped: no oracle");
+    None
+}
+
+/// The text of a file, unpacked if its name ends in `.gz`.
+pub fn read_text(path: &Path) -> String {
+    let bytes = fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    if path.extension().is_none_or(|e| e != "gz") {
+        return String::from_utf8(bytes).expect("UTF-8");
+    }
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut text).expect("gzip of UTF-8");
+    text
+}
+
+/// Family name and its cases as JSON texts, for every family and the examples.
+pub fn families(scheduler_dir: &Path) -> Vec<(String, Vec<String>)> {
+    let list = |dir: &Path, end: &str| -> Vec<PathBuf> {
+        let entries = fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+        let mut paths: Vec<PathBuf> = entries.map(|e| e.expect("entry").path()).collect();
+        paths.retain(|p| p.to_string_lossy().ends_with(end));
+        paths.sort();
+        paths
+    };
+    let mut out = Vec::new();
+    let examples = list(&scheduler_dir.join("examples"), ".json").iter().map(|p| read_text(p)).collect();
+    out.push(("examples".to_string(), examples));
+    for path in list(scheduler_dir, ".jsonl.gz") {
+        let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default().trim_end_matches(".jsonl.gz");
+        out.push((name.to_string(), read_text(&path).lines().map(str::to_string).collect()));
+    }
+    out
+}
+
+/// Reads a case.
+pub fn parse_case(text: &str) -> Result<Case, String> {
+    let mut de = serde_json::Deserializer::from_str(text);
+    serde_path_to_error::deserialize(&mut de).map_err(|e| e.to_string())
+}
+
+impl Input {
+    /// Builds the state: allocations carry the job version they name, also where the job itself is gone.
+    pub fn state(&self) -> Snapshot {
+        let mut state = State::new();
+        if let Some(c) = &self.scheduler_config {
+            state.set_scheduler_config(Arc::new(c.clone()));
+        }
+        for p in &self.node_pools {
+            state.upsert_node_pool(Arc::new(p.clone()));
+        }
+        for n in &self.nodes {
+            state.upsert_node(Arc::new(n.clone()));
+        }
+        let deleted: HashSet<(&str, &str)> =
+            self.deleted_jobs.iter().map(|d| (d.namespace.as_str(), d.id.as_str())).collect();
+        let mut jobs: HashMap<(&str, &str, u64), Arc<Job>> = HashMap::new();
+        for j in &self.jobs {
+            let job = Arc::new(j.clone());
+            jobs.insert((&j.namespace, &j.id, j.version), job.clone());
+            if !deleted.contains(&(j.namespace.as_str(), j.id.as_str())) {
+                state.upsert_job(job);
+            }
+        }
+        state.upsert_allocs(self.allocs.iter().map(|a| {
+            let version = a.stored_job_version.unwrap_or_default();
+            let job = jobs.get(&(a.namespace.as_str(), a.job_id.as_str(), version)).cloned();
+            Arc::new(Allocation { job, ..a.clone() })
+        }));
+        for d in &self.deployments {
+            state.upsert_deployment(Arc::new(d.clone()));
+        }
+        for v in &self.host_volumes {
+            state.upsert_host_volume(Arc::new(v.clone()));
+        }
+        for c in &self.host_volume_claims {
+            state.upsert_host_volume_claim(Arc::new(c.clone()));
+        }
+        for v in &self.csi_volumes {
+            state.upsert_csi_volume(Arc::new(v.clone()));
+        }
+        state.index = self.state_index;
+        state.snapshot()
+    }
+}
+
+/// What a scheduler handed to its planner.
+#[derive(Default)]
+pub struct Recorded {
+    pub plan_attempts: usize,
+    pub plan: Plan,
+    pub updated: Vec<Evaluation>,
+    pub created: Vec<Evaluation>,
+    pub reblocked: Vec<Evaluation>,
+}
+
+struct Recorder<'a> {
+    snapshot: &'a Snapshot,
+    reject: bool,
+    out: Recorded,
+}
+
+impl scheduler::Planner for Recorder<'_> {
+    fn submit_plan(&mut self, plan: Plan) -> Result<scheduler::PlanResult, String> {
+        self.out.plan_attempts += 1;
+        let result = if self.reject {
+            scheduler::PlanResult { refresh: Some(self.snapshot.clone()), ..Default::default() }
+        } else {
+            scheduler::PlanResult::accepted(&plan)
+        };
+        self.out.plan = plan;
+        Ok(result)
+    }
+
+    fn update_eval(&mut self, eval: Evaluation) {
+        self.out.updated.push(eval);
+    }
+
+    fn create_eval(&mut self, eval: Evaluation) {
+        self.out.created.push(eval);
+    }
+
+    fn reblock_eval(&mut self, eval: Evaluation) {
+        self.out.reblocked.push(eval);
+    }
+}
+
+/// Processes the evaluation of a case with IDs and ports that are the same in every run.
+pub fn run(input: &Input, snapshot: &Snapshot, now: i64) -> Result<Recorded, String> {
+    let mut last_id = 0u64;
+    let mut new_id = || {
+        last_id += 1;
+        format!("ffffffff-ffff-ffff-ffff-{last_id:012x}")
+    };
+    let mut seed = 1u64;
+    let mut random = |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below.max(1)
+    };
+    let order = NodeOrder::Explicit(input.node_order.clone());
+    let mut ctx = Context { now, order, new_id: &mut new_id, random: &mut random };
+    let mut planner = Recorder { snapshot, reject: input.planner == "reject_all", out: Recorded::default() };
+    scheduler::process(snapshot, &input.eval, &mut ctx, &mut planner)?;
+    Ok(planner.out)
+}
+
+/// Runs a case and lists its differences to what is expected.
+pub fn check(case: &Case) -> Vec<compare::Difference> {
+    let snapshot = case.input.state();
+    match run(&case.input, &snapshot, case.now) {
+        Ok(recorded) => compare::differences(&case.expected, &outcome::outcome(&case.input, &snapshot, &recorded)),
+        Err(e) => vec![compare::Difference::failure(&e)],
+    }
+}
+
+/// Counts by key, most frequent first.
+pub fn frequencies<K: Ord + Clone>(keys: impl IntoIterator<Item = K>) -> Vec<(K, usize)> {
+    let mut counts: BTreeMap<K, usize> = BTreeMap::new();
+    for k in keys {
+        *counts.entry(k).or_default() += 1;
+    }
+    let mut out: Vec<(K, usize)> = counts.into_iter().collect();
+    out.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    out
+}
