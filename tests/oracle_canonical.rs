@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use encamp::jobspec::admission::mutate::mutate;
 use encamp::jobspec::admission::{ServerContext, admit};
 use encamp::jobspec::canonicalize::canonicalize;
 use encamp::jobspec::convert::{ConvertOptions, to_server};
-use encamp::model::{Namespace, NodePool, WorkloadIdentity, api};
+use encamp::model::{Job, Namespace, NodePool, WorkloadIdentity, api};
 use serde_json::Value;
 
 /// The oracle folder, or `None` (after saying so) where there is none.
@@ -168,4 +169,78 @@ fn warnings_are_equal() {
     }
     println!("warnings oracle: {equal}/{} equal", names.len());
     assert!(equal <= names.len(), "{equal} of {} warnings equal", names.len());
+}
+
+/// Jobs that were registered over HTTP, as they were read back (`oracle/http`).
+#[test]
+fn jobs_read_back_over_http_are_equal() {
+    let Some(folder) = oracle().and_then(|f| Some(f.parent()?.join("http/reference-2.0.5"))) else { return };
+    let mut sent = std::collections::BTreeMap::new();
+    let (mut equal, mut total) = (0, 0);
+    for name in cases(&folder, ".json") {
+        let exchange = read(&folder, &name, ".json");
+        let (request, response) = (&exchange["request"], &exchange["response"]);
+        if response["status"] != 200 {
+            continue;
+        }
+        let path = request["path"].as_str().unwrap();
+        if path == "/v1/jobs" && request["body"]["Job"]["ID"].is_string() {
+            sent.insert(
+                format!("/v1/job/{}", request["body"]["Job"]["ID"].as_str().unwrap()),
+                request["body"]["Job"].clone(),
+            );
+        }
+        let (Some(job), true) = (sent.get(path), request["method"] == "GET") else { continue };
+        total += 1;
+        let mut job: api::Job = serde_json::from_value(job.clone()).unwrap();
+        canonicalize(&mut job);
+        let options = ConvertOptions { region: "global".into(), ..ConvertOptions::default() };
+        let admitted = admit(to_server(&job, &options).unwrap(), &ServerContext::default(), None).unwrap();
+        let (mut want, mut got) = (response["body"].clone(), serde_json::to_value(admitted.job).unwrap());
+        for job in [&mut want, &mut got] {
+            strip_volatile(job);
+            job.as_object_mut().unwrap().retain(|k, _| !["Version", "Stable", "Stop"].contains(&k.as_str()));
+        }
+        let mut found = Vec::new();
+        differences(&want, &got, "", &mut found);
+        if found.is_empty() {
+            equal += 1;
+        } else {
+            println!("{name}:\n  {}", found.join("\n  "));
+        }
+    }
+    println!("read back oracle: {equal}/{total} equal");
+    assert!(total > 5 && equal == total, "{equal} of {total} equal");
+}
+
+/// What a server stored is what admission makes of it again, except that identities' constraint is appended anew.
+#[test]
+fn stored_jobs_are_admitted_unchanged() {
+    let Some(folder) = oracle().and_then(|f| Some(f.parent()?.join("archive"))) else { return };
+    let (mut equal, mut total) = (0, 0);
+    for name in ["fleet", "dev-acl"] {
+        let file = std::fs::File::open(folder.join(format!("{name}.expected.json.gz"))).unwrap();
+        let state: Value =
+            serde_json::from_reader(std::io::BufReader::new(flate2::read::GzDecoder::new(file))).unwrap();
+        for stored in state["JobVersions"].as_array().unwrap() {
+            total += 1;
+            let mut job: Job = serde_json::from_value(stored.clone()).unwrap();
+            mutate(&mut job, &ServerContext::default()).unwrap();
+            for group in &mut job.task_groups {
+                let again = group.constraints.last().filter(|c| c.rtarget == ">= 1.7.0-a").cloned();
+                if again.is_some_and(|last| group.constraints.iter().filter(|c| **c == last).count() == 2) {
+                    group.constraints.pop();
+                }
+            }
+            let mut found = Vec::new();
+            differences(stored, &serde_json::to_value(job).unwrap(), "", &mut found);
+            if found.is_empty() {
+                equal += 1;
+            } else {
+                println!("{name} {}:\n  {}", stored["ID"], found.join("\n  "));
+            }
+        }
+    }
+    println!("stored jobs oracle: {equal}/{total} unchanged");
+    assert!(total > 500 && equal == total, "{equal} of {total} unchanged");
 }

@@ -60,5 +60,21 @@ pub fn spec_changed(old: &Job, new: &Job) -> bool {
         submit_time: old.submit_time,
         ..new.clone()
     };
-    *old != comparable
+    *old != comparable && !same_json(&serde_json::to_value(old), &serde_json::to_value(&comparable))
+}
+
+/// Equality of two jobs as JSON. Free-form numbers compare by value: tools that rewrite JSON turn `8080.0` into `8080`.
+fn same_json(a: &serde_json::Result<Value>, b: &serde_json::Result<Value>) -> bool {
+    matches!((a, b), (Ok(a), Ok(b)) if same_value(a, b))
+}
+
+fn same_value(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(x), Value::Number(y)) if x.is_f64() != y.is_f64() => x.as_f64() == y.as_f64(),
+        (Value::Array(x), Value::Array(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same_value(x, y)),
+        (Value::Object(x), Value::Object(y)) => {
+            x.len() == y.len() && x.iter().zip(y).all(|((k, x), (l, y))| k == l && same_value(x, y))
+        }
+        _ => a == b,
+    }
 }
