@@ -15,7 +15,9 @@ use fields::Stored;
 pub struct ConvertOptions {
     /// The agent's region, which replaces an empty or `global` job region.
     pub region: String,
-    /// Namespace of the request; wins over the job's.
+    /// Region of the request, its body before its query; wins over the job's.
+    pub request_region: Option<String>,
+    /// Namespace of the request, its query before its body; wins over the job's.
     pub namespace: Option<String>,
 }
 
@@ -27,6 +29,9 @@ pub fn to_server(job: &api::Job, opts: &ConvertOptions) -> Result<model::Job, St
         _ if stored.namespace.is_empty() => "default".into(),
         _ => stored.namespace,
     };
+    if let Some(region) = opts.request_region.as_ref().filter(|r| !r.is_empty()) {
+        stored.region.clone_from(region);
+    }
     if stored.multiregion.is_some() {
         stored.region = "global".into();
     } else if stored.region.is_empty() || stored.region == "global" {
