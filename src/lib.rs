@@ -3,6 +3,7 @@
 pub mod cli;
 pub mod jobspec;
 pub mod model;
+pub mod plan;
 pub mod scheduler;
 pub mod snapshot;
 pub mod state;

@@ -1,1 +1,8 @@
-//! Cluster snapshots in files (docs/snapshot-format.md).
+//! Cluster snapshots: everything planning needs to know about a cluster, in one JSON file, plain or compressed
+//! (docs/snapshot-format.md).
+//!
+//! - [`file`]: reading and writing snapshot files.
+
+pub mod file;
+
+pub use file::{ClusterSnapshot, SnapshotError, load, read};

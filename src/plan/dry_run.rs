@@ -1,0 +1,138 @@
+//! One job, one evaluation, one plan that is accepted in full and thrown away (`spec/reconciliation.md §10.2`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::jobspec::admission::spec_changed;
+use crate::model::*;
+use crate::scheduler::{self, Context, NodeOrder, PlanResult, Planner};
+use crate::state::State;
+
+/// The evaluation ID of local plans: fixed, so that two runs look at the nodes in the same order.
+pub const LOCAL_EVAL_ID: &str = "00000000-0000-0000-0000-00000000d1ff";
+/// The index at which a job that is not known yet is stored.
+const NEW_JOB_INDEX: u64 = 100;
+
+/// What a dry run found out.
+#[derive(Debug, Clone)]
+pub struct DryRun {
+    /// The plan, accepted in full.
+    pub plan: Plan,
+    /// The evaluation with its final status.
+    pub eval: Evaluation,
+    /// Blocked and follow-up evaluations.
+    pub created_evals: Vec<Evaluation>,
+    /// The job as it is registered now.
+    pub old_job: Option<Arc<Job>>,
+    /// The job as it was planned.
+    pub job: Arc<Job>,
+}
+
+/// Collects what the scheduler hands out.
+#[derive(Default)]
+struct Collector {
+    plans: Vec<Plan>,
+    updates: Vec<Evaluation>,
+    created: Vec<Evaluation>,
+}
+
+impl Planner for Collector {
+    fn submit_plan(&mut self, plan: Plan) -> Result<PlanResult, String> {
+        let result = PlanResult::accepted(&plan);
+        self.plans.push(plan);
+        Ok(result)
+    }
+
+    fn update_eval(&mut self, eval: Evaluation) {
+        self.updates.push(eval);
+    }
+
+    fn create_eval(&mut self, eval: Evaluation) {
+        self.created.push(eval);
+    }
+
+    fn reblock_eval(&mut self, eval: Evaluation) {
+        self.updates.push(eval);
+    }
+}
+
+/// Runs the scheduler for an admitted job as if it were registered now. IDs and dynamic ports come from a fixed sequence.
+pub fn dry_run(state: &State, job: &Job, now: i64) -> Result<DryRun, String> {
+    let mut state = state.clone();
+    let old_job = state.job(&job.namespace, &job.id).cloned();
+    let job = stored_form(old_job.as_deref(), job, now);
+    if old_job.as_deref().is_none_or(|old| old.version != job.version || old.create_index != job.create_index) {
+        state.upsert_job(job.clone());
+    }
+    let eval = Evaluation {
+        id: LOCAL_EVAL_ID.into(),
+        namespace: job.namespace.clone(),
+        priority: job.priority,
+        r#type: job.r#type.clone(),
+        triggered_by: "job-register".into(),
+        job_id: job.id.clone(),
+        job_modify_index: job.modify_index,
+        status: "pending".into(),
+        annotate_plan: true,
+        create_time: now,
+        modify_time: now,
+        ..Default::default()
+    };
+    let mut ids = 0u64;
+    let mut seed = 0x9e37_79b9_7f4a_7c15u64;
+    let mut collector = Collector::default();
+    let mut context = Context {
+        now,
+        order: NodeOrder::Shuffle,
+        new_id: &mut || {
+            ids += 1;
+            format!("00000000-0000-0000-0000-{ids:012x}")
+        },
+        random: &mut |n| splitmix(&mut seed) % n.max(1),
+    };
+    scheduler::process(&state.snapshot(), &eval, &mut context, &mut collector)?;
+    let (plan, eval) = match (collector.plans.pop(), collector.updates.pop()) {
+        (Some(p), Some(e)) if collector.plans.is_empty() && collector.updates.is_empty() => (p, e),
+        _ => return Err("the scheduler did not answer with exactly one plan and one evaluation".into()),
+    };
+    Ok(DryRun { plan, eval, created_evals: collector.created, old_job, job })
+}
+
+/// The job with the version and indexes registering it would give. An unchanged job stays the stored one.
+fn stored_form(old: Option<&Job>, job: &Job, now: i64) -> Arc<Job> {
+    let mut job = job.clone();
+    match old {
+        Some(old) if !spec_changed(old, &job) => return Arc::new(old.clone()),
+        Some(old) => {
+            job.version = old.version + 1;
+            job.create_index = old.create_index;
+            job.modify_index = old.job_modify_index + 1;
+            job.status = old.status.clone();
+        }
+        None => {
+            job.version = 0;
+            job.create_index = NEW_JOB_INDEX;
+            job.modify_index = NEW_JOB_INDEX;
+            job.status = "pending".into();
+        }
+    }
+    job.job_modify_index = job.modify_index;
+    job.submit_time = now;
+    Arc::new(job)
+}
+
+/// A small generator with a fixed seed: plans must come out the same twice.
+fn splitmix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+impl DryRun {
+    /// Groups that could not be placed, with the metrics of the search.
+    pub fn failed_tg_allocs(&self) -> &BTreeMap<String, AllocMetric> {
+        &self.eval.failed_tg_allocs
+    }
+}

@@ -1,0 +1,322 @@
+//! Snapshot files (docs/snapshot-format.md).
+
+use std::collections::HashSet;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::json::or_default;
+use crate::model::*;
+use crate::state::State;
+
+/// The version this build writes, and the only one it reads.
+pub const FORMAT_VERSION: u64 = 1;
+/// The largest decompressed size that is read.
+const MAX_SIZE: u64 = 8 << 30;
+
+/// A volume of either kind.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "Type", rename_all = "lowercase")]
+pub enum Volume {
+    /// A CSI volume.
+    Csi(CsiVolume),
+    /// A dynamic host volume.
+    Host(HostVolume),
+}
+
+/// The file as it is written: lists of API objects.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct SnapshotFile {
+    /// Format version.
+    pub version: Option<u64>,
+    /// When the state was read.
+    #[serde(deserialize_with = "or_default")]
+    pub taken_at: Time,
+    /// Where it was read: an address or a file.
+    #[serde(deserialize_with = "or_default")]
+    pub source: String,
+    /// Latest index of the state.
+    #[serde(deserialize_with = "or_default")]
+    pub index: u64,
+    /// Scheduler configuration; null if the cluster has none.
+    pub scheduler_configuration: Option<SchedulerConfiguration>,
+    /// All nodes.
+    #[serde(deserialize_with = "or_default")]
+    pub nodes: Vec<Node>,
+    /// All node pools.
+    #[serde(deserialize_with = "or_default")]
+    pub node_pools: Vec<NodePool>,
+    /// All namespaces.
+    #[serde(deserialize_with = "or_default")]
+    pub namespaces: Vec<Namespace>,
+    /// All stored versions of all jobs.
+    #[serde(deserialize_with = "or_default")]
+    pub jobs: Vec<Job>,
+    /// All allocations.
+    #[serde(deserialize_with = "or_default")]
+    pub allocations: Vec<Allocation>,
+    /// All deployments.
+    #[serde(deserialize_with = "or_default")]
+    pub deployments: Vec<Deployment>,
+    /// CSI and host volumes.
+    #[serde(deserialize_with = "or_default")]
+    pub volumes: Vec<Volume>,
+    /// Claims on sticky host volumes.
+    #[serde(deserialize_with = "or_default")]
+    pub host_volume_claims: Vec<TaskGroupHostVolumeClaim>,
+}
+
+/// A snapshot ready to plan against.
+#[derive(Debug, Clone)]
+pub struct ClusterSnapshot {
+    /// The state.
+    pub state: State,
+    /// When it was read.
+    pub taken_at: Time,
+    /// Where it was read.
+    pub source: String,
+    /// What is incomplete, in words for the operator.
+    pub notes: Vec<String>,
+}
+
+/// Why a snapshot could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// The file can't be opened or read.
+    #[error("cannot read snapshot {path:?}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file is not compressed correctly.
+    #[error("cannot decompress snapshot {path:?} ({kind}): {problem}; the file is damaged or incomplete")]
+    Compression {
+        /// The file.
+        path: String,
+        /// gzip or zstd.
+        kind: &'static str,
+        /// What went wrong.
+        problem: String,
+    },
+    /// The content is not a snapshot.
+    #[error("snapshot {path:?} is not usable: {problem}")]
+    Content {
+        /// The file.
+        path: String,
+        /// What is wrong, and where.
+        problem: String,
+    },
+}
+
+/// Reads a snapshot file; `.gz` and `.zst` are recognised by content.
+pub fn load(path: &Path) -> Result<ClusterSnapshot, SnapshotError> {
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|source| SnapshotError::Io { path: name.clone(), source })?;
+    read(&bytes, &name)
+}
+
+/// Reads a snapshot from memory; `name` is for messages.
+pub fn read(bytes: &[u8], name: &str) -> Result<ClusterSnapshot, SnapshotError> {
+    let plain;
+    let json = match decompress(bytes, name)? {
+        Some(p) => {
+            plain = p;
+            &plain[..]
+        }
+        None => bytes,
+    };
+    let content = |problem: String| SnapshotError::Content { path: name.to_string(), problem };
+    let file = parse(json).map_err(content)?;
+    into_state(file).map_err(content)
+}
+
+fn decompress(bytes: &[u8], name: &str) -> Result<Option<Vec<u8>>, SnapshotError> {
+    let (kind, reader): (&'static str, Box<dyn Read + '_>) = if bytes.starts_with(&[0x1f, 0x8b]) {
+        ("gzip", Box::new(flate2::read::MultiGzDecoder::new(bytes)))
+    } else if bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        let decoder = zstd::stream::read::Decoder::with_buffer(bytes).map_err(|e| SnapshotError::Compression {
+            path: name.to_string(),
+            kind: "zstd",
+            problem: e.to_string(),
+        })?;
+        ("zstd", Box::new(decoder))
+    } else {
+        return Ok(None);
+    };
+    let problem = |problem: String| SnapshotError::Compression { path: name.to_string(), kind, problem };
+    let mut out = Vec::new();
+    reader.take(MAX_SIZE + 1).read_to_end(&mut out).map_err(|e| problem(e.to_string()))?;
+    if out.len() as u64 > MAX_SIZE {
+        return Err(problem(format!("it holds more than {} GiB", MAX_SIZE >> 30)));
+    }
+    Ok(Some(out))
+}
+
+/// Parses the JSON. Well-formed files are parsed once; for others a second pass finds the path of the problem.
+fn parse(json: &[u8]) -> Result<SnapshotFile, String> {
+    let file = match serde_json::from_slice::<SnapshotFile>(json) {
+        Ok(f) => f,
+        Err(e) => return Err(explain(json, e)),
+    };
+    check_version(file.version)?;
+    Ok(file)
+}
+
+fn check_version(version: Option<u64>) -> Result<(), String> {
+    match version {
+        Some(FORMAT_VERSION) => Ok(()),
+        Some(v) => Err(format!("Version is {v}, this build reads version {FORMAT_VERSION}")),
+        None => Err("it has no Version, so it is not a cluster snapshot".into()),
+    }
+}
+
+fn explain(json: &[u8], first: serde_json::Error) -> String {
+    if let Err(e) = std::str::from_utf8(json) {
+        return format!("it is not UTF-8 text (byte {})", e.valid_up_to());
+    }
+    if first.is_eof() {
+        return format!("the file ends early, at line {} column {}", first.line(), first.column());
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Header {
+        version: Option<u64>,
+    }
+    // A wrong version explains everything else that does not fit.
+    if let Ok(h) = serde_json::from_slice::<Header>(json)
+        && let Err(e) = check_version(h.version)
+    {
+        return e;
+    }
+    let mut d = serde_json::Deserializer::from_slice(json);
+    match serde_path_to_error::deserialize::<_, SnapshotFile>(&mut d) {
+        Err(e) if e.path().to_string() != "." => format!("{}: {}", e.path(), e.inner()),
+        _ => first.to_string(),
+    }
+}
+
+/// Builds the state: indexes, per-node facts, allocations joined with their job versions.
+pub fn into_state(file: SnapshotFile) -> Result<ClusterSnapshot, String> {
+    let mut state = State::new();
+    let mut notes = Vec::new();
+    unique("Nodes", &file.nodes, |n| n.id.clone())?;
+    unique("Allocations", &file.allocations, |a| a.id.clone())?;
+    unique("Deployments", &file.deployments, |d| d.id.clone())?;
+    unique("Jobs", &file.jobs, |j| if j.id.is_empty() { String::new() } else { job_key(j) })?;
+    if let Some(c) = file.scheduler_configuration {
+        state.set_scheduler_config(Arc::new(c));
+    }
+    file.node_pools.into_iter().for_each(|p| state.upsert_node_pool(Arc::new(p)));
+    file.namespaces.into_iter().for_each(|n| state.upsert_namespace(Arc::new(n)));
+    for mut n in file.nodes {
+        if n.node_pool.is_empty() {
+            n.node_pool = "default".into();
+        }
+        state.upsert_node(Arc::new(n));
+    }
+    file.jobs.into_iter().for_each(|j| state.upsert_job(Arc::new(j)));
+    let mut orphans = 0;
+    let mut allocs = Vec::with_capacity(file.allocations.len());
+    for mut a in file.allocations {
+        join_job(&state, &mut a);
+        orphans += usize::from(a.job.is_none());
+        allocs.push(Arc::new(a));
+    }
+    state.upsert_allocs(allocs);
+    if orphans > 0 {
+        notes.push(format!(
+            "{orphans} allocations name job versions the snapshot does not hold; they keep their resources and are never \
+             preempted"
+        ));
+    }
+    file.deployments.into_iter().for_each(|d| state.upsert_deployment(Arc::new(d)));
+    for v in file.volumes {
+        match v {
+            Volume::Csi(v) => state.upsert_csi_volume(Arc::new(v)),
+            Volume::Host(v) => state.upsert_host_volume(Arc::new(v)),
+        }
+    }
+    file.host_volume_claims.into_iter().for_each(|c| state.upsert_host_volume_claim(Arc::new(c)));
+    state.index = state.index.max(file.index);
+    Ok(ClusterSnapshot { state, taken_at: file.taken_at, source: file.source, notes })
+}
+
+/// Shares the stored job version instead of a copy per allocation.
+fn join_job(state: &State, a: &mut Allocation) {
+    let Some(version) = a.job_version() else { return };
+    if let Some(stored) = state.job_version(&a.namespace, &a.job_id, version)
+        && a.job.as_ref().is_none_or(|j| j.create_index == stored.create_index)
+    {
+        a.job = Some(stored.clone());
+    }
+}
+
+fn job_key(j: &Job) -> String {
+    format!("{}@{} version {}", j.id, j.namespace, j.version)
+}
+
+/// Every object needs an ID, and no two the same.
+fn unique<T>(list: &str, items: &[T], id: impl Fn(&T) -> String) -> Result<(), String> {
+    let mut seen = HashSet::with_capacity(items.len());
+    for (i, item) in items.iter().enumerate() {
+        let id = id(item);
+        if id.is_empty() {
+            return Err(format!("{list}[{i}].ID is missing"));
+        }
+        if let Some(twice) = seen.replace(id) {
+            return Err(format!("{list}[{i}]: {twice} is there twice"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(json: &str) -> String {
+        read(json.as_bytes(), "f").err().map(|e| e.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn bad_files_are_explained() {
+        for (json, want) in [
+            ("{}", "it has no Version"),
+            (r#"{"Version": 7, "Nodes": 3}"#, "Version is 7, this build reads version 1"),
+            (r#"{"Version": 1, "Nodes": ["#, "the file ends early, at line 1 column 26"),
+            (
+                r#"{"Version": 1, "Nodes": [{"ID": "a", "NodeResources": {"Memory": {"MemoryMB": "x"}}}]}"#,
+                "Nodes[0].NodeResources.Memory.MemoryMB: invalid type",
+            ),
+            (r#"{"Version": 1, "Nodes": [{"Name": "a"}]}"#, "Nodes[0].ID is missing"),
+            (r#"{"Version": 1, "Nodes": [{"ID": "a"}, {"ID": "a"}]}"#, "Nodes[1]: a is there twice"),
+            ("[1]", "invalid type"),
+            ("", "ends early"),
+        ] {
+            let got = problem(json);
+            assert!(got.contains(want), "{json}: {got}");
+        }
+        assert!(read(&[0x7b, 0xff], "f").err().unwrap().to_string().contains("not UTF-8"));
+        assert!(read(&[0x1f, 0x8b, 0, 0], "f").err().unwrap().to_string().contains("gzip"));
+        assert!(read(&[0x28, 0xb5, 0x2f, 0xfd, 1], "f").err().unwrap().to_string().contains("zstd"));
+        let deep = format!(r#"{{"Version": 1, "Nodes": {}"#, "[".repeat(100_000));
+        assert!(problem(&deep).contains("not usable"));
+    }
+
+    #[test]
+    fn allocations_share_the_stored_job() {
+        let json = r#"{"Version": 1, "Index": 9, "Jobs": [{"ID": "j", "Namespace": "default", "Version": 2}],
+            "Allocations": [{"ID": "a", "JobID": "j", "Namespace": "default", "JobVersion": 2},
+                            {"ID": "b", "JobID": "j", "Namespace": "default", "JobVersion": 3}]}"#;
+        let s = read(json.as_bytes(), "f").unwrap();
+        let job = s.state.job("default", "j").unwrap();
+        assert!(Arc::ptr_eq(job, s.state.alloc("a").unwrap().alloc.job.as_ref().unwrap()));
+        assert!(s.state.alloc("b").unwrap().alloc.job.is_none());
+        assert_eq!((s.state.index, s.notes.len()), (9, 1));
+    }
+}
