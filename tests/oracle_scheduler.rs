@@ -1,7 +1,8 @@
 //! Every recorded evaluation, allocation by allocation (`oracle/scheduler/README.md`).
 //!
-//! `ENCAMP_ORACLE_CASE=text` runs only the cases whose name contains the text (or equals it, written `=text`) and
-//! prints the first differences of each that fails; `ENCAMP_ORACLE_DIFFS=n` how many (1).
+//! `ENCAMP_ORACLE_CASE=text` runs only the cases whose name contains the text (equals it, written `=text`; whose
+//! evaluation has that type, written `type:text`) and prints the first differences of each that fails;
+//! `ENCAMP_ORACLE_DIFFS=n` how many (1).
 
 #[path = "oracle_support/mod.rs"]
 mod oracle_support;
@@ -11,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use oracle_support::compare::Difference;
-use oracle_support::{check, families, frequencies, oracle_dir, parse_case};
+use oracle_support::{Case, check, families, frequencies, oracle_dir, parse_case};
 
 /// Cases that must be equal; all there are.
 const FLOOR: usize = 0;
@@ -19,12 +20,12 @@ const FLOOR: usize = 0;
 /// What one case came to: its name, and its differences.
 type Verdict = (String, Vec<Difference>);
 
-fn run_case(text: &str, wanted: &dyn Fn(&str) -> bool) -> Option<Verdict> {
+fn run_case(text: &str, wanted: &dyn Fn(&Case) -> bool) -> Option<Verdict> {
     let case = match parse_case(text) {
         Ok(c) => c,
         Err(e) => return Some(("unreadable case".into(), vec![Difference::failure(&e)])),
     };
-    if !wanted(&case.name) {
+    if !wanted(&case) {
         return None;
     }
     let found = catch_unwind(AssertUnwindSafe(|| check(&case))).unwrap_or_else(|p| {
@@ -35,7 +36,7 @@ fn run_case(text: &str, wanted: &dyn Fn(&str) -> bool) -> Option<Verdict> {
 }
 
 /// Runs the cases on two threads.
-fn run_all(cases: &[String], wanted: &(dyn Fn(&str) -> bool + Sync)) -> Vec<Verdict> {
+fn run_all(cases: &[String], wanted: &(dyn Fn(&Case) -> bool + Sync)) -> Vec<Verdict> {
     let next = AtomicUsize::new(0);
     let out = Mutex::new(Vec::new());
     std::thread::scope(|s| {
@@ -58,9 +59,13 @@ fn scheduler_oracle() {
     let Some(dir) = oracle_dir() else { return };
     let filter = std::env::var("ENCAMP_ORACLE_CASE").ok();
     let shown = std::env::var("ENCAMP_ORACLE_DIFFS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
-    let wanted = |name: &str| match &filter {
+    let wanted = |case: &Case| match &filter {
         None => true,
-        Some(f) => f.strip_prefix('=').map_or_else(|| name.contains(f.as_str()), |exact| name == exact),
+        Some(f) => match (f.strip_prefix('='), f.strip_prefix("type:")) {
+            (Some(exact), _) => case.name == exact,
+            (_, Some(kind)) => case.input.eval.r#type == kind,
+            _ => case.name.contains(f.as_str()),
+        },
     };
     let (mut equal, mut total, mut places) = (0, 0, Vec::new());
     for (family, cases) in families(&dir.join("scheduler")) {

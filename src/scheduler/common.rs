@@ -70,6 +70,23 @@ pub fn new_alloc(
     }
 }
 
+/// A copy of the allocation as an in-place update makes it: it keeps its ports, networks and devices and takes the rest
+/// from the check (`spec/reconciliation.md §7` step 7). Deployment and metrics are left to the caller.
+pub fn updated_in_place(alloc: &Allocation, eval: &Evaluation, option: &RankedNode) -> Allocation {
+    let mut resources = AllocatedResources::clone(&option.resources);
+    if let Some(old) = &alloc.allocated_resources {
+        for (name, task) in &mut resources.tasks {
+            if let Some(had) = old.tasks.get(name) {
+                task.networks = had.networks.clone();
+                task.devices = had.devices.clone();
+            }
+        }
+        resources.shared.networks = old.shared.networks.clone();
+        resources.shared.ports = old.shared.ports.clone();
+    }
+    Allocation { eval_id: eval.id.clone(), allocated_resources: Some(Arc::new(resources)), job: None, ..alloc.clone() }
+}
+
 /// Counts what one more failed placement of the group would have taken (`spec/scheduling.md §10`).
 pub fn add_exhausted_resources(metrics: &mut AllocMetric, group: &TaskGroup) {
     if metrics.dimension_exhausted.is_empty() {

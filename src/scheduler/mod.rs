@@ -11,7 +11,7 @@
 //! - [`tainted`]: nodes that are down, gone or draining.
 //! - [`tasks_updated`]: which changes of a job need new allocations.
 //! - [`disconnect`]: what an allocation's record says about lost contact.
-//! - [`common`]: what the schedulers do alike.
+//! - [`system`]: the system and sysbatch schedulers. [`common`]: what the schedulers do alike.
 //!
 //! The entry point is [`process`]: context in, effects out through [`Planner`].
 
@@ -23,6 +23,7 @@ pub mod fit;
 pub mod order;
 mod order_table;
 pub mod stack;
+pub mod system;
 pub mod tainted;
 pub mod tasks_updated;
 pub mod working_plan;
@@ -139,7 +140,7 @@ pub trait Planner {
 /// Processes an evaluation: submits plans, creates further evaluations and writes the final status, all through the
 /// planner. An error means that nothing was decided; the evaluation is to be delivered again.
 pub fn process(
-    _snapshot: &Snapshot,
+    snapshot: &Snapshot,
     eval: &Evaluation,
     ctx: &mut Context,
     planner: &mut dyn Planner,
@@ -152,5 +153,8 @@ pub fn process(
         planner.update_eval(common::with_status(eval, "failed", &description, "", ctx.now));
         return Ok(());
     }
-    Err(format!("the {} scheduler is not part of this build", eval.r#type))
+    match eval.r#type.as_str() {
+        "system" | "sysbatch" => system::process(snapshot, eval, ctx, planner),
+        other => Err(format!("the {other} scheduler is not part of this build")),
+    }
 }

@@ -1,0 +1,184 @@
+//! Deployments of system jobs (`spec/reconciliation.md §9.2, 9.4`).
+
+use std::sync::Arc;
+
+use crate::model::version::Version;
+use crate::model::*;
+use crate::scheduler::candidates::ReadyNodes;
+
+/// The oldest release whose clients take part in deployments of system jobs.
+const MIN_CLIENT_VERSION: &str = "1.11.0";
+
+/// The job's deployments while its nodes are gone through.
+pub struct DeploymentTracker<'a> {
+    /// Absent when the job is gone.
+    job: Option<&'a Job>,
+    stopped: bool,
+    now: i64,
+    new_id: &'a mut dyn FnMut() -> String,
+    /// The deployment of the current job version, or one that is mistaken for it.
+    pub current: Option<Deployment>,
+    old: Option<Deployment>,
+    /// Status changes to plan.
+    pub updates: Vec<DeploymentStatusUpdate>,
+    had_none: bool,
+    same_version: bool,
+    enabled: bool,
+}
+
+/// The update strategy of a group, unless it does nothing.
+pub fn update_strategy(group: &TaskGroup) -> Option<&UpdateStrategy> {
+    group.update.as_ref().filter(|u| !u.is_empty())
+}
+
+/// A status change of a deployment.
+pub fn status_update(d: &Deployment, status: &str, description: &str) -> DeploymentStatusUpdate {
+    DeploymentStatusUpdate {
+        deployment_id: d.id.clone(),
+        status: status.into(),
+        status_description: description.into(),
+    }
+}
+
+impl<'a> DeploymentTracker<'a> {
+    /// Starts with the latest deployment of the job. Sysbatch jobs have none and get none: `enabled` is false.
+    pub fn new(
+        job: Option<&'a Job>,
+        latest: Option<&Arc<Deployment>>,
+        enabled: bool,
+        now: i64,
+        new_id: &'a mut dyn FnMut() -> String,
+    ) -> DeploymentTracker<'a> {
+        let current = latest.filter(|_| enabled).map(|d| Deployment::clone(d));
+        DeploymentTracker {
+            job,
+            stopped: job.is_none_or(|j| j.stop),
+            now,
+            new_id,
+            had_none: current.is_none(),
+            current,
+            old: None,
+            updates: Vec::new(),
+            same_version: false,
+            enabled,
+        }
+    }
+
+    /// Tells old deployments from the current one. Done for every node, so a stopped job cancels its deployment once
+    /// per node. A failed or cancelled deployment of an older version stays current.
+    pub fn triage(&mut self) {
+        let Some(d) = &self.current else { return };
+        if self.stopped {
+            if d.active() {
+                self.updates.push(status_update(d, "cancelled", "Cancelled because job is stopped"));
+            }
+            return;
+        }
+        let Some(job) = self.job else { return };
+        if d.active() && (d.job_version != job.version || d.job_create_index != job.create_index) {
+            self.updates.push(status_update(d, "cancelled", "Cancelled due to newer version of job"));
+            self.old = self.current.take();
+        } else if d.status == "successful" {
+            self.old = self.current.take();
+        }
+    }
+
+    /// An allocation that is left alone makes a job that never had a deployment do without one.
+    pub fn same_version_seen(&mut self) {
+        self.same_version = true;
+    }
+
+    /// Whether destructive updates of the group may be canaries.
+    pub fn wants_canaries(&self, group: &TaskGroup) -> bool {
+        if update_strategy(group).is_none_or(|u| u.canary <= 0) {
+            return false;
+        }
+        match &self.current {
+            None => true,
+            Some(d) => d.task_groups.get(&group.name).is_some_and(|s| s.as_ref().is_some_and(|s| !s.promoted)),
+        }
+    }
+
+    /// Makes sure that a deployment covers the group, if one is due because of what is on this node.
+    pub fn ensure<'b, T: Iterator<Item = &'b Arc<Allocation>>>(
+        &mut self,
+        group: &TaskGroup,
+        updating: bool,
+        live: &[&Arc<Allocation>],
+        terminal: impl FnOnce() -> T,
+    ) {
+        let (Some(job), Some(strategy), true) = (self.job, update_strategy(group), self.enabled) else { return };
+        if let Some(d) = &self.current
+            && (d.task_groups.contains_key(&group.name) || matches!(d.status.as_str(), "paused" | "failed"))
+        {
+            return;
+        }
+        if self.old.as_ref().is_some_and(|d| d.job_version == job.version) {
+            return;
+        }
+        let this_version = |a: &Arc<Allocation>| {
+            a.job_id == job.id
+                && a.job.as_ref().is_some_and(|j| j.version == job.version && j.create_index == job.create_index)
+        };
+        let live_had = live.iter().any(|a| this_version(a));
+        self.same_version |= live_had;
+        if (live_had || terminal().any(this_version)) && !updating {
+            return;
+        }
+        let state = DeploymentState {
+            auto_revert: strategy.auto_revert,
+            auto_promote: strategy.auto_promote,
+            progress_deadline: strategy.progress_deadline,
+            ..Default::default()
+        };
+        let (new_id, updates, now) = (&mut self.new_id, &mut self.updates, self.now);
+        let current = self.current.get_or_insert_with(|| {
+            let d = new_deployment(job, job.priority, new_id(), now);
+            updates.push(status_update(&d, "running", "Deployment is running"));
+            d
+        });
+        current.task_groups.insert(group.name.clone(), Some(state));
+    }
+
+    /// Takes a first deployment back that must not be: something of the job's version runs already, or a client is
+    /// too old to report health.
+    pub fn finish(&mut self, ready: &ReadyNodes) {
+        if self.current.is_some() && self.had_none && (self.same_version || has_old_client(ready)) {
+            self.current = None;
+            self.updates.clear();
+        }
+    }
+}
+
+/// A running deployment of the job without groups.
+fn new_deployment(job: &Job, priority: i64, id: String, now: i64) -> Deployment {
+    Deployment {
+        id,
+        namespace: job.namespace.clone(),
+        job_id: job.id.clone(),
+        job_version: job.version,
+        job_modify_index: job.modify_index,
+        job_spec_modify_index: job.job_modify_index,
+        job_create_index: job.create_index,
+        status: "running".into(),
+        status_description: "Deployment is running".into(),
+        eval_priority: priority,
+        create_time: now,
+        modify_time: now,
+        ..Default::default()
+    }
+}
+
+/// Whether a ready node runs a client that is too old for deployments of system jobs.
+fn has_old_client(ready: &ReadyNodes) -> bool {
+    let Some(min) = Version::parse(MIN_CLIENT_VERSION) else { return false };
+    // Nodes run few releases: parse each run of equal texts once.
+    let (mut text, mut old) = ("", false);
+    ready.nodes.iter().any(|n| {
+        let v = n.node.attributes.get("nomad.version").map_or("", String::as_str);
+        if v != text {
+            (text, old) = (v, Version::parse(v).is_some_and(|v| v < min));
+        }
+        old
+    })
+}

@@ -1,0 +1,226 @@
+//! The node reconciler: what has to happen on each node so that a system or sysbatch job runs everywhere it may
+//! (`spec/reconciliation.md §9.2`).
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::deployment::DeploymentTracker;
+use crate::model::*;
+use crate::scheduler::candidates::ReadyNodes;
+use crate::scheduler::disconnect;
+use crate::scheduler::tainted::TaintedNodes;
+use crate::state::AllocEntry;
+
+/// What the reconciler looks at.
+pub struct Inputs<'a> {
+    /// The job, unless it is gone or stopped.
+    pub job: Option<&'a Job>,
+    /// The names of the job's allocations on each node, ascending, each with its group; none of a stopped job.
+    pub required: &'a [(String, &'a TaskGroup)],
+    /// All allocations of the job by ID.
+    pub allocs: &'a [Arc<AllocEntry>],
+    /// Tainted nodes of those allocations.
+    pub tainted: &'a TaintedNodes,
+    /// The nodes the job may use.
+    pub ready: &'a ReadyNodes,
+    /// Unix nanoseconds.
+    pub now: i64,
+}
+
+/// One instance of a group on one node.
+#[derive(Debug, Clone)]
+pub struct Entry<'a> {
+    /// Name of the allocation.
+    pub name: &'a str,
+    /// Its group in the current job.
+    pub group: &'a TaskGroup,
+    /// The node.
+    pub node_id: &'a str,
+    /// The allocation that is kept, updated or replaced; for a placement the finished one before it.
+    pub alloc: Option<Arc<Allocation>>,
+    /// A destructive update that may be a canary.
+    pub canary: bool,
+}
+
+/// What has to be done, each list in the order of nodes.
+#[derive(Debug, Default)]
+pub struct Reconciled<'a> {
+    /// Missing allocations.
+    pub place: Vec<Entry<'a>>,
+    /// Allocations of another job version.
+    pub update: Vec<Entry<'a>>,
+    /// Allocations that came back, with their new status entry.
+    pub reconnecting: Vec<Entry<'a>>,
+    /// Allocations to leave alone.
+    pub ignore: Vec<Entry<'a>>,
+    /// Allocations that are not wanted any more.
+    pub stop: Vec<&'a Arc<Allocation>>,
+    /// Allocations that have to leave their node.
+    pub migrate: Vec<&'a Arc<Allocation>>,
+    /// Allocations whose node is down or gone.
+    pub lost: Vec<&'a Arc<Allocation>>,
+    /// Allocations whose node lost contact.
+    pub disconnecting: Vec<&'a Arc<Allocation>>,
+}
+
+/// The allocations of the job on one node.
+#[derive(Default)]
+struct OnNode<'a> {
+    live: Vec<&'a Arc<Allocation>>,
+    /// By name, the one that was created last.
+    terminal: BTreeMap<&'a str, &'a Arc<Allocation>>,
+}
+
+/// The names a job's allocations have on every node, ascending, with their groups.
+pub fn required_names(job: &Job) -> Vec<(String, &TaskGroup)> {
+    let mut out: Vec<(String, &TaskGroup)> = Vec::new();
+    for g in &job.task_groups {
+        out.extend((0..g.count).map(|i| (format!("{}.{}[{i}]", job.name, g.name), g)));
+    }
+    out.sort_by(|a, b| a.0.cmp(&b.0));
+    out
+}
+
+/// Compares what runs on each node with what should run there. Deployments are triaged and created on the way.
+pub fn reconcile<'a>(i: &Inputs<'a>, deployments: &mut DeploymentTracker) -> Reconciled<'a> {
+    let mut by_node: HashMap<&str, OnNode> = HashMap::new();
+    for a in i.allocs.iter().map(|e| &e.alloc) {
+        let on_node = by_node.entry(&a.node_id).or_default();
+        if !a.terminal() {
+            on_node.live.push(a);
+            continue;
+        }
+        let newest = on_node.terminal.entry(&a.name).or_insert(a);
+        if a.create_index > newest.create_index {
+            *newest = a;
+        }
+    }
+    let mut out = Reconciled::default();
+    let nothing = OnNode::default();
+    for (node_id, ready) in visited(i.ready, &by_node) {
+        let on_node = by_node.get(node_id).unwrap_or(&nothing);
+        deployments.triage();
+        let updates_before = out.update.len();
+        for a in &on_node.live {
+            i.classify(a, node_id, ready, deployments, &mut out);
+        }
+        for (name, group) in i.required {
+            if !on_node.live.iter().any(|a| a.name == *name) {
+                i.add_missing(name, group, node_id, ready, on_node, &mut out);
+            }
+        }
+        let updating = out.update.len() > updates_before;
+        for (_, group) in i.required {
+            deployments.ensure(group, updating, &on_node.live, || on_node.terminal.values().copied());
+        }
+    }
+    deployments.finish(i.ready);
+    out
+}
+
+/// The nodes with live allocations and the ready ones, ascending, and whether each is ready.
+fn visited<'a>(ready: &'a ReadyNodes, by_node: &HashMap<&'a str, OnNode<'a>>) -> Vec<(&'a str, bool)> {
+    let mut out: Vec<(&str, bool)> = ready.nodes.iter().map(|n| (n.node.id.as_str(), true)).collect();
+    let others: Vec<(&str, bool)> = by_node
+        .iter()
+        .filter(|(id, n)| !n.live.is_empty() && out.binary_search_by(|(r, _)| r.cmp(id)).is_err())
+        .map(|(id, _)| (*id, false))
+        .collect();
+    out.extend(others);
+    out.sort_unstable();
+    out
+}
+
+impl<'a> Inputs<'a> {
+    /// Decides about one live allocation; the first rule that applies wins.
+    fn classify(
+        &self,
+        alloc: &'a Arc<Allocation>,
+        node_id: &'a str,
+        ready: bool,
+        deployments: &mut DeploymentTracker,
+        out: &mut Reconciled<'a>,
+    ) {
+        let found = self.required.binary_search_by(|(n, _)| n.as_str().cmp(&alloc.name)).ok();
+        let Some((name, group)) = found.and_then(|f| self.required.get(f)) else {
+            out.stop.push(alloc);
+            return;
+        };
+        let entry = |alloc: Arc<Allocation>, canary| Entry { name, group, node_id, alloc: Some(alloc), canary };
+        let status = alloc.client_status.as_str();
+        let reconnects =
+            matches!(status, client_status::UNKNOWN | client_status::RUNNING) && disconnect::needs_reconnect(alloc);
+        if alloc.desired_transition.should_migrate() {
+            out.migrate.push(alloc);
+        } else if reconnects && disconnect::expired(alloc, self.now) {
+            out.lost.push(alloc);
+        } else if status == client_status::UNKNOWN && alloc.desired_status == desired_status::RUN {
+            out.ignore.push(entry(alloc.clone(), false));
+        } else if let Some(node) = self.tainted.get(&alloc.node_id) {
+            let sysbatch = alloc.job.as_ref().is_some_and(|j| j.r#type == "sysbatch");
+            let node_status = node.as_ref().map_or("", |n| n.node.status.as_str());
+            if sysbatch && alloc.ran_successfully() {
+                deployments.same_version_seen();
+                out.ignore.push(entry(alloc.clone(), false));
+            } else if node_status == "disconnected" && status == client_status::RUNNING {
+                out.disconnecting.push(alloc);
+            } else if node.is_none() || node_status == "down" {
+                out.lost.push(alloc);
+            } else {
+                deployments.same_version_seen();
+                out.ignore.push(entry(alloc.clone(), false));
+            }
+        } else if reconnects {
+            let back = disconnect::with_status_entry(alloc, status, self.now);
+            out.reconnecting.push(entry(Arc::new(back), false));
+        } else if self.ready.not_ready.contains(node_id) {
+            if self.other_version(alloc) {
+                out.stop.push(alloc);
+            } else {
+                deployments.same_version_seen();
+                out.ignore.push(entry(alloc.clone(), false));
+            }
+        } else if !ready {
+            // The job's datacenters or pool do not reach the node any more.
+            out.stop.push(alloc);
+        } else if self.other_version(alloc) {
+            out.update.push(entry(alloc.clone(), deployments.wants_canaries(group)));
+        } else {
+            deployments.same_version_seen();
+            out.ignore.push(entry(alloc.clone(), false));
+        }
+    }
+
+    /// Decides about a required name that no live allocation has.
+    fn add_missing(
+        &self,
+        name: &'a str,
+        group: &'a TaskGroup,
+        node_id: &'a str,
+        ready: bool,
+        on_node: &OnNode<'a>,
+        out: &mut Reconciled<'a>,
+    ) {
+        let finished = on_node.terminal.get(name).copied();
+        let entry = Entry { name, group, node_id, alloc: finished.cloned(), canary: false };
+        match finished {
+            Some(a) if self.job.is_some_and(|j| j.r#type == "sysbatch") => {
+                if self.other_version(a) {
+                    out.update.push(entry);
+                } else {
+                    out.ignore.push(entry);
+                }
+            }
+            _ if ready => out.place.push(entry),
+            _ => {}
+        }
+    }
+
+    /// The allocation runs another specification than the current one.
+    fn other_version(&self, alloc: &Allocation) -> bool {
+        match (&alloc.job, self.job) {
+            (Some(old), Some(new)) => old.job_modify_index != new.job_modify_index,
+            _ => true,
+        }
+    }
+}

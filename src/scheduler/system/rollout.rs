@@ -1,0 +1,183 @@
+//! How far the deployment of a system job is, and which of its canaries stay (`spec/reconciliation.md §9.4`).
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::count;
+use super::deployment::{status_update, update_strategy};
+use super::reconcile::Entry;
+use crate::model::*;
+use crate::scheduler::candidates::ReadyNodes;
+use crate::scheduler::common::promotion_text;
+use crate::scheduler::working_plan::WorkingPlan;
+
+/// Counts of one group.
+#[derive(Debug, Default)]
+pub struct GroupCounts {
+    /// Nodes that can run the group.
+    pub candidates: i64,
+    /// Destructive updates on such nodes, made or not.
+    pub destructive: i64,
+    /// Canaries that are left alone.
+    pub kept_canaries: Vec<String>,
+    /// New canaries in the order of nodes.
+    planned: Vec<PlannedCanary>,
+}
+
+#[derive(Debug)]
+struct PlannedCanary {
+    id: String,
+    node_id: String,
+    previous: String,
+}
+
+/// The deployment of an attempt with the counts it is judged by.
+pub struct Rollout<'a> {
+    job: Option<&'a Job>,
+    deployment: Option<Deployment>,
+    updates: Vec<DeploymentStatusUpdate>,
+    groups: BTreeMap<&'a str, GroupCounts>,
+    /// Canaries that are to be replaced.
+    replaced: HashSet<String>,
+    /// How many of them are.
+    replacements: i64,
+}
+
+impl<'a> Rollout<'a> {
+    /// Starts with the deployment that is held and the status changes found so far.
+    pub fn new(
+        job: Option<&'a Job>,
+        deployment: Option<Deployment>,
+        updates: Vec<DeploymentStatusUpdate>,
+    ) -> Rollout<'a> {
+        Rollout { job, deployment, updates, groups: BTreeMap::new(), replaced: HashSet::new(), replacements: 0 }
+    }
+
+    /// ID of the deployment, empty without one.
+    pub fn deployment_id(&self) -> &str {
+        self.deployment.as_ref().map_or("", |d| &d.id)
+    }
+
+    /// The counts of a group.
+    pub fn group(&mut self, name: &'a str) -> &mut GroupCounts {
+        self.groups.entry(name).or_default()
+    }
+
+    /// Whether the allocation belongs to the deployment and has no verdict on its health yet.
+    pub fn awaits_health(&self, alloc: &Allocation) -> bool {
+        self.deployment.as_ref().is_some_and(|d| d.id == alloc.deployment_id) && alloc.health().is_none()
+    }
+
+    /// Remembers which canaries the placements replace.
+    pub fn note_replaced_canaries(&mut self, list: &[Entry]) {
+        let canaries = list.iter().filter_map(|e| e.alloc.as_ref()).filter(|a| a.is_canary());
+        self.replaced.extend(canaries.map(|a| a.id.clone()));
+    }
+
+    /// Counts a planned allocation.
+    pub fn placed(&mut self, entry: &Entry<'a>, alloc: &Allocation) {
+        if self.replaced.contains(&alloc.previous_allocation) {
+            self.replacements += 1;
+        }
+        if alloc.is_canary() {
+            let planned = PlannedCanary {
+                id: alloc.id.clone(),
+                node_id: alloc.node_id.clone(),
+                previous: alloc.previous_allocation.clone(),
+            };
+            self.group(&entry.group.name).planned.push(planned);
+        }
+    }
+
+    /// Corrects the plan and its counts for the deployment: totals, canaries that are too many, completion.
+    pub fn finish(
+        &mut self,
+        plan: &mut WorkingPlan,
+        ready: &ReadyNodes,
+        desired: &mut BTreeMap<String, DesiredUpdates>,
+    ) {
+        for (name, g) in &self.groups {
+            if let Ok(n) = u64::try_from(g.candidates) {
+                count(desired, name).place = n;
+            }
+        }
+        let Some(mut d) = self.deployment.take() else { return };
+        let mut complete = true;
+        let job = self.job;
+        for group in job.iter().flat_map(|j| &j.task_groups) {
+            complete &= self.finish_group(group, &mut d, plan, ready, desired);
+        }
+        if d.requires_promotion() {
+            d.status_description = promotion_text(&d).into();
+        } else if complete {
+            self.updates.push(status_update(&d, "successful", "Deployment completed successfully"));
+        }
+        if d.task_groups.values().any(Option::is_some) {
+            plan.plan.deployment = Some(d.clone());
+            plan.plan.deployment_updates = std::mem::take(&mut self.updates);
+            self.deployment = Some(d);
+        }
+    }
+
+    /// Whether the group is through.
+    fn finish_group(
+        &mut self,
+        group: &'a TaskGroup,
+        d: &mut Deployment,
+        plan: &mut WorkingPlan,
+        ready: &ReadyNodes,
+        desired: &mut BTreeMap<String, DesiredUpdates>,
+    ) -> bool {
+        let counts = self.groups.get(group.name.as_str());
+        let candidates = counts.map_or(0, |c| c.candidates);
+        if candidates < 1 {
+            if d.status == "successful"
+                && let Some(state) = d.task_groups.get_mut(&group.name)
+            {
+                *state = None;
+            }
+            return true;
+        }
+        let (Some(counts), Some(Some(state))) = (counts, d.task_groups.get_mut(&group.name)) else { return true };
+        state.desired_total = candidates;
+        let strategy = update_strategy(group).filter(|u| u.canary > 0);
+        let updated = self.job.is_some_and(|j| j.version != 0);
+        let canarying = strategy.filter(|_| !state.promoted && updated && counts.destructive > 0);
+        let Some(strategy) = canarying else { return state.healthy_allocs >= state.desired_total };
+
+        let outdated = counts.destructive as f64 + counts.kept_canaries.len() as f64;
+        let required = ((strategy.canary as f64 * outdated / 100.0).ceil() as i64).min(strategy.max_parallel);
+        state.desired_canaries = required;
+        if required > 0 {
+            let (kept, dropped) = self.trim(counts, required, ready);
+            count(desired, &group.name).canary = kept.len() as u64;
+            state.placed_canaries = kept;
+            if !dropped.is_empty() {
+                plan.retain(|a| !dropped.iter().any(|c| c.id == a.id), |a| !dropped.iter().any(|c| c.previous == a.id));
+            }
+        }
+        false
+    }
+
+    /// The canaries that stay and the planned ones that are too many.
+    fn trim<'b>(
+        &self,
+        counts: &'b GroupCounts,
+        required: i64,
+        ready: &ReadyNodes,
+    ) -> (Vec<String>, Vec<&'b PlannedCanary>) {
+        let mut room = required - self.replacements;
+        let mut kept = counts.kept_canaries.clone();
+        room -= i64::try_from(kept.len()).unwrap_or(i64::MAX);
+        let mut dropped = Vec::new();
+        for c in &counts.planned {
+            let fits = room > 0 || self.replaced.contains(&c.previous);
+            if fits && !ready.not_ready.contains(&c.node_id) {
+                kept.push(c.id.clone());
+                room -= 1;
+            } else {
+                dropped.push(c);
+            }
+        }
+        (kept, dropped)
+    }
+}
