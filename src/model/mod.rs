@@ -5,10 +5,12 @@
 //!   may still be null.
 //! - [`node`], [`alloc`], [`eval`], [`cluster`], [`volume`]: the rest of the cluster. [`plan`]: what schedulers propose.
 //! - [`diff`]: job diffs. [`json`], [`time`], [`quote`]: how values look in JSON and in texts.
+//! - [`version`], [`regexp`]: what constraints compare with. [`cron`]: when periodic jobs launch.
 
 pub mod alloc;
 pub mod api;
 pub mod cluster;
+pub mod cron;
 pub mod diff;
 pub mod eval;
 pub mod group;
@@ -18,6 +20,7 @@ pub mod node;
 pub mod plan;
 pub mod predicates;
 pub mod quote;
+pub mod regexp;
 pub mod resources;
 pub mod scores;
 pub mod service;
