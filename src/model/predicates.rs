@@ -85,49 +85,9 @@ impl Allocation {
             || self.job.as_ref().is_some_and(|j| j.create_index < job.create_index)
     }
 
-    /// Recorded client statuses with their times, newest first.
-    fn client_states(&self) -> impl Iterator<Item = &AllocState> {
-        self.alloc_states.iter().rev().filter(|s| s.field == 0)
-    }
-
-    /// The newest recorded client status is `unknown`: the client came back, or is still away.
-    pub fn needs_reconnect(&self) -> bool {
-        self.client_states().next().is_some_and(|s| s.value == client_status::UNKNOWN)
-    }
-
-    /// When the most recent unbroken run of `unknown` began, Unix nanoseconds.
-    pub fn last_unknown(&self) -> Option<i64> {
-        self.client_states()
-            .skip_while(|s| s.value != client_status::UNKNOWN)
-            .take_while(|s| s.value == client_status::UNKNOWN)
-            .last()
-            .and_then(|s| s.time.unix_nanos())
-    }
-
-    fn disconnect(&self) -> Option<&DisconnectStrategy> {
-        self.group()?.disconnect.as_ref()
-    }
-
-    /// `disconnect.lost_after` in nanoseconds, 0 when unset.
-    pub fn lost_after(&self) -> i64 {
-        self.disconnect().map_or(0, |d| d.lost_after)
-    }
-
-    /// `disconnect.replace`, true when unset.
-    pub fn replace_on_disconnect(&self) -> bool {
-        self.disconnect().and_then(|d| d.replace).unwrap_or(true)
-    }
-
     /// `disconnect.stop_on_client_after` in nanoseconds, if set and not zero.
     pub fn stop_on_client_after(&self) -> Option<i64> {
-        self.disconnect()?.stop_on_client_after.filter(|d| *d != 0)
-    }
-
-    /// The allocation is `unknown` for longer than `lost_after` (at once where that is unset).
-    pub fn expired(&self, now: i64) -> bool {
-        self.client_status == client_status::UNKNOWN
-            && self.group().is_some()
-            && self.last_unknown().is_some_and(|t| t.saturating_add(self.lost_after()) <= now)
+        self.group()?.disconnect.as_ref()?.stop_on_client_after.filter(|d| *d != 0)
     }
 
     /// The last attempt to replace the allocation found no node.

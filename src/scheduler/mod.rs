@@ -10,6 +10,8 @@
 //! - [`stack`]: one search for a node: feasibility, ranking, preemption.
 //! - [`tainted`]: nodes that are down, gone or draining.
 //! - [`tasks_updated`]: which changes of a job need new allocations.
+//! - `generic`: the scheduler of service and batch jobs; [`reconcile`]: what a job wants against what it has;
+//!   [`reschedule`]: when failed allocations are replaced.
 //! - [`disconnect`]: what an allocation's record says about lost contact.
 //! - [`system`]: the system and sysbatch schedulers. [`common`]: what the schedulers do alike.
 //!
@@ -20,8 +22,11 @@ pub mod common;
 pub mod constraint;
 pub mod disconnect;
 pub mod fit;
+mod generic;
 pub mod order;
 mod order_table;
+pub mod reconcile;
+pub mod reschedule;
 pub mod stack;
 pub mod system;
 pub mod tainted;
@@ -145,16 +150,16 @@ pub fn process(
     ctx: &mut Context,
     planner: &mut dyn Planner,
 ) -> Result<(), String> {
-    if !matches!(eval.r#type.as_str(), "service" | "batch" | "system" | "sysbatch") {
-        return Err(format!("no scheduler for evaluations of type {:?}", eval.r#type));
-    }
-    if !common::accepts_trigger(&eval.r#type, &eval.triggered_by) {
+    let kind = eval.r#type.as_str();
+    let scheduler = match kind {
+        "service" | "batch" => generic::process,
+        "system" | "sysbatch" => system::process,
+        _ => return Err(format!("no scheduler for evaluations of type {kind:?}")),
+    };
+    if !common::accepts_trigger(kind, &eval.triggered_by) {
         let description = format!("scheduler cannot handle '{}' evaluation reason", eval.triggered_by);
         planner.update_eval(common::with_status(eval, "failed", &description, "", ctx.now));
         return Ok(());
     }
-    match eval.r#type.as_str() {
-        "system" | "sysbatch" => system::process(snapshot, eval, ctx, planner),
-        other => Err(format!("the {other} scheduler is not part of this build")),
-    }
+    scheduler(snapshot, eval, ctx, planner)
 }
