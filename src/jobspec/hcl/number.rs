@@ -5,8 +5,9 @@
 //! precision decides which decimal text is the shortest one that still identifies the value, so `log(10, 3)` prints
 //! like a 64-bit float. Magnitudes are bounded, so that a short text such as `1e999999999` costs neither memory nor time.
 
+mod decimal;
+
 use std::cmp::Ordering;
-use std::fmt;
 
 use dashu_int::ops::{BitTest, DivRem, UnsignedAbs};
 use dashu_int::{IBig, Sign, UBig};
@@ -375,64 +376,6 @@ impl Number {
     pub fn ceil(&self) -> Number {
         self.neg().floor().neg()
     }
-
-    /// The digits and the power of ten of the shortest decimal that identifies the value at its precision.
-    fn shortest_decimal(&self) -> Option<(String, i64)> {
-        let Magnitude::Finite { mantissa, exponent } = &self.magnitude else { return None };
-        if mantissa.is_zero() {
-            return Some(("0".to_string(), 0));
-        }
-        // Everything in quarters of the last place: the value, and the midpoints to its neighbours (the one below is
-        // nearer when the mantissa is a power of two). A midpoint rounds to the value when its mantissa is even.
-        let pad = (self.precision as usize).saturating_sub(mantissa.bit_len());
-        let mantissa_full = mantissa << pad;
-        let scale = exponent - pad as i64;
-        let even = !mantissa_full.bit(0);
-        let value = &mantissa_full << 2;
-        let low = &value - if mantissa.is_one() { 1u8 } else { 2u8 };
-        let high = &value + 2u8;
-        // 10^power is below the distance between the midpoints, so that at least one multiple lies between them.
-        let mut power = (scale * 30_103).div_euclid(100_000) - 1;
-        let twos = scale - 2;
-        let ten = UBig::from(10u8);
-        let mut denominator = UBig::ONE;
-        let mut factor = UBig::ONE;
-        let by_ten = ten.pow(usize::try_from(power.unsigned_abs()).ok()?);
-        if power >= 0 {
-            denominator *= by_ten
-        } else {
-            factor *= by_ten
-        }
-        let by_two = usize::try_from(twos.unsigned_abs()).ok()?;
-        if twos >= 0 {
-            factor <<= by_two
-        } else {
-            denominator <<= by_two
-        }
-        let divide = |quarters: UBig, denominator: &UBig| (quarters * &factor).div_rem(denominator);
-        let (low, low_rest) = divide(low, &denominator);
-        let (high, high_rest) = divide(high, &denominator);
-        let mut low = if low_rest.is_zero() && even { low } else { low + 1u8 };
-        let mut high = if high_rest.is_zero() && !even { high - 1u8 } else { high };
-        loop {
-            let (up, up_rest) = (&low).div_rem(&ten);
-            let up = if up_rest.is_zero() { up } else { up + 1u8 };
-            let down = &high / &ten;
-            if up > down {
-                break;
-            }
-            (low, high) = (up, down);
-            power += 1;
-            denominator *= &ten;
-        }
-        let (below, rest) = divide(value, &denominator);
-        let nearest = match (rest << 1).cmp(&denominator) {
-            Ordering::Less => below,
-            Ordering::Equal if !below.bit(0) => below,
-            _ => below + 1u8,
-        };
-        Some((nearest.clamp(low, high).to_string(), power))
-    }
 }
 
 /// The signed digits after `e`, saturated far beyond what is accepted.
@@ -504,29 +447,6 @@ impl PartialEq for Number {
 }
 
 impl Eq for Number {}
-
-impl fmt::Display for Number {
-    /// The shortest decimal text without exponent that identifies the value; `+Inf`, `-Inf`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some((digits, power)) = self.shortest_decimal() else {
-            return f.write_str(if self.negative { "-Inf" } else { "+Inf" });
-        };
-        if self.negative {
-            f.write_str("-")?;
-        }
-        let fraction = usize::try_from(-power).unwrap_or(0);
-        let zeros = usize::try_from(power).unwrap_or(0);
-        match digits.len().checked_sub(fraction).filter(|whole| *whole > 0) {
-            None => write!(f, "0.{}{digits}", "0".repeat(fraction - digits.len())),
-            Some(whole) => {
-                let (whole, rest) = digits.split_at(whole);
-                let point = if rest.is_empty() { "" } else { "." };
-                let zeros = if digits == "0" { 0 } else { zeros };
-                write!(f, "{whole}{}{point}{rest}", "0".repeat(zeros))
-            }
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {

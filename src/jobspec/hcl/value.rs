@@ -9,6 +9,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use unicode_normalization::UnicodeNormalization;
+
 use super::number::Number;
 use super::types::Type;
 
@@ -119,9 +121,9 @@ impl Mapping {
 }
 
 impl Value {
-    /// A string, if it is not too long.
+    /// A string, if it is not too long. Strings are in Unicode normal form C, as the reference keeps them.
     pub fn string(text: impl Into<Arc<str>>) -> Result<Value, ValueTooLarge> {
-        let text = text.into();
+        let text = normal_form(text.into());
         if text.len() > MAX_BYTES { Err(ValueTooLarge::Bytes) } else { Ok(Value::String(text)) }
     }
 
@@ -330,6 +332,11 @@ impl Value {
     }
 }
 
+/// The text in Unicode normal form C.
+fn normal_form(text: Arc<str>) -> Arc<str> {
+    if text.is_ascii() || unicode_normalization::is_nfc(&text) { text } else { text.nfc().collect::<String>().into() }
+}
+
 impl From<bool> for Value {
     fn from(value: bool) -> Value {
         Value::Bool(value)
@@ -350,7 +357,7 @@ impl From<i64> for Value {
 
 impl From<&str> for Value {
     fn from(value: &str) -> Value {
-        Value::String(value.into())
+        Value::String(normal_form(value.into()))
     }
 }
 

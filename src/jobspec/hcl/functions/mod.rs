@@ -4,8 +4,21 @@
 //! Every result is bounded: texts and collections larger than [`super::value`] allows are errors, and so are
 //! arguments that would ask for unreasonable work.
 
+mod encoding;
+mod filesystem;
+mod format;
+mod glob;
+mod hash;
+mod json;
+mod mapping;
+mod network;
 mod numeric;
+mod re2;
+mod sequence;
+mod string;
 mod support;
+mod time;
+mod yaml;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -62,7 +75,21 @@ pub enum FunctionError {
 
 /// All functions, by name.
 static TABLE: LazyLock<Vec<&'static Function>> = LazyLock::new(|| {
-    let mut table: Vec<&Function> = [numeric::FUNCTIONS].into_iter().flatten().collect();
+    let families = [
+        encoding::FUNCTIONS,
+        filesystem::FUNCTIONS,
+        format::FUNCTIONS,
+        hash::FUNCTIONS,
+        json::FUNCTIONS,
+        mapping::FUNCTIONS,
+        network::FUNCTIONS,
+        numeric::FUNCTIONS,
+        sequence::FUNCTIONS,
+        string::FUNCTIONS,
+        time::FUNCTIONS,
+        yaml::FUNCTIONS,
+    ];
+    let mut table: Vec<&Function> = families.into_iter().flatten().collect();
     table.sort_by_key(|function| function.name);
     table
 });

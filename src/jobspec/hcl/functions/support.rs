@@ -36,7 +36,6 @@ pub enum Kind {
     Strings,
     List,
     Set,
-    Map,
 }
 
 impl Kind {
@@ -48,7 +47,6 @@ impl Kind {
             Kind::Strings => Type::list(Type::String),
             Kind::List => Type::list(Type::Any),
             Kind::Set => Type::set(Type::Any),
-            Kind::Map => Type::map(Type::Any),
         }
     }
 }
@@ -259,6 +257,23 @@ pub fn check(name: &str, arguments: &[Value], expected: &str) {
         Ok(value) => value
             .convert(&Type::String)
             .map_or_else(|_| format!("{value:?}"), |text| text.as_str().unwrap_or("null").to_string()),
+        Err(error) => error.to_string(),
+    };
+    assert_eq!(shown, expected, "{name}({arguments:?})");
+}
+
+/// A value from JSON text, for tests.
+#[cfg(test)]
+pub fn json_value(text: &str) -> Value {
+    super::json::decode(text).unwrap()
+}
+
+/// Table tests: arguments as comma-separated JSON, the result as JSON or the error text.
+#[cfg(test)]
+pub fn check_json(name: &str, arguments: &str, expected: &str) {
+    let arguments = json_value(&format!("[{arguments}]")).items().unwrap().to_vec();
+    let shown = match super::call(name, arguments.clone(), &test_context()) {
+        Ok(value) => super::json::encode(&value).unwrap(),
         Err(error) => error.to_string(),
     };
     assert_eq!(shown, expected, "{name}({arguments:?})");

@@ -1,0 +1,148 @@
+//! Maps and objects: `keys lookup merge values zipmap`.
+
+use super::FunctionContext;
+use super::support::{Args, Failure, Function, Kind, function, nullable, p, variadic};
+use crate::jobspec::hcl::types::{Type, unify};
+use crate::jobspec::hcl::value::{Entries, Value};
+
+pub const FUNCTIONS: &[Function] = &[
+    function("keys", &[p("inputMap", Kind::Any)], |args, _| {
+        let map = map_or_object(args, 0)?;
+        let keys = args.entries(0)?.keys().map(|key| Value::String(key.clone())).collect();
+        Ok(if map { Value::list(Type::String, keys)? } else { Value::tuple(keys)? })
+    }),
+    function("values", &[p("mapping", Kind::Any)], |args, _| {
+        map_or_object(args, 0)?;
+        let values = args.entries(0)?.values().cloned().collect();
+        match args.value(0)?.ty() {
+            Type::Map(element) => Ok(Value::list((*element).clone(), values)?),
+            _ => Ok(Value::tuple(values)?),
+        }
+    }),
+    function("lookup", &[p("inputMap", Kind::Any), p("key", Kind::String), nullable("default", Kind::Any)], lookup),
+    variadic("merge", &[], nullable("maps", Kind::Any), merge),
+    function("zipmap", &[p("keys", Kind::Strings), p("values", Kind::Any)], zipmap),
+];
+
+/// Whether the argument is a map (true) or an object (false); others are refused.
+fn map_or_object(args: &Args, index: usize) -> Result<bool, Failure> {
+    match args.value(index)? {
+        Value::Map(_) => Ok(true),
+        Value::Object(_) => Ok(false),
+        other => Err(Failure::Argument(index, format!("must be a map or an object, but have {}", other.ty()))),
+    }
+}
+
+fn lookup(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
+    let default = args.value(2)?;
+    map_or_object(args, 0)?;
+    let found = args.entries(0)?.get(args.text(1)?);
+    match args.value(0)?.ty() {
+        Type::Map(element) => {
+            let default = default.convert(&element);
+            let default = default.map_err(|_| {
+                let text = "the default value must have the same type as the map elements";
+                Failure::Argument(2, text.to_string())
+            })?;
+            Ok(found.cloned().unwrap_or(default))
+        }
+        _ => Ok(found.unwrap_or(default).clone()),
+    }
+}
+
+fn merge(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
+    let mut entries = Entries::new();
+    let mut types = Vec::new();
+    for (index, value) in args.all().iter().enumerate() {
+        if value.is_null() {
+            continue;
+        }
+        let Some(more) = value.entries() else {
+            let text = format!("arguments must be maps or objects, got \"{}\"", value.ty());
+            return Err(Failure::Argument(index, text));
+        };
+        types.push(value.ty());
+        entries.extend(more.iter().map(|(key, value)| (key.clone(), value.clone())));
+    }
+    let all_maps = !types.is_empty() && types.iter().all(|ty| matches!(ty, Type::Map(_)));
+    match unify(&types).filter(|_| all_maps) {
+        Some(map) => Ok(Value::object(entries)?.convert(&map)?),
+        None => Ok(Value::object(entries)?),
+    }
+}
+
+fn zipmap(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
+    let keys = args.items(0)?;
+    let values = match args.value(1)? {
+        Value::List(inner) | Value::Tuple(inner) => inner.items(),
+        _ => return Err(Failure::Argument(1, "values argument must be a list or tuple value".to_string())),
+    };
+    if keys.len() != values.len() {
+        let text = format!("number of keys ({}) does not match number of values ({})", keys.len(), values.len());
+        return Err(text.into());
+    }
+    let mut entries = Entries::new();
+    for (key, value) in keys.iter().zip(values) {
+        let Value::String(key) = key else {
+            return Err(Failure::Argument(0, "keys must not be null".to_string()));
+        };
+        entries.insert(key.clone(), value.clone());
+    }
+    match args.value(1)?.ty() {
+        Type::List(element) => Ok(Value::map((*element).clone(), entries)?),
+        _ => Ok(Value::object(entries)?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::support::{check_json, json_value as v};
+    use super::*;
+
+    #[test]
+    fn results() {
+        for (name, arguments, expected) in [
+            ("keys", r#"{"b":1,"a":2}"#, r#"["a","b"]"#),
+            ("values", r#"{"b":1,"a":2}"#, "[2,1]"),
+            ("lookup", r#"{"a":1}, "a", 5"#, "1"),
+            ("lookup", r#"{"a":1}, "b", "x""#, r#""x""#),
+            ("merge", r#"{"a":1,"b":2}, null, {"b":"x"}"#, r#"{"a":1,"b":"x"}"#),
+            ("merge", "", "{}"),
+            ("zipmap", r#"["a","b"], [1,"x"]"#, r#"{"a":1,"b":"x"}"#),
+        ] {
+            check_json(name, arguments, expected);
+        }
+    }
+
+    #[test]
+    fn refusals() {
+        for (name, arguments, expected) in [
+            ("keys", "[]", "Invalid value for \"inputMap\" parameter: must be a map or an object, but have tuple."),
+            (
+                "merge",
+                "{}, 1",
+                "Invalid value for \"maps\" parameter: arguments must be maps or objects, got \"number\".",
+            ),
+            (
+                "zipmap",
+                r#"["a"], []"#,
+                "Call to function \"zipmap\" failed: number of keys (1) does not match number of values (0).",
+            ),
+            ("lookup", "{}, \"a\"", "Function \"lookup\" expects 3 argument(s). Missing value for \"default\"."),
+        ] {
+            check_json(name, arguments, expected);
+        }
+    }
+
+    #[test]
+    fn maps_stay_maps() {
+        let context = super::super::support::test_context();
+        let call = |name, arguments: Vec<Value>| super::super::call(name, arguments, &context).unwrap();
+        let numbers = v(r#"{"a":1}"#).convert(&Type::map(Type::Number)).unwrap();
+        let strings = v(r#"{"b":"x"}"#).convert(&Type::map(Type::String)).unwrap();
+        assert_eq!(call("merge", vec![numbers.clone(), strings]).ty(), Type::map(Type::String));
+        assert_eq!(call("keys", vec![numbers.clone()]).ty(), Type::list(Type::String));
+        assert_eq!(call("values", vec![numbers.clone()]).ty(), Type::list(Type::Number));
+        assert!(call("lookup", vec![numbers, "z".into(), "7".into()]).equals(&7.into()));
+    }
+}
