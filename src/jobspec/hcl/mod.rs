@@ -1,7 +1,19 @@
 //! The HCL2 language as job files use it (`spec/jobspec.md §3, 5, 7`).
+//!
+//! - [`diag`]: positions and diagnostics
+//! - [`token`], [`lexer`], [`parser`], [`ast`]: native syntax
+//! - [`eval`]: from expressions to values
+//! - [`value`], [`types`], [`convert`], [`number`]: what expressions evaluate to
+//! - [`functions`]: what expressions can call
 
+pub mod ast;
 pub mod convert;
+pub mod diag;
+pub mod eval;
 pub mod functions;
+pub mod lexer;
 pub mod number;
+pub mod parser;
+pub mod token;
 pub mod types;
 pub mod value;

@@ -1,0 +1,216 @@
+//! The syntax tree of bodies and expressions.
+
+use super::diag::Span;
+
+/// A body: the attributes and blocks of a file or block, in source order.
+#[derive(Debug, Clone, Default)]
+pub struct Body {
+    pub attributes: Vec<Attribute>,
+    pub blocks: Vec<Block>,
+    /// From `{` to `}`, or the whole file.
+    pub span: Span,
+}
+
+/// `name = expr`.
+#[derive(Debug, Clone)]
+pub struct Attribute {
+    pub name: String,
+    pub name_span: Span,
+    pub expr: Expr,
+}
+
+/// `type "label" { body }`.
+#[derive(Debug, Clone)]
+pub struct Block {
+    pub kind: String,
+    pub kind_span: Span,
+    pub labels: Vec<Label>,
+    pub open: Span,
+    pub body: Body,
+}
+
+impl Block {
+    /// The header without the brace.
+    pub fn def_span(&self) -> Span {
+        self.labels.last().map_or(self.kind_span, |l| self.kind_span.to(l.span))
+    }
+}
+
+/// A block label.
+#[derive(Debug, Clone)]
+pub struct Label {
+    pub text: String,
+    pub span: Span,
+}
+
+/// An expression.
+#[derive(Debug, Clone)]
+pub struct Expr {
+    pub kind: ExprKind,
+    pub span: Span,
+}
+
+/// What an expression is.
+#[derive(Debug, Clone)]
+pub enum ExprKind {
+    Null,
+    Bool(bool),
+    /// Decimal text of a number.
+    Number(String),
+    /// Literal text: a part of a template.
+    Text(String),
+    /// A string made of parts.
+    Template(Vec<Expr>),
+    /// A string that is one interpolation only: has the type of the expression.
+    Wrap(Box<Expr>),
+    /// A `for` directive of a template: the elements are joined.
+    Join(Box<Expr>),
+    /// A name and what is looked up in it; `root` is known only in scope.
+    Reference {
+        root: String,
+        root_span: Span,
+        steps: Vec<Step>,
+    },
+    /// Lookups in the result of an expression.
+    Lookup {
+        source: Box<Expr>,
+        steps: Vec<Step>,
+    },
+    /// `source[key]` with a key to be evaluated.
+    Index {
+        source: Box<Expr>,
+        key: Box<Expr>,
+        /// From `[` to `]`.
+        brackets: Span,
+    },
+    /// `source[*]…` or `source.*…`; `each` is evaluated with [`ExprKind::Item`] standing for the element.
+    Splat {
+        source: Box<Expr>,
+        each: Box<Expr>,
+        marker: Span,
+    },
+    /// The element inside of a splat.
+    Item,
+    Call(Box<Call>),
+    Conditional(Box<[Expr; 3]>),
+    /// Operands and operators of one precedence, evaluated from the left.
+    Binary {
+        first: Box<Expr>,
+        rest: Vec<(BinaryOp, Expr)>,
+    },
+    Unary {
+        op: UnaryOp,
+        op_span: Span,
+        operand: Box<Expr>,
+    },
+    Paren(Box<Expr>),
+    Tuple {
+        open: Span,
+        items: Vec<Expr>,
+    },
+    Object {
+        open: Span,
+        items: Vec<(Expr, Expr)>,
+    },
+    For(Box<For>),
+}
+
+/// A function call.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub name: String,
+    pub name_span: Span,
+    pub open: Span,
+    pub close: Span,
+    pub args: Vec<Expr>,
+    /// Whether the last argument is expanded with `...`.
+    pub expand: bool,
+}
+
+/// A `for` expression.
+#[derive(Debug, Clone)]
+pub struct For {
+    pub open: Span,
+    pub key_name: Option<String>,
+    pub value_name: String,
+    pub collection: Expr,
+    /// Present when an object is built.
+    pub key: Option<Expr>,
+    pub value: Expr,
+    pub condition: Option<Expr>,
+    pub group: bool,
+}
+
+/// One lookup of a traversal.
+#[derive(Debug, Clone)]
+pub struct Step {
+    pub kind: StepKind,
+    /// With the dot or the brackets.
+    pub span: Span,
+}
+
+/// How a [`Step`] looks up.
+#[derive(Debug, Clone)]
+pub enum StepKind {
+    Attribute(String),
+    /// `[number]` or `.number`: decimal text.
+    Number(String),
+    /// `["text"]`.
+    Text(String),
+}
+
+/// Operators with two operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BinaryOp {
+    Or,
+    And,
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Modulo,
+}
+
+/// Operators with one operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnaryOp {
+    Not,
+    Negate,
+}
+
+impl Expr {
+    /// An expression node.
+    pub fn new(kind: ExprKind, span: Span) -> Expr {
+        Expr { kind, span }
+    }
+
+    /// The part that diagnostics point at where the whole would be too much.
+    pub fn start_span(&self) -> Span {
+        let mut expr = self;
+        // Walks to the leftmost operand; the depth is bounded by the parser.
+        loop {
+            expr = match &expr.kind {
+                ExprKind::Binary { first, .. } => first,
+                ExprKind::Conditional(parts) => &parts[0],
+                ExprKind::Join(inner) => inner,
+                ExprKind::Template(parts) => match parts.first() {
+                    Some(first) => first,
+                    None => return expr.span,
+                },
+                ExprKind::Call(call) => return call.name_span.to(call.open),
+                ExprKind::Index { brackets, .. } => return Span { end: brackets.start + 1, ..*brackets },
+                ExprKind::Splat { marker, .. } => return *marker,
+                ExprKind::Unary { op_span, .. } => return *op_span,
+                ExprKind::Tuple { open, .. } | ExprKind::Object { open, .. } => return *open,
+                ExprKind::For(f) => return f.open,
+                _ => return expr.span,
+            };
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Tokens of the native syntax.
+
+use super::diag::Span;
+
+/// What a token is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    OBrace,
+    CBrace,
+    OBrack,
+    CBrack,
+    OParen,
+    CParen,
+    OQuote,
+    CQuote,
+    /// `<<NAME` or `<<-NAME` with its newline.
+    OHeredoc,
+    /// The closing marker, without its newline.
+    CHeredoc,
+    Star,
+    Slash,
+    Plus,
+    Minus,
+    Percent,
+    Equal,
+    EqualOp,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    And,
+    Or,
+    Bang,
+    Dot,
+    Comma,
+    Ellipsis,
+    FatArrow,
+    Question,
+    Colon,
+    DoubleColon,
+    /// `${` or `${~`.
+    Interp,
+    /// `%{` or `%{~`.
+    Control,
+    /// `}` or `~}` at the end of a template sequence.
+    SeqEnd,
+    /// Literal text of a quoted string, escapes not yet read.
+    QuotedLit,
+    /// Literal text of a heredoc or a bare template.
+    StringLit,
+    /// A line end inside a quoted string: an error.
+    QuotedNewline,
+    Number,
+    Ident,
+    /// A line end; also a `#` or `//` comment with its line end.
+    Newline,
+    Eof,
+    BitAnd,
+    BitOr,
+    BitNot,
+    BitXor,
+    StarStar,
+    Apostrophe,
+    Backquote,
+    Semicolon,
+    Invalid,
+}
+
+/// A token: its kind and byte range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Token {
+    pub kind: Kind,
+    pub span: Span,
+}
