@@ -2,15 +2,19 @@
 //!
 //! - [`diag`]: positions and diagnostics
 //! - [`token`], [`lexer`], [`parser`], [`ast`]: native syntax
+//! - [`json`]: JSON syntax
+//! - [`body`]: attributes and blocks as a schema expects them, `dynamic` blocks expanded
 //! - [`eval`]: from expressions to values
 //! - [`value`], [`types`], [`convert`], [`number`]: what expressions evaluate to
 //! - [`functions`]: what expressions can call
 
 pub mod ast;
+pub mod body;
 pub mod convert;
 pub mod diag;
 pub mod eval;
 pub mod functions;
+pub mod json;
 pub mod lexer;
 pub mod number;
 pub mod parser;

@@ -1,0 +1,198 @@
+//! Evaluation of expressions.
+//!
+//! - [`expr`]: operators, constructors, templates
+//! - [`lookup`]: attributes, indexes, splats
+//! - [`call`]: function calls and the forms that look at their arguments' expressions
+//! - [`type_expr`]: type expressions
+//!
+//! An expression always has a value: where evaluation fails, a diagnostic is recorded and the value is unknown. The work
+//! one parse may do is bounded, so that a short text cannot keep a caller busy.
+
+mod call;
+mod expr;
+mod lookup;
+pub mod type_expr;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::ast::Expr;
+use super::diag::{Diag, Sources, Span};
+use super::functions::FunctionContext;
+use super::types::Type;
+use super::value::{Entries, Value, ValueTooLarge};
+
+/// Expression nodes one parse may evaluate.
+const MAX_STEPS: usize = 8_000_000;
+/// Bytes of text one parse may produce while evaluating.
+const MAX_TEXT: usize = 256 << 20;
+/// Diagnostics kept; a loop over a broken expression would give one per round.
+const MAX_DIAGS: usize = 1000;
+
+/// What happens with a name that is not in scope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Names {
+    /// No names at all: constants only.
+    Forbidden,
+    /// Only names in scope.
+    Scoped,
+    /// The text is kept for the client: `attr.kernel.name` becomes `${attr.kernel.name}`.
+    Kept,
+}
+
+/// Names in scope, innermost first. Roots hold what a name's first lookup finds (`var`, `local`), so that they need not
+/// be one value.
+#[derive(Debug, Default)]
+pub struct Scope {
+    pub parent: Option<Rc<Scope>>,
+    pub values: Vec<(String, Value)>,
+    pub roots: BTreeMap<String, Entries>,
+}
+
+/// What is known while expressions are evaluated.
+pub struct Evaluator<'a> {
+    /// Texts that positions refer to.
+    pub sources: &'a Sources,
+    /// Functions, where they may be called.
+    pub functions: Option<&'a FunctionContext>,
+    /// Names outside of the scope.
+    pub names: Names,
+    /// Bytes of the job file, from which kept references are cut.
+    pub file: &'a [u8],
+    /// What went wrong so far.
+    pub diags: Vec<Diag>,
+    steps: usize,
+    text: usize,
+    generated: usize,
+    exhausted: Option<Span>,
+    /// Variables of `for`, innermost last.
+    locals: Vec<(Rc<str>, Value)>,
+    /// Elements of splats, innermost last.
+    items: Vec<Value>,
+}
+
+impl<'a> Evaluator<'a> {
+    /// An evaluator for one parse.
+    pub fn new(sources: &'a Sources, file: &'a [u8]) -> Evaluator<'a> {
+        Evaluator {
+            sources,
+            functions: None,
+            names: Names::Forbidden,
+            file,
+            diags: Vec::new(),
+            steps: 0,
+            text: 0,
+            generated: 0,
+            exhausted: None,
+            locals: Vec::new(),
+            items: Vec::new(),
+        }
+    }
+
+    /// Runs with other rules for names and functions.
+    pub fn with<T>(
+        &mut self,
+        names: Names,
+        functions: Option<&'a FunctionContext>,
+        run: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let before = (self.names, self.functions);
+        (self.names, self.functions) = (names, functions);
+        let result = run(self);
+        (self.names, self.functions) = before;
+        result
+    }
+
+    /// The value of an expression; unknown if that failed.
+    pub fn eval(&mut self, expr: &Expr, scope: &Scope) -> Value {
+        if !self.charge(1, 0, expr.span) {
+            return Value::Unknown;
+        }
+        self.eval_kind(expr, scope)
+    }
+
+    /// Records a diagnostic.
+    pub fn report(&mut self, diag: Diag) {
+        if self.diags.len() < MAX_DIAGS && self.exhausted.is_none() {
+            self.diags.push(diag);
+        }
+    }
+
+    /// Records a diagnostic; the value is unknown.
+    fn fail(&mut self, span: Span, summary: &str, detail: impl Into<String>) -> Value {
+        self.report(Diag::at(span, summary, detail));
+        Value::Unknown
+    }
+
+    /// Where the work became too much, if it did. Nothing that was evaluated after that counts.
+    pub fn exhausted(&self) -> Option<Diag> {
+        let detail = "Evaluating the expressions of this file takes too many steps or produces too much text.";
+        self.exhausted.map(|span| Diag::at(span, "Evaluation limit exceeded", detail))
+    }
+
+    fn charge(&mut self, steps: usize, text: usize, span: Span) -> bool {
+        self.steps = self.steps.saturating_add(steps);
+        self.text = self.text.saturating_add(text);
+        if self.exhausted.is_none() && (self.steps > MAX_STEPS || self.text > MAX_TEXT) {
+            self.exhausted = Some(span);
+        }
+        self.exhausted.is_none()
+    }
+
+    /// Counts one more block made by a `dynamic` block; false when there are too many.
+    pub fn count_generated(&mut self, limit: usize, span: Span) -> bool {
+        self.generated += 1;
+        if self.generated > limit && self.exhausted.is_none() {
+            self.exhausted = Some(span);
+        }
+        self.exhausted.is_none()
+    }
+
+    /// A value that may be too large.
+    fn bounded(&mut self, span: Span, value: Result<Value, ValueTooLarge>) -> Value {
+        value.unwrap_or_else(|error| self.fail(span, "Value too large", format!("Error: {error}.")))
+    }
+}
+
+impl Scope {
+    /// A scope inside of another one.
+    pub fn child(parent: &Rc<Scope>, values: Vec<(String, Value)>) -> Scope {
+        Scope { parent: Some(parent.clone()), values, roots: BTreeMap::new() }
+    }
+
+    fn find(&self, name: &str) -> Option<Found<'_>> {
+        let mut scope = self;
+        loop {
+            if let Some((_, value)) = scope.values.iter().rev().find(|(n, _)| n == name) {
+                return Some(Found::Value(value));
+            }
+            if let Some(entries) = scope.roots.get(name) {
+                return Some(Found::Root(entries));
+            }
+            scope = scope.parent.as_ref()?;
+        }
+    }
+}
+
+/// What a name stands for.
+enum Found<'s> {
+    Value(&'s Value),
+    Root(&'s Entries),
+}
+
+/// The type's name as error texts show it.
+fn type_name(value: &Value) -> String {
+    value.ty().to_string()
+}
+
+/// An entry key.
+pub fn key(text: &str) -> Arc<str> {
+    Arc::from(text)
+}
+
+/// The common type of values, `Any` if there is none.
+fn common_type(values: &[Value]) -> Option<Type> {
+    let types: Vec<Type> = values.iter().map(Value::ty).collect();
+    super::types::unify(&types)
+}
