@@ -190,6 +190,41 @@ impl Expr {
         Expr { kind, span }
     }
 
+    /// Calls `visit` for this expression and all inside of it.
+    pub fn walk<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
+        visit(self);
+        match &self.kind {
+            ExprKind::Null
+            | ExprKind::Bool(_)
+            | ExprKind::Number(_)
+            | ExprKind::Text(_)
+            | ExprKind::Reference { .. }
+            | ExprKind::Item => {}
+            ExprKind::Template(items) | ExprKind::Tuple { items, .. } => items.iter().for_each(|e| e.walk(visit)),
+            ExprKind::Wrap(inner) | ExprKind::Join(inner) | ExprKind::Paren(inner) => inner.walk(visit),
+            ExprKind::Lookup { source: inner, .. } | ExprKind::Unary { operand: inner, .. } => inner.walk(visit),
+            ExprKind::Index { source, key, .. } => [source, key].into_iter().for_each(|e| e.walk(visit)),
+            ExprKind::Splat { source, each, .. } => [source, each].into_iter().for_each(|e| e.walk(visit)),
+            ExprKind::Call(call) => call.args.iter().for_each(|e| e.walk(visit)),
+            ExprKind::Conditional(parts) => parts.iter().for_each(|e| e.walk(visit)),
+            ExprKind::Binary { first, rest } => {
+                first.walk(visit);
+                rest.iter().for_each(|(_, e)| e.walk(visit));
+            }
+            ExprKind::Object { items, .. } => {
+                for (name, value) in items {
+                    name.walk(visit);
+                    value.walk(visit);
+                }
+            }
+            ExprKind::For(node) => {
+                let rest = [node.key.as_ref(), Some(&node.value), node.condition.as_ref()];
+                node.collection.walk(visit);
+                rest.into_iter().flatten().for_each(|e| e.walk(visit));
+            }
+        }
+    }
+
     /// The part that diagnostics point at where the whole would be too much.
     pub fn start_span(&self) -> Span {
         let mut expr = self;

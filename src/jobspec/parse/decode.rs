@@ -80,7 +80,7 @@ impl Decoder<'_, '_> {
                 }
                 continue;
             }
-            let value = self.block(block, spec, schema);
+            let value = self.block(block, spec);
             insert(out, spec, block, value);
         }
         check_scaling(content, schema, out, self.ev);
@@ -98,8 +98,7 @@ impl Decoder<'_, '_> {
         Diag::at(second, format!("Duplicate {name} block"), detail)
     }
 
-    fn block(&mut self, block: &BlockRef, spec: &Block, schema: &Schema) -> Json {
-        let _ = schema;
+    fn block(&mut self, block: &BlockRef, spec: &Block) -> Json {
         let object = match &spec.inside {
             Inside::Schema(inner) => {
                 let mut object = Map::new();
@@ -199,11 +198,12 @@ fn check_scaling(content: &Content, schema: &Schema, out: &mut Map<String, Json>
         }
         let implied = format!("vertical_{name}");
         let given = policy.get("Type").and_then(Json::as_str).unwrap_or("");
-        if given != label.text && !given.is_empty() && given != implied {
+        if !given.is_empty() && given != implied {
             let detail = format!("Invalid policy type, expected {given:?} but found {implied:?}");
             ev.report(Diag::at(block.def, "Invalid scaling policy type", detail));
         }
         if let Json::Object(policy) = policy {
+            policy.remove("Label");
             policy.insert("Type".to_owned(), Json::String(implied));
         }
         seen.push((name, block.def));
