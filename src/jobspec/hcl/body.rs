@@ -146,7 +146,11 @@ impl<'a> BodyRef<'a> {
                     match member.value.to_expr(ev.sources) {
                         _ if member.name == "//" => {}
                         Ok(expr) => {
-                            attributes.push(Attr { name: &member.name, name_span: member.name_span, expr: Cow::Owned(expr) });
+                            attributes.push(Attr {
+                                name: &member.name,
+                                name_span: member.name_span,
+                                expr: Cow::Owned(expr),
+                            });
                         }
                         Err(diags) => diags.into_iter().for_each(|d| ev.report(d)),
                     }
@@ -310,7 +314,10 @@ impl<'a> JsonBlock<'a, '_> {
         if wanted > 0 {
             for object in objects(node) {
                 let NodeKind::Object(members) = &object.kind else {
-                    let detail = format!("A JSON object is required, whose keys represent the {} block's {LABEL_NAME}.", self.kind);
+                    let detail = format!(
+                        "A JSON object is required, whose keys represent the {} block's {LABEL_NAME}.",
+                        self.kind
+                    );
                     raw.early.push(Diag::at(object.open(), SUMMARY, detail));
                     return;
                 };
@@ -376,8 +383,7 @@ fn expand<'a>(dynamic: BlockRef<'a>, expected: Expected, ev: &mut Evaluator, out
             return ev.report(Diag::at(for_each.expr.span, FOR_EACH, "Cannot use a null value in for_each."));
         }
         (_, None) => {
-            let detail =
-                format!("Cannot use a {} value in for_each. An iterable collection is required.", value.ty());
+            let detail = format!("Cannot use a {} value in for_each. An iterable collection is required.", value.ty());
             return ev.report(Diag::at(for_each.expr.span, FOR_EACH, detail));
         }
         (_, Some(pairs)) => pairs,

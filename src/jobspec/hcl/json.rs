@@ -113,7 +113,8 @@ pub fn parse(sources: &Sources, source: u32) -> Result<Node, Vec<Diag>> {
     match result {
         Ok(Node { kind: NodeKind::Object(members), span }) => Ok(Node { kind: NodeKind::Object(members), span }),
         Ok(node) => {
-            let detail = "The root value in a JSON-based configuration must be either a JSON object or a JSON array of objects.";
+            let detail =
+                "The root value in a JSON-based configuration must be either a JSON object or a JSON array of objects.";
             match &node.kind {
                 NodeKind::Array(items) if items.iter().all(|i| matches!(i.kind, NodeKind::Object(_))) => Ok(node),
                 _ => Err(vec![Diag::at(node.open(), "Root value must be object", detail)]),

@@ -240,8 +240,7 @@ fn convert(value: &Value, kind: Kind) -> Result<Option<Json>, Refusal> {
         (Value::Null, _) => Ok(None),
         (Value::List(items), _) => {
             let element = if kind == Kind::Ports { port } else { Kind::Str };
-            let items: Result<Vec<Json>, Refusal> =
-                items.items().iter().map(|item| scalar(item, element)).collect();
+            let items: Result<Vec<Json>, Refusal> = items.items().iter().map(|item| scalar(item, element)).collect();
             items.map(|items| Some(Json::Array(items)))
         }
         (Value::Map(entries), _) => {
@@ -265,9 +264,9 @@ fn scalar(value: &Value, kind: Kind) -> Result<Json, Refusal> {
 
 fn whole(number: &Number, min: i128, max: i128) -> Result<Json, String> {
     let value = number.to_i64().map(i128::from).or_else(|| number.to_u64().map(i128::from));
-    let json = value.filter(|v| number.is_whole() && (min..=max).contains(v)).and_then(|v| {
-        i64::try_from(v).map(Json::from).or_else(|_| u64::try_from(v).map(Json::from)).ok()
-    });
+    let json = value
+        .filter(|v| number.is_whole() && (min..=max).contains(v))
+        .and_then(|v| i64::try_from(v).map(Json::from).or_else(|_| u64::try_from(v).map(Json::from)).ok());
     let inclusive = if min == 0 { " inclusive" } else { "" };
     json.ok_or_else(|| format!("value must be a whole number, between {min} and {max}{inclusive}"))
 }
@@ -295,7 +294,9 @@ fn debug_type(ty: &Type) -> String {
         Type::Bool => primitive(b'B'),
         Type::Number => primitive(b'N'),
         Type::String => primitive(b'S'),
-        Type::List(element) | Type::Set(element) | Type::Map(element) => format!("{{{{{{}} {}}}}}", debug_type(element)),
+        Type::List(element) | Type::Set(element) | Type::Map(element) => {
+            format!("{{{{{{}} {}}}}}", debug_type(element))
+        }
         Type::Tuple(items) => {
             let items: Vec<String> = items.iter().map(debug_type).collect();
             format!("{{{{{{}} [{}]}}}}", items.join(" "))
@@ -324,7 +325,10 @@ mod tests {
     #[test]
     fn whole_numbers_are_checked() {
         let number = |text: &str| Number::parse(text).unwrap();
-        assert_eq!(whole(&number("300"), 0, 255).unwrap_err(), "value must be a whole number, between 0 and 255 inclusive");
+        assert_eq!(
+            whole(&number("300"), 0, 255).unwrap_err(),
+            "value must be a whole number, between 0 and 255 inclusive"
+        );
         assert!(whole(&number("1.5"), -128, 127).unwrap_err().ends_with("between -128 and 127"));
         assert_eq!(whole(&number("18446744073709551615"), 0, u64::MAX.into()).unwrap(), Json::from(u64::MAX));
         assert!(whole(&number("1e400"), 0, u64::MAX.into()).is_err());

@@ -30,7 +30,8 @@ pub fn body(body: BodyRef, ev: &mut Evaluator, scope: &Rc<Scope>) -> Map<String,
 fn native(body: &Body, ev: &mut Evaluator, scope: &Scope) -> Map<String, Json> {
     let mut out = Map::new();
     for attribute in &body.attributes {
-        let Some(value) = evaluate(&attribute.expr, ev, scope) else { continue };
+        // A null attribute is as good as none.
+        let Some(value) = evaluate(&attribute.expr, ev, scope).filter(|v| !v.is_null()) else { continue };
         // An object literal is taken for a block that occurs once.
         let value = match attribute.expr.kind {
             ExprKind::Object { .. } => Json::Array(vec![value]),
@@ -53,9 +54,11 @@ fn native(body: &Body, ev: &mut Evaluator, scope: &Scope) -> Map<String, Json> {
 /// The block's content, one level deeper for each label.
 fn labelled(block: &Block, ev: &mut Evaluator, scope: &Scope) -> Json {
     let inner = Json::Object(native(&block.body, ev, scope));
-    block.labels.iter().rev().fold(inner, |value, label| {
-        Json::Object(Map::from_iter([(label.text.clone(), Json::Array(vec![value]))]))
-    })
+    block
+        .labels
+        .iter()
+        .rev()
+        .fold(inner, |value, label| Json::Object(Map::from_iter([(label.text.clone(), Json::Array(vec![value]))])))
 }
 
 fn evaluate(expr: &Expr, ev: &mut Evaluator, scope: &Scope) -> Option<Json> {

@@ -120,7 +120,8 @@ impl Document {
                 let source = sources.add(name, &String::from_utf8_lossy(bytes));
                 let start = u32::try_from(valid).unwrap_or(u32::MAX);
                 let end = start.saturating_add('\u{fffd}'.len_utf8() as u32);
-                let detail = "All input files must be UTF-8 encoded. Ensure that UTF-8 encoding is selected in your editor.";
+                let detail =
+                    "All input files must be UTF-8 encoded. Ensure that UTF-8 encoding is selected in your editor.";
                 return Err(vec![Diag::at(Span { source, start, end }, "Invalid character encoding", detail)]);
             }
         };
@@ -186,7 +187,8 @@ pub fn parse(body: &[u8], opts: &ParseOptions) -> Result<Job, ParseError> {
         return Err(first_only(later, ""));
     }
     let label = job.labels.first().map_or("", |l| l.text.as_str());
-    normalize::job(members, label).map_err(|error| first_only(vec![Diag::nowhere("Invalid job", error.to_string())], ""))
+    normalize::job(members, label)
+        .map_err(|error| first_only(vec![Diag::nowhere("Invalid job", error.to_string())], ""))
 }
 
 /// Ends the parse if anything was reported.

@@ -141,7 +141,8 @@ fn declare<'a>(declared: &mut Declared<'a>, block: &BlockRef<'a>, ev: &mut Evalu
     }
     for validation in &content.blocks {
         let content = validation.body.content(VALIDATION, ev, &block.scope);
-        let (Some(condition), Some(message)) = (content.attribute("condition"), content.attribute("error_message")) else {
+        let (Some(condition), Some(message)) = (content.attribute("condition"), content.attribute("error_message"))
+        else {
             continue;
         };
         check_references(&variable.name, condition, ev);
@@ -158,7 +159,8 @@ fn set_default(variable: &mut Variable, attr: &Attr, scope: &Scope, ev: &mut Eva
         Some(ty) => match value.convert(ty) {
             Ok(converted) => value = converted,
             Err(error) => {
-                let detail = format!("This default value is not compatible with the variable's type constraint: {error}.");
+                let detail =
+                    format!("This default value is not compatible with the variable's type constraint: {error}.");
                 ev.report(Diag::at(attr.expr.span, "Invalid default value for variable", detail));
                 value = Value::Unknown;
             }
@@ -177,8 +179,7 @@ impl Assigned {
 /// `variables { name = default }`
 fn declare_short<'a>(declared: &mut Declared<'a>, block: &BlockRef<'a>, ev: &mut Evaluator) {
     for attr in block.body.just_attributes(ev) {
-        let mut variable =
-            Variable { name: attr.name.to_owned(), ty: None, value: None, validations: Vec::new() };
+        let mut variable = Variable { name: attr.name.to_owned(), ty: None, value: None, validations: Vec::new() };
         set_default(&mut variable, &attr, &block.scope, ev);
         declared.add(variable, ev);
     }
@@ -238,7 +239,13 @@ fn error_message(attr: &Attr, scope: &Scope, ev: &mut Evaluator) -> Option<Strin
 
 /// The value of a text from the environment or the command line: the text itself for strings, numbers and undetermined
 /// types, else a constant expression. `None` when the text is no expression.
-fn value_of_text(name: &str, text: &str, ty: Option<&Type>, from: &str, ev: &mut Evaluator) -> Option<(Value, Subject)> {
+fn value_of_text(
+    name: &str,
+    text: &str,
+    ty: Option<&Type>,
+    from: &str,
+    ev: &mut Evaluator,
+) -> Option<(Value, Subject)> {
     if matches!(ty, None | Some(Type::String | Type::Number | Type::Any)) {
         return Some((Value::from(text), Subject::Outside));
     }
@@ -287,7 +294,9 @@ fn assign_file(declared: &mut Declared, file: &VariableFile, strict: bool, ev: &
         BodyRef::Native(native) => {
             let mut first_other = true;
             for block in &native.blocks {
-                if block.kind == "variable" && let Some(label) = block.labels.first() {
+                if block.kind == "variable"
+                    && let Some(label) = block.labels.first()
+                {
                     let name = &label.text;
                     let detail = format!(
                         "A .var file is used to assign values to variables that have already been declared in job files, not \

@@ -181,9 +181,7 @@ impl Evaluator<'_> {
             (Value::Number(a), Value::Number(b)) => arithmetic(op, a, b),
             _ => return Value::Unknown,
         };
-        result.unwrap_or_else(|error| {
-            self.fail(span, "Operation failed", format!("Error during operation: {error}."))
-        })
+        result.unwrap_or_else(|error| self.fail(span, "Operation failed", format!("Error during operation: {error}.")))
     }
 
     fn unary(&mut self, op: UnaryOp, operand: &Expr, span: Span, scope: &Scope) -> Value {
@@ -191,7 +189,9 @@ impl Evaluator<'_> {
         match self.eval(operand, scope).convert(&wanted) {
             Ok(Value::Bool(value)) => Value::Bool(!value),
             Ok(Value::Number(number)) => Value::Number(number.neg()),
-            Ok(Value::Null) => self.fail(span, "Operation failed", "Error during operation: argument must not be null."),
+            Ok(Value::Null) => {
+                self.fail(span, "Operation failed", "Error during operation: argument must not be null.")
+            }
             Ok(_) => Value::Unknown,
             Err(error) => {
                 let detail = format!("Unsuitable value for unary operand: {error}.");

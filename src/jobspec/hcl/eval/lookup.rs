@@ -13,7 +13,14 @@ const NO_ELEMENT: &str = "The given key does not identify an element in this col
 
 impl Evaluator<'_> {
     /// A name and the lookups behind it.
-    pub(super) fn reference(&mut self, expr: &Expr, root: &str, root_span: Span, steps: &[Step], scope: &Scope) -> Value {
+    pub(super) fn reference(
+        &mut self,
+        expr: &Expr,
+        root: &str,
+        root_span: Span,
+        steps: &[Step],
+        scope: &Scope,
+    ) -> Value {
         let local = self.locals.iter().rev().find(|(name, _)| **name == *root).map(|(_, value)| value.clone());
         if let Some(value) = local {
             return self.lookup(value, steps);
@@ -27,13 +34,16 @@ impl Evaluator<'_> {
                     return self.bounded(expr.span, whole);
                 };
                 let (name, text) = match &first.kind {
-                    StepKind::Attribute(name) => (name, format!("This object does not have an attribute named {name:?}.")),
+                    StepKind::Attribute(name) => {
+                        (name, format!("This object does not have an attribute named {name:?}."))
+                    }
                     StepKind::Text(name) | StepKind::Number(name) => (name, format!("{NO_ELEMENT}.")),
                 };
                 match entries.get(name.as_str()) {
                     Some(value) => self.lookup(value.clone(), rest),
                     None => {
-                        let summary = if matches!(first.kind, StepKind::Attribute(_)) { UNSUPPORTED } else { INVALID_INDEX };
+                        let summary =
+                            if matches!(first.kind, StepKind::Attribute(_)) { UNSUPPORTED } else { INVALID_INDEX };
                         self.fail(first.span, summary, text)
                     }
                 }

@@ -143,7 +143,11 @@ impl Parser<'_> {
         }
         if name.contains("::") {
             let next = self.peek().span;
-            return Err(self.error(next, "Missing open parenthesis", "Function selector must be followed by an open parenthesis to begin the function call."));
+            return Err(self.error(
+                next,
+                "Missing open parenthesis",
+                "Function selector must be followed by an open parenthesis to begin the function call.",
+            ));
         }
         let kind = match name.as_str() {
             "true" => ExprKind::Bool(true),
@@ -382,9 +386,7 @@ impl Parser<'_> {
             return Err(self.error(close.span, INVALID_FOR, "Extra characters after the end of the 'for' expression."));
         }
         let wrong = match (end, &key, group) {
-            (Kind::CBrack, Some(key), _) => {
-                Some((key.span, "Key expression is not valid when building a tuple."))
-            }
+            (Kind::CBrack, Some(key), _) => Some((key.span, "Key expression is not valid when building a tuple.")),
             (Kind::CBrack, None, Some(token)) => {
                 Some((token.span, "Grouping ellipsis (...) cannot be used when building a tuple."))
             }
@@ -415,7 +417,9 @@ impl Parser<'_> {
                 _ => return Ok(expr),
             };
             // Steps of one traversal lie side by side; everything else wraps what was there before.
-            if before != std::mem::discriminant(&expr.kind) || matches!(expr.kind, ExprKind::Index { .. } | ExprKind::Splat { .. }) {
+            if before != std::mem::discriminant(&expr.kind)
+                || matches!(expr.kind, ExprKind::Index { .. } | ExprKind::Splat { .. })
+            {
                 levels += 1;
                 self.check_depth(levels)?;
             }
@@ -466,9 +470,9 @@ impl Parser<'_> {
                 }
                 // `a.0.1` arrives as the number 0.1.
                 let span = dot.span.to(name.span);
-                Ok(text.split('.').fold(expr, |expr, n| {
-                    with_step(expr, Step { kind: StepKind::Number(n.to_owned()), span })
-                }))
+                Ok(text
+                    .split('.')
+                    .fold(expr, |expr, n| with_step(expr, Step { kind: StepKind::Number(n.to_owned()), span })))
             }
             _ => Err(self.error(dot.span, "Invalid attribute name", "An attribute name is required after a dot.")),
         }

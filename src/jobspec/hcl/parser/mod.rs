@@ -149,7 +149,11 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         let span = self.peek().span;
-        Err(self.error(span, "Nesting too deep", format!("Blocks and expressions can be nested {MAX_DEPTH} levels deep.")))
+        Err(self.error(
+            span,
+            "Nesting too deep",
+            format!("Blocks and expressions can be nested {MAX_DEPTH} levels deep."),
+        ))
     }
 
     /// Runs a rule in which line ends count or not.

@@ -200,8 +200,16 @@ impl Parser<'_> {
                 Part::For { key_name, value_name, collection, span } => self.nested(|p| {
                     let body = p.template_tree(parts, Some(("for", span)), close)?.0;
                     let value = branch(body, span);
-                    let node =
-                        For { open: span, key_name, value_name, collection, key: None, value, condition: None, group: false };
+                    let node = For {
+                        open: span,
+                        key_name,
+                        value_name,
+                        collection,
+                        key: None,
+                        value,
+                        condition: None,
+                        group: false,
+                    };
                     let list = Expr::new(ExprKind::For(Box::new(node)), span);
                     Ok(Expr::new(ExprKind::Join(Box::new(list)), span))
                 })?,

@@ -44,10 +44,7 @@ static MULTIREGION: Schema = body(
         many(
             "region",
             "Regions",
-            &body(
-                &[attr("count", OPT_INT), attr("datacenters", Strings), attr("node_pool", Str)],
-                &[strings("meta")],
-            ),
+            &body(&[attr("count", OPT_INT), attr("datacenters", Strings), attr("node_pool", Str)], &[strings("meta")]),
         )
         .labelled("Name"),
     ],
@@ -184,7 +181,8 @@ pub(super) static NETWORK: Schema = body(
         attr("mbits", OPT_INT).to("MBits"),
     ],
     &[
-        once("dns", &body(&[attr("servers", Strings), attr("searches", Strings), attr("options", Strings)], &[])).to("DNS"),
+        once("dns", &body(&[attr("servers", Strings), attr("searches", Strings), attr("options", Strings)], &[]))
+            .to("DNS"),
         once("cni", &body(&[attr("args", StringMap)], &[])).to("CNI"),
         many("port", "DynamicPorts", &PORT).labelled("Label"),
         many("reserved_ports", "ReservedPorts", &PORT).labelled("Label"),
@@ -192,12 +190,7 @@ pub(super) static NETWORK: Schema = body(
 );
 
 static PORT: Schema = body(
-    &[
-        attr("static", INT).to("Value"),
-        attr("to", INT),
-        attr("host_network", Str),
-        attr("ignore_collision", Bool),
-    ],
+    &[attr("static", INT).to("Value"), attr("to", INT), attr("host_network", Str), attr("ignore_collision", Bool)],
     &[],
 );
 

@@ -31,8 +31,7 @@ pub(super) static SERVICE: Schema = body(
     ],
 );
 
-static CHECK_RESTART: Schema =
-    body(&[attr("limit", INT), attr("grace", Duration), attr("ignore_warnings", Bool)], &[]);
+static CHECK_RESTART: Schema = body(&[attr("limit", INT), attr("grace", Duration), attr("ignore_warnings", Bool)], &[]);
 
 static CHECK: Schema = body(
     &[
@@ -67,19 +66,11 @@ static CHECK: Schema = body(
 
 static CONNECT: Schema = body(
     &[attr("native", Bool)],
-    &[
-        once("sidecar_service", &SIDECAR_SERVICE),
-        once("sidecar_task", &SIDECAR_TASK),
-        once("gateway", &GATEWAY),
-    ],
+    &[once("sidecar_service", &SIDECAR_SERVICE), once("sidecar_task", &SIDECAR_TASK), once("gateway", &GATEWAY)],
 );
 
 static SIDECAR_SERVICE: Schema = body(
-    &[
-        attr("tags", Strings),
-        attr("port", Str),
-        attr("disable_default_tcp_check", Bool).to("DisableDefaultTCPCheck"),
-    ],
+    &[attr("tags", Strings), attr("port", Str), attr("disable_default_tcp_check", Bool).to("DisableDefaultTCPCheck")],
     &[strings("meta"), once("proxy", &PROXY)],
 );
 
@@ -93,15 +84,8 @@ static PROXY: Schema = body(
     ],
 );
 
-static EXPOSE_PATH: Schema = body(
-    &[
-        attr("path", Str),
-        attr("protocol", Str),
-        attr("local_path_port", INT),
-        attr("listener_port", Str),
-    ],
-    &[],
-);
+static EXPOSE_PATH: Schema =
+    body(&[attr("path", Str), attr("protocol", Str), attr("local_path_port", INT), attr("listener_port", Str)], &[]);
 
 static UPSTREAM: Schema = body(
     &[
@@ -181,10 +165,7 @@ static GATEWAY_PROXY: Schema = body(
     ],
 );
 
-static INGRESS: Schema = body(
-    &[],
-    &[once("tls", &GATEWAY_TLS).to("TLS"), many("listener", "Listeners", &LISTENER)],
-);
+static INGRESS: Schema = body(&[], &[once("tls", &GATEWAY_TLS).to("TLS"), many("listener", "Listeners", &LISTENER)]);
 
 static LISTENER: Schema =
     body(&[attr("port", INT), attr("protocol", Str)], &[many("service", "Services", &INGRESS_SERVICE)]);
@@ -207,11 +188,7 @@ static INGRESS_SERVICE: Schema = body(
         attr("max_pending_requests", OPT_UINT32),
         attr("max_concurrent_requests", OPT_UINT32),
     ],
-    &[
-        once("tls", &GATEWAY_TLS).to("TLS"),
-        once("request_headers", &HEADERS),
-        once("response_headers", &HEADERS),
-    ],
+    &[once("tls", &GATEWAY_TLS).to("TLS"), once("request_headers", &HEADERS), once("response_headers", &HEADERS)],
 );
 
 static HEADERS: Schema = body(&[attr("remove", Strings)], &[strings("add"), strings("set")]);

@@ -36,7 +36,8 @@ pub(super) static TASK: Schema = body(
         CONSTRAINT,
         AFFINITY,
         many("scaling", "ScalingPolicies", &SCALING).labelled("Label"),
-        many("action", "Actions", &body(&[attr("command", Str).required(), attr("args", Strings)], &[])).labelled("Name"),
+        many("action", "Actions", &body(&[attr("command", Str).required(), attr("args", Strings)], &[]))
+            .labelled("Name"),
         once("schedule", &body(&[], &[once("cron", &SCHEDULE_CRON)])),
     ],
 );
@@ -82,10 +83,7 @@ static TEMPLATE: Schema = body(
         attr("vault_grace", Duration),
         attr("error_on_missing_key", OptBool).to("ErrMissingKey"),
     ],
-    &[
-        once("change_script", &CHANGE_SCRIPT),
-        once("wait", &body(&[attr("min", Duration), attr("max", Duration)], &[])),
-    ],
+    &[once("change_script", &CHANGE_SCRIPT), once("wait", &body(&[attr("min", Duration), attr("max", Duration)], &[]))],
 );
 
 static CHANGE_SCRIPT: Schema = body(
@@ -153,11 +151,9 @@ pub(super) static VAULT: Schema = body(
     &[],
 );
 
-pub(super) static CONSUL: Schema =
-    body(&[attr("namespace", Str), attr("cluster", Str), attr("partition", Str)], &[]);
+pub(super) static CONSUL: Schema = body(&[attr("namespace", Str), attr("cluster", Str), attr("partition", Str)], &[]);
 
-pub(super) static SECRET: Schema =
-    body(&[attr("provider", Str), attr("path", Str)], &[free("config"), strings("env")]);
+pub(super) static SECRET: Schema = body(&[attr("provider", Str), attr("path", Str)], &[free("config"), strings("env")]);
 
 pub(super) static IDENTITY: Schema = body(
     &[
