@@ -14,7 +14,7 @@ impl Random {
     }
 
     /// The next number (SplitMix64).
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -23,12 +23,12 @@ impl Random {
 
     /// Six hex digits.
     pub fn hex6(&mut self) -> String {
-        format!("{:06x}", self.next() & 0xff_ffff)
+        format!("{:06x}", self.number() & 0xff_ffff)
     }
 
     /// A UUID of random digits.
     pub fn uuid(&mut self) -> String {
-        let (a, b) = (self.next(), self.next());
+        let (a, b) = (self.number(), self.number());
         format!(
             "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
             a >> 32,
