@@ -12,7 +12,8 @@ use std::fmt;
 
 use crate::model::{Job, Namespace, NodePool, SchedulerConfiguration, WorkloadIdentity};
 
-pub use update::{check_update, copy_scaling_ids, spec_changed};
+pub use update::{Entry, check_modify_index, check_request, check_update, copy_scaling_ids, spec_changed};
+pub use validate::error_list;
 
 /// What admission depends on besides the job: cluster objects and server settings.
 #[derive(Debug, Clone)]
@@ -84,13 +85,6 @@ impl fmt::Display for AdmissionError {
 
 impl std::error::Error for AdmissionError {}
 
-/// A list of errors as it prints (`spec/jobspec.md §14.1`).
-pub fn error_list(items: &[String]) -> String {
-    let head = if items.len() == 1 { "1 error".to_string() } else { format!("{} errors", items.len()) };
-    let body: String = items.iter().map(|i| format!("\n\t* {i}")).collect();
-    format!("{head} occurred:{body}\n\n")
-}
-
 /// A job as it would be stored, and what the server has to say about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Admitted {
@@ -100,11 +94,38 @@ pub struct Admitted {
     pub warnings: String,
 }
 
+/// What the server makes of a job, valid or not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checked {
+    /// The job with everything the server adds.
+    pub job: Job,
+    /// What is wrong with it, in the validators' order; empty for a valid job.
+    pub errors: Vec<String>,
+    /// The `Warnings` text, empty without warnings.
+    pub warnings: String,
+}
+
+/// Mutates a converted job and reports on it, as the validate endpoint does. The error is that of a mutator.
+pub fn check(mut job: Job, ctx: &ServerContext) -> Result<Checked, String> {
+    mutate::mutate(&mut job, ctx)?;
+    let errors = validate::validate(&job, ctx);
+    let warnings = validate::warnings(&job, ctx);
+    Ok(Checked { job, errors, warnings })
+}
+
+/// What can be said about a converted job without a server: the errors of its structure (`spec/jobspec.md §1`).
+pub fn check_offline(mut job: Job, ctx: &ServerContext) -> Vec<String> {
+    mutate::canonicalize(&mut job, ctx);
+    validate::validate_structure(&job)
+}
+
 /// Mutates and validates a converted job (`spec/jobspec.md §12-15`). `existing` is the stored job of that id, which only
 /// scaling policy ids are taken from.
-pub fn admit(mut job: Job, ctx: &ServerContext, existing: Option<&Job>) -> Result<Admitted, AdmissionError> {
-    mutate::mutate(&mut job, ctx).map_err(AdmissionError::Mutator)?;
-    let warnings = String::new();
+pub fn admit(job: Job, ctx: &ServerContext, existing: Option<&Job>) -> Result<Admitted, AdmissionError> {
+    let Checked { mut job, errors, warnings } = check(job, ctx).map_err(AdmissionError::Mutator)?;
+    if !errors.is_empty() {
+        return Err(AdmissionError::Invalid(errors));
+    }
     copy_scaling_ids(existing, &mut job, ctx.random_seed);
     Ok(Admitted { job, warnings })
 }

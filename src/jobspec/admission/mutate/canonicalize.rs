@@ -12,8 +12,8 @@ use super::{default_to, interpolate};
 /// The audience of the identity every task has.
 const DEFAULT_AUDIENCE: &str = "nomadproject.io";
 
-/// Fills a whole job.
-pub(super) fn canonicalize(job: &mut Job, ctx: &ServerContext) {
+/// Fills a whole job: the first mutator, and the only one an offline check runs.
+pub fn canonicalize(job: &mut Job, ctx: &ServerContext) {
     default_to(&mut job.namespace, "default");
     if job.datacenters.is_empty() {
         job.datacenters.push("*".into());

@@ -18,10 +18,12 @@ use crate::model::{Constraint, Consul, Job};
 
 use super::ServerContext;
 
+pub use canonicalize::canonicalize;
+
 /// Runs all mutators in order; the error is the text the server answers.
 pub fn mutate(job: &mut Job, ctx: &ServerContext) -> Result<(), String> {
     let named = |name: &'static str| move |text: String| format!("error in job mutator {name}: {text}");
-    canonicalize::canonicalize(job, ctx);
+    canonicalize(job, ctx);
     default_vault_clusters(job);
     mutate_consul(job);
     connect::mutate(job, ctx.random_seed).map_err(named("connect"))?;
