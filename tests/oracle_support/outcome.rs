@@ -38,10 +38,8 @@ pub fn outcome(input: &Input, snapshot: &Snapshot, r: &Recorded) -> Value {
     out.always("placements", sorted.iter().map(|a| names.placement(a)).collect::<Vec<_>>());
     let mut lists: BTreeMap<&str, Vec<(&str, Value)>> = BTreeMap::from([("inplace", Vec::new())]);
     for a in changed {
-        let (kinds, value) = names.update(a, plan);
-        for k in kinds {
-            lists.entry(k).or_default().push((&a.id, value.clone()));
-        }
+        let (kind, value) = names.update(a, plan);
+        lists.entry(kind).or_default().push((&a.id, value));
     }
     for (kind, mut list) in lists {
         list.sort_by_key(|(id, _)| *id);
@@ -126,24 +124,19 @@ impl Names<'_> {
         o.value()
     }
 
-    /// The lists an existing allocation belongs to, and how it is written there.
-    fn update(&self, a: &Allocation, plan: &Plan) -> (Vec<&'static str>, Value) {
+    /// The list an existing allocation belongs to, and how it is written there. System jobs update in place what
+    /// reconnects; it is listed as reconnected only.
+    fn update(&self, a: &Allocation, plan: &Plan) -> (&'static str, Value) {
         let stored_states = self.snapshot.alloc(&a.id).map_or(0, |s| s.alloc.alloc_states.len());
         let appended = a.alloc_states.get(stored_states..).unwrap_or_default();
         let inplace = a.eval_id == self.eval_id;
-        let unknown = appended.iter().any(|s| s.value == client_status::UNKNOWN);
-        let mut kinds = Vec::new();
-        if unknown && !inplace {
-            kinds.push("disconnect_updates");
-        } else if !appended.is_empty() {
-            kinds.push("reconnect_updates");
-        }
-        if inplace {
-            kinds.push("inplace");
-        } else if kinds.is_empty() {
-            let annotated = a.job.is_some();
-            kinds.push(if annotated { "reschedule_failed_updates" } else { "attribute_updates" });
-        }
+        let kind = match appended.last() {
+            Some(s) if s.value == client_status::UNKNOWN => "disconnect_updates",
+            Some(_) => "reconnect_updates",
+            None if inplace => "inplace",
+            None if a.job.is_some() => "reschedule_failed_updates",
+            None => "attribute_updates",
+        };
         let named_job = a.job.as_ref().filter(|j| !inplace || plan.job.as_ref().is_none_or(|p| p.version != j.version));
 
         let mut o = Object::default();
@@ -173,7 +166,7 @@ impl Names<'_> {
         if inplace && let Some(r) = &a.allocated_resources {
             o.always("resources", resources(r));
         }
-        (kinds, o.value())
+        (kind, o.value())
     }
 
     fn followup(&self, o: &mut Object, a: &Allocation) {

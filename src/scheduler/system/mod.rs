@@ -117,8 +117,10 @@ fn attempt(snapshot: &Snapshot, eval: &Evaluation, ctx: &mut Context) -> Attempt
     let mut blocked = Vec::new();
     if let Some(job) = wanted {
         let mut placer = Placer::new(snapshot, eval, job, &ready, &mut plan, &mut rollout);
-        let changed = std::mem::take(&mut found.update).into_iter().chain(std::mem::take(&mut found.reconnecting));
-        let (stay, destructive) = placer.update_in_place(changed, ctx);
+        let (mut stay, mut destructive) = placer.update_in_place(std::mem::take(&mut found.update), ctx);
+        let back = placer.update_in_place(std::mem::take(&mut found.reconnecting), ctx);
+        stay.extend(back.0);
+        destructive.extend(back.1);
         for e in &stay {
             count(&mut desired, &e.group.name).in_place_update += 1;
         }

@@ -78,13 +78,22 @@ impl<'a, 'p> Placer<'a, 'p> {
         }
     }
 
-    /// Updates in place what can be; returns the entries that stay and those that have to be replaced.
+    /// Updates in place what can be; returns the entries that stay and those that have to be replaced. An entry that
+    /// stays gives its place in the list to the last one, which decides who comes first under a limit.
     pub fn update_in_place(
         &mut self,
-        entries: impl IntoIterator<Item = Entry<'a>>,
+        mut entries: Vec<Entry<'a>>,
         ctx: &mut Context,
     ) -> (Vec<Entry<'a>>, Vec<Entry<'a>>) {
-        entries.into_iter().partition(|e| self.stays(e, ctx))
+        let (mut stay, mut i) = (Vec::new(), 0);
+        while let Some(e) = entries.get(i) {
+            if self.stays(e, ctx) {
+                stay.push(entries.swap_remove(i));
+            } else {
+                i += 1;
+            }
+        }
+        (stay, entries)
     }
 
     fn stays(&mut self, entry: &Entry<'a>, ctx: &mut Context) -> bool {
@@ -193,11 +202,11 @@ impl<'a, 'p> Placer<'a, 'p> {
     /// Plans the new allocation.
     fn add(&mut self, entry: &Entry<'a>, option: RankedNode, metrics: AllocMetric, ctx: &mut Context) {
         let mut alloc = common::new_alloc(self.eval, self.job, entry.group, entry.name, &option, metrics, ctx);
-        alloc.deployment_id = self.rollout.deployment_id().to_string();
+        alloc.deployment_id = self.rollout.active_deployment_id().to_string();
         if let Some(previous) = &entry.alloc {
             alloc.previous_allocation = previous.id.clone();
         }
-        if entry.canary && !alloc.deployment_id.is_empty() {
+        if entry.canary && !self.rollout.deployment_id().is_empty() {
             alloc.deployment_status = Some(AllocDeploymentStatus { canary: true, ..Default::default() });
         }
         for victim in &option.preempted {
@@ -244,7 +253,7 @@ impl<'a, 'p> Placer<'a, 'p> {
         self.failed.insert(group.clone(), metrics);
         let classes = if self.stack.escaped() { None } else { Some(self.stack.class_eligibility()) };
         let missing = self.stack.missing_non_node_resources();
-        let mut blocked = common::blocked_eval(self.eval, ctx, &self.failed, classes, missing);
+        let mut blocked = common::blocked_eval(self.eval, ctx, classes, missing);
         blocked.node_id = entry.node_id.to_string();
         self.blocked.push(blocked);
     }
@@ -261,10 +270,13 @@ impl<'a, 'p> Placer<'a, 'p> {
                 count(desired, name).preemptions += tally.victims;
             }
         }
+        let mut blocked = self.blocked;
+        // Each names all groups that failed in the end, also those that failed after it was made.
+        blocked.iter_mut().for_each(|e| e.failed_tg_allocs = self.failed.clone());
         outcome.queued = self.queued;
         outcome.failed = self.failed;
         outcome.annotations.preempted_allocs = self.preempted;
-        self.blocked
+        blocked
     }
 }
 

@@ -57,6 +57,11 @@ impl<'a> Rollout<'a> {
         self.deployment.as_ref().map_or("", |d| &d.id)
     }
 
+    /// ID of the deployment if it still goes on, else empty.
+    pub fn active_deployment_id(&self) -> &str {
+        self.deployment.as_ref().filter(|d| d.active()).map_or("", |d| &d.id)
+    }
+
     /// The counts of a group.
     pub fn group(&mut self, name: &'a str) -> &mut GroupCounts {
         self.groups.entry(name).or_default()
