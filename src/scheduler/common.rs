@@ -106,11 +106,12 @@ pub fn add_exhausted_resources(metrics: &mut AllocMetric, group: &TaskGroup) {
     }
 }
 
-/// A blocked evaluation for what could not be placed (`spec/reconciliation.md §3.5`), the failed groups left to the
-/// caller. `classes` is absent when the constraints escape computed classes.
+/// A blocked evaluation for what could not be placed (`spec/reconciliation.md §3.5`). `classes` is absent when the
+/// constraints escape computed classes.
 pub fn blocked_eval(
     eval: &Evaluation,
     ctx: &mut Context,
+    failed: &BTreeMap<String, AllocMetric>,
     classes: Option<BTreeMap<String, bool>>,
     missing: Vec<String>,
 ) -> Evaluation {
@@ -125,6 +126,7 @@ pub fn blocked_eval(
         status: "blocked".into(),
         status_description: descriptions::BLOCKED_FAILED_PLACEMENTS.into(),
         previous_eval: eval.id.clone(),
+        failed_tg_allocs: failed.clone(),
         escaped_computed_class: classes.is_none(),
         class_eligibility: classes.unwrap_or_default(),
         missing_non_node_resources: missing,

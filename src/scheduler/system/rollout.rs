@@ -19,7 +19,7 @@ pub struct GroupCounts {
     pub destructive: i64,
     /// Canaries that are left alone.
     pub kept_canaries: Vec<String>,
-    /// New canaries in the order of nodes.
+    /// New canaries.
     planned: Vec<PlannedCanary>,
 }
 
@@ -174,7 +174,9 @@ impl<'a> Rollout<'a> {
         let mut kept = counts.kept_canaries.clone();
         room -= i64::try_from(kept.len()).unwrap_or(i64::MAX);
         let mut dropped = Vec::new();
-        for c in &counts.planned {
+        let mut planned: Vec<&PlannedCanary> = counts.planned.iter().collect();
+        planned.sort_by(|a, b| a.node_id.cmp(&b.node_id));
+        for c in planned {
             let fits = room > 0 || self.replaced.contains(&c.previous);
             if fits && !ready.not_ready.contains(&c.node_id) {
                 kept.push(c.id.clone());
