@@ -129,7 +129,7 @@ fn shutdown_delays(items: &mut Errors, g: &TaskGroup) {
     for s in &g.services {
         let sidecar = s.connect.as_ref().and_then(|c| c.sidecar_task.as_ref());
         items.add_if(
-            sidecar.is_some_and(|t| t.shutdown_delay.unwrap_or(0) == 0),
+            sidecar.is_some_and(|t| t.shutdown_delay.is_none()),
             format_args!(
                 "service {} defines a sidecar task in Consul Connect definition, but the task has no shutdown_delay set",
                 quoted(&s.name)
