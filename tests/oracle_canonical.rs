@@ -168,7 +168,7 @@ fn warnings_are_equal() {
         }
     }
     println!("warnings oracle: {equal}/{} equal", names.len());
-    assert!(equal <= names.len(), "{equal} of {} warnings equal", names.len());
+    assert_eq!(equal, names.len(), "all warnings equal");
 }
 
 /// Jobs that were registered over HTTP, as they were read back (`oracle/http`).

@@ -31,7 +31,7 @@ fn identify_service(service: &mut Service, template: Option<&WorkloadIdentity>) 
     if !matches!(service.provider.as_str(), "" | "consul") {
         return;
     }
-    if service.identity.is_none() {
+    if service.identity.is_none() && is_configured(&service.cluster) {
         service.identity = template.map(from_template);
     }
     if let Some(identity) = &mut service.identity {
@@ -41,9 +41,14 @@ fn identify_service(service: &mut Service, template: Option<&WorkloadIdentity>) 
     }
 }
 
+/// Templates belong to a cluster, and only the default one can be configured.
+fn is_configured(cluster: &str) -> bool {
+    matches!(cluster, "" | "default")
+}
+
 /// Adds the identity `<system>_<cluster>` to a task that uses the cluster, unless the task has one of that name.
 fn add_identity(task: &mut Task, system: &str, cluster: Option<String>, template: Option<&WorkloadIdentity>) {
-    let (Some(cluster), Some(template)) = (cluster, template) else { return };
+    let (Some(cluster), Some(template)) = (cluster.filter(|c| is_configured(c)), template) else { return };
     let name = format!("{system}_{cluster}");
     if task.identities.iter().all(|i| i.name != name) {
         task.identities.push(WorkloadIdentity { name, ..from_template(template) });

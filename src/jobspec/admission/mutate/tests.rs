@@ -206,15 +206,18 @@ fn configured_identities_are_added_once_but_their_constraint_each_time() {
         consul_task_identity: template,
         ..ServerContext::default()
     };
-    let group = json!({"Name": "g", "Consul": {"Cluster": "c2"}, "Services": [{"Name": "s", "PortLabel": "p"}],
-        "Tasks": [{"Name": "t", "Vault": {}, "Services": [{"Name": "n", "Provider": "nomad"}, {"Name": "u", "PortLabel": "q"}]}]});
+    let group = json!({"Name": "g", "Consul": {}, "Services": [{"Name": "s", "PortLabel": "p"}],
+        "Tasks": [{"Name": "t", "Vault": {}, "Services": [{"Name": "n", "Provider": "nomad"}, {"Name": "u", "PortLabel": "q"}]},
+            {"Name": "o", "Vault": {"Cluster": "c2"}, "Consul": {"Cluster": "c2"}, "Services": [{"Name": "v", "Cluster": "c2"}]}]});
     let once = try_mutate(json!({"TaskGroups": [group]}), &ctx).unwrap();
     let names = |job: &Job| {
         let group = &job.task_groups[0];
         let services = group.services.iter().chain(&group.tasks[0].services).filter_map(|s| s.identity.as_ref());
         services.chain(&group.tasks[0].identities).map(|i| i.name.clone()).collect::<Vec<_>>()
     };
-    assert_eq!(names(&once), ["consul-service_s-p", "consul-service_t-u-q", "consul_c2", "vault_default"]);
+    assert_eq!(names(&once), ["consul-service_s-p", "consul-service_t-u-q", "consul_default", "vault_default"]);
+    let other = &once.task_groups[0].tasks[1];
+    assert!(other.identities.is_empty() && other.services[0].identity.is_none(), "of clusters without a template");
     assert_eq!(once.task_groups[0].services[0].identity.as_ref().unwrap().service_name, "s");
     let mut twice = once.clone();
     mutate(&mut twice, &ctx).unwrap();

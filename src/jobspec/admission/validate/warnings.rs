@@ -31,7 +31,7 @@ pub fn warnings(job: &Job, ctx: &ServerContext) -> String {
     if !oversubscription(job, ctx) {
         for (g, t) in job.task_groups.iter().flat_map(|g| g.tasks.iter().map(move |t| (g, t))) {
             items.add_if(
-                t.resources.as_ref().is_some_and(|r| r.memory_max_mb > r.memory_mb || r.memory_max_mb == -1),
+                t.resources.as_ref().is_some_and(|r| r.memory_max_mb != 0),
                 format_args!(
                     "Memory oversubscription is not enabled; Task \"{}.{}\" memory_max value will be ignored. Update the \
                      Scheduler Configuration to allow oversubscription.",
