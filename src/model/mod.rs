@@ -9,6 +9,7 @@
 
 pub mod alloc;
 pub mod api;
+mod class;
 pub mod cluster;
 pub mod cron;
 pub mod diff;

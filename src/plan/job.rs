@@ -72,8 +72,16 @@ pub fn plan_job(
         job_modify_index: existing.as_ref().map_or(0, |j| j.job_modify_index),
         created_evals: run.created_evals.clone(),
         diff: Some(diff),
+        next_periodic_launch: next_launch(&admitted.job, now),
         warnings: admitted.warnings,
         ..Default::default()
     };
     Ok(JobPlan { response, run })
+}
+
+/// When a periodic job would run next.
+fn next_launch(job: &Job, now: i64) -> Time {
+    let periodic = job.periodic.as_ref().filter(|p| p.enabled);
+    let next = periodic.and_then(|p| p.next_launch(now).ok().flatten());
+    next.map_or(Time::ZERO, Time::from_unix_nanos)
 }
