@@ -4,12 +4,17 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use encamp::jobspec::admission::mutate::mutate;
+use encamp::jobspec::admission::validate::{validate, warnings};
+use encamp::jobspec::admission::{ServerContext, check_update};
+use encamp::jobspec::canonicalize::canonicalize;
+use encamp::jobspec::convert::{ConvertOptions, to_server};
 use encamp::jobspec::parse::{self, ParseOptions};
-use encamp::model::api;
+use encamp::model::{Job, Namespace, NodePool, WorkloadIdentity, api};
 use serde_json::Value as Json;
 
 /// Cases that were equal when this was last looked at.
-const FLOOR: usize = 178;
+const FLOOR: usize = 196;
 
 /// The folder of the oracle; nothing when it is not there (an error in CI).
 fn oracle(name: &str) -> Option<PathBuf> {
@@ -77,7 +82,7 @@ impl Case<'_> {
         self.args.get(key).and_then(Json::as_bool).unwrap_or(default)
     }
 
-    fn parse(&self, file: &str) -> Result<api::job::Job, String> {
+    fn parse(&self, file: &str) -> Result<api::Job, String> {
         let body = fs::read(self.folder.join(file)).expect("the job file is there");
         if self.flag("json", false) {
             return parse::parse_json(&body);
@@ -129,22 +134,129 @@ impl Tally {
     }
 }
 
-fn parse_error_differs(case: &Case, expected: &Json, got: &str) -> Option<String> {
-    let texts: Vec<&str> = match expected.get("error_any_of").and_then(Json::as_array) {
+/// The error texts that are right for a case.
+fn wanted_errors(expected: &Json) -> Vec<&str> {
+    match expected.get("error_any_of").and_then(Json::as_array) {
         Some(list) => list.iter().filter_map(Json::as_str).collect(),
         None => expected.get("error").and_then(Json::as_str).into_iter().collect(),
-    };
-    // The detail is wanted too; where it differs on purpose, position and summary still have to be right.
-    if texts.contains(&got) {
+    }
+}
+
+fn parse_error_differs(expected: &Json, got: &str) -> Option<String> {
+    let wanted = wanted_errors(expected);
+    if wanted.contains(&got) {
         return None;
     }
-    let same_heads = texts.iter().any(|text| heads(text) == heads(got));
-    Some(format!(
-        "{}: {}\n  got  {got}\n  want {}",
-        case.name,
-        if same_heads { "detail" } else { "error" },
-        texts.join("\n  or   ")
-    ))
+    let what = if wanted.iter().any(|text| heads(text) == heads(got)) { "detail" } else { "error" };
+    Some(format!("{what}\n  got  {got}\n  want {}", wanted.join("\n  or   ")))
+}
+
+/// The server a case talks to.
+fn server(case: &Case) -> ServerContext {
+    let namespace = |name: &str| Namespace { name: name.into(), ..Namespace::default() };
+    let mut ctx = ServerContext { namespaces: vec![namespace("default"), namespace("platform")], ..Default::default() };
+    ctx.node_pools.push(NodePool { name: "gpu".into(), ..NodePool::default() });
+    if case.args.get("profile").and_then(Json::as_str) == Some("identities") {
+        let hour = 3600 * encamp::model::time::SECOND;
+        let identity = |audience: &str| {
+            Some(WorkloadIdentity { audience: vec![audience.into()], ttl: hour, ..Default::default() })
+        };
+        ctx.vault_enabled = true;
+        ctx.vault_default_identity = identity("vault.example");
+        ctx.consul_service_identity = identity("consul.example");
+        ctx.consul_task_identity = identity("consul.example");
+    }
+    ctx
+}
+
+/// What registration makes of a client job: the mutated job, or the text of the mutator that failed.
+fn register(mut job: api::Job, ctx: &ServerContext) -> Result<(api::Job, Job), String> {
+    canonicalize(&mut job);
+    let options = ConvertOptions { region: ctx.region.clone(), ..ConvertOptions::default() };
+    let mut stored = to_server(&job, &options)?;
+    mutate(&mut stored, ctx)?;
+    Ok((job, stored))
+}
+
+/// Removes what differs between two registrations of the same job.
+fn strip_volatile(job: &mut Json) {
+    const VOLATILE: [&str; 6] =
+        ["CreateIndex", "ModifyIndex", "JobModifyIndex", "SubmitTime", "Status", "StatusDescription"];
+    const OF_SCALING: [&str; 3] = ["ID", "CreateIndex", "ModifyIndex"];
+    let Some(members) = job.as_object_mut() else { return };
+    members.retain(|k, _| !VOLATILE.contains(&k.as_str()));
+    let groups = members.get_mut("TaskGroups").and_then(Json::as_array_mut);
+    for scaling in groups.into_iter().flatten().filter_map(|g| g.get_mut("Scaling").and_then(Json::as_object_mut)) {
+        scaling.retain(|k, _| !OF_SCALING.contains(&k.as_str()));
+    }
+}
+
+/// Everything a case says, against what we make of it; stages are counted on the way.
+fn run(case: &Case, tally: &mut Tally) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut check = |stage, problem: Option<String>| {
+        tally.count(stage, problem.is_none());
+        problems.extend(problem.map(|p| format!("{} ({stage}): {p}", case.name)));
+    };
+    let expected = case.json("error.json");
+    let stage = expected.as_ref().and_then(|e| e.get("stage")).and_then(Json::as_str).unwrap_or("");
+    let job = match (case.parse(&case.file), &expected) {
+        (Err(got), Some(expected)) if stage == "parse" => {
+            check("parse error", parse_error_differs(expected, &got));
+            return problems;
+        }
+        (Err(got), _) => {
+            check("raw", Some(got));
+            return problems;
+        }
+        (Ok(_), _) if stage == "parse" => {
+            check("parse error", Some("parsed, but should not".to_owned()));
+            return problems;
+        }
+        (Ok(job), _) => job,
+    };
+    if let Some(raw) = case.json("raw.json") {
+        check("raw", difference("", &serde_json::to_value(&job).expect("a job is JSON"), &raw));
+    }
+    let ctx = server(case);
+    let (parsed, stored) = match register(job, &ctx) {
+        Ok(jobs) => jobs,
+        Err(text) => {
+            let wanted = expected.as_ref().map(wanted_errors).unwrap_or_default();
+            check("mutators", (!wanted.contains(&text.as_str())).then(|| format!("got {text}, want {wanted:?}")));
+            return problems;
+        }
+    };
+    if let Some(want) = case.json("parsed.json") {
+        check("parsed", difference("", &serde_json::to_value(&parsed).expect("a job is JSON"), &want));
+    }
+    let errors = validate(&stored, &ctx);
+    if stage == "validate" {
+        let want = expected.as_ref().and_then(|e| e.get("validation_errors")).cloned().unwrap_or(Json::Null);
+        check("validate", difference("validation_errors", &Json::from(errors), &want));
+        return problems;
+    }
+    check("valid", (!errors.is_empty()).then(|| errors.join("; ")));
+    if stage == "register" {
+        let existing = case.args.get("existing").and_then(Json::as_str).map(|file| {
+            let job = case.parse(file).expect("the existing job parses");
+            register(job, &ctx).expect("the existing job is registered").1
+        });
+        let want = expected.as_ref().and_then(|e| e.get("register_error")).and_then(Json::as_str).unwrap_or("");
+        let got = check_update(existing.as_ref(), &stored).err().unwrap_or_default();
+        check("register", (got != want).then(|| format!("got {got:?}, want {want:?}")));
+        return problems;
+    }
+    if let Some(want) = case.json("registered.json") {
+        let mut got = serde_json::to_value(&stored).expect("a job is JSON");
+        strip_volatile(&mut got);
+        check("registered", difference("", &got, &want));
+        let want = fs::read_to_string(case.folder.join(format!("{}.warnings.txt", case.name))).unwrap_or_default();
+        let got = warnings(&stored, &ctx);
+        let same = got.trim_end_matches('\n') == want.trim_end_matches('\n');
+        check("warnings", (!same).then(|| format!("got {got:?}, want {want:?}")));
+    }
+    problems
 }
 
 #[test]
@@ -153,33 +265,7 @@ fn job_files() {
     let mut tally = Tally::default();
     let (mut all, mut good) = (0, 0);
     for case in cases(&folder) {
-        let mut problems = Vec::new();
-        let parsed = case.parse(&case.file);
-        let expected = case.json("error.json");
-        let fails_at_parse = expected.as_ref().is_some_and(|e| e.get("stage").and_then(Json::as_str) == Some("parse"));
-        match (&parsed, fails_at_parse) {
-            (Err(got), true) => {
-                let problem = expected.as_ref().and_then(|e| parse_error_differs(&case, e, got));
-                tally.count("parse error", problem.is_none());
-                problems.extend(problem);
-            }
-            (Ok(_), true) => {
-                tally.count("parse error", false);
-                problems.push(format!("{}: parsed, but should not", case.name));
-            }
-            (Err(got), false) => {
-                tally.count("raw", false);
-                problems.push(format!("{}: {got}", case.name));
-            }
-            (Ok(job), false) => {
-                if let Some(raw) = case.json("raw.json") {
-                    let got = serde_json::to_value(job).expect("a job is JSON");
-                    let problem = difference("raw", &got, &raw).map(|d| format!("{}: {d}", case.name));
-                    tally.count("raw", problem.is_none());
-                    problems.extend(problem);
-                }
-            }
-        }
+        let problems = run(&case, &mut tally);
         all += 1;
         good += usize::from(problems.is_empty());
         problems.iter().for_each(|p| println!("{p}"));

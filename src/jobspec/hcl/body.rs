@@ -142,6 +142,9 @@ impl<'a> BodyRef<'a> {
             }
             BodyRef::Json(node) => {
                 let mut attributes: Vec<Attr> = Vec::new();
+                if !ev.charge_text(node.span) {
+                    return attributes;
+                }
                 for member in objects(node).flat_map(members) {
                     match member.value.to_expr(ev.sources) {
                         _ if member.name == "//" => {}
@@ -257,8 +260,11 @@ fn members(node: &Node) -> &[super::json::Member] {
     }
 }
 
-fn json_content<'a>(node: &'a Node, expected: Expected, ev: &Evaluator, scope: &Rc<Scope>) -> Raw<'a> {
+fn json_content<'a>(node: &'a Node, expected: Expected, ev: &mut Evaluator, scope: &Rc<Scope>) -> Raw<'a> {
     let mut raw = Raw::default();
+    if !ev.charge_text(node.span) {
+        return raw;
+    }
     for object in objects(node) {
         if !matches!(object.kind, NodeKind::Object(_)) {
             let detail = "A JSON object is required here, to represent the arguments and blocks of this body.";

@@ -198,6 +198,11 @@ impl Value {
         !self.extent().unknown
     }
 
+    /// How many values this is, counted through all levels: what walking over it costs.
+    pub fn nodes(&self) -> usize {
+        self.extent().nodes
+    }
+
     /// The text of a string.
     pub fn as_str(&self) -> Option<&str> {
         match self {

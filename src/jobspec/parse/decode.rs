@@ -136,6 +136,9 @@ impl Decoder<'_, '_> {
     /// The value of an attribute; nothing when it is null or wrong.
     pub fn attribute(&mut self, expr: &Expr, kind: Kind, scope: &Scope) -> Option<Json> {
         let value = self.ev.eval(expr, scope);
+        if !self.ev.charge_walk(&value, expr.span) {
+            return None;
+        }
         match convert(&value, kind) {
             Ok(value) => value,
             Err((summary, detail)) => {

@@ -42,11 +42,14 @@ impl Evaluator<'_> {
             _ => {}
         }
         let Some(args) = self.arguments(call, scope) else { return Value::Unknown };
+        if !args.iter().all(|arg| self.charge_walk(arg, span)) {
+            return Value::Unknown;
+        }
         let result = functions::call(&call.name, args, context);
         let error = match result {
             Ok(value) => {
                 let text = value.as_str().map_or(0, str::len);
-                self.charge(1, text, span);
+                self.charge(value.nodes(), text, span);
                 return value;
             }
             Err(error) => error,
@@ -154,6 +157,9 @@ impl Evaluator<'_> {
                 return Value::Unknown;
             }
         };
+        if !self.charge_walk(&value, start) {
+            return Value::Unknown;
+        }
         match value.convert(&ty) {
             Ok(value) => value,
             Err(error) => self.fail(start, FAILED, format!("Call to function \"convert\" failed: {error}.")),

@@ -107,6 +107,9 @@ impl Evaluator<'_> {
         let yes_diags = std::mem::take(&mut self.diags);
         let no_value = self.eval(no, scope);
         let no_diags = std::mem::replace(&mut self.diags, before);
+        if !self.charge_walk(&yes_value, yes.span) || !self.charge_walk(&no_value, no.span) {
+            return Value::Unknown;
+        }
         let Some(ty) = unify([&yes_value.ty(), &no_value.ty()]) else {
             let detail = format!(
                 "The true and false result expressions must have consistent types. The 'true' value is {}, but the 'false' \
@@ -153,6 +156,9 @@ impl Evaluator<'_> {
     }
 
     fn operate(&mut self, op: BinaryOp, (left, left_span): (Value, Span), (right, right_span): (Value, Span)) -> Value {
+        if !self.charge_walk(&left, left_span) {
+            return Value::Unknown;
+        }
         let wanted = match op {
             BinaryOp::Equal | BinaryOp::NotEqual => {
                 if !left.is_wholly_known() || !right.is_wholly_known() {
@@ -246,6 +252,7 @@ impl Evaluator<'_> {
                     "A null value cannot be used as the collection in a 'for' expression.",
                 );
             }
+            value if !self.charge_walk(value, span) => return Value::Unknown,
             value => value.key_values(),
         };
         let Some(pairs) = pairs else {

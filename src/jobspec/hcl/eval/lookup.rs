@@ -161,6 +161,9 @@ impl Evaluator<'_> {
     /// `source[*]…`: a single value counts as a sequence of one, null as an empty one.
     pub(super) fn splat(&mut self, source: &Expr, each: &Expr, marker: Span, scope: &Scope) -> Value {
         let source_value = self.eval(source, scope);
+        if !self.charge_walk(&source_value, marker) {
+            return Value::Unknown;
+        }
         let elements = match &source_value {
             Value::Unknown => return Value::Unknown,
             Value::Null => Vec::new(),

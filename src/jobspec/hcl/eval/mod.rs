@@ -140,6 +140,16 @@ impl<'a> Evaluator<'a> {
         self.exhausted.is_none()
     }
 
+    /// Counts a walk over a value; false when the work became too much.
+    pub fn charge_walk(&mut self, value: &Value, span: Span) -> bool {
+        self.charge(value.nodes(), 0, span)
+    }
+
+    /// Counts text that is read once more, as the content of a JSON body is for each block made from it.
+    pub fn charge_text(&mut self, span: Span) -> bool {
+        self.charge(1, span.end.saturating_sub(span.start) as usize, span)
+    }
+
     /// Counts one more block made by a `dynamic` block; false when there are too many.
     pub fn count_generated(&mut self, limit: usize, span: Span) -> bool {
         self.generated += 1;

@@ -51,7 +51,7 @@ pub fn parse_type(expr: &Expr, exactness: Exactness) -> Result<Type, Diag> {
                 return invalid(span, detail);
             }
             if call.name == "optional" {
-                let detail = "Optional attribute modifier is only for type constraints, not for exact types.";
+                let detail = "Keyword \"optional\" is valid only as a modifier for object type attributes.";
                 return invalid(call.name_span, detail.to_owned());
             }
             let what = match call.name.as_str() {
@@ -99,6 +99,12 @@ fn object_type(arg: &Expr, exactness: Exactness) -> Result<Type, Diag> {
         let ExprKind::Text(name) = &name.kind else {
             return Err(Diag::at(name.span, SUMMARY, "Object constructor map keys must be attribute names."));
         };
+        if let ExprKind::Call(call) = &ty.kind
+            && call.name == "optional"
+        {
+            let detail = "Optional attribute modifier is only for type constraints, not for exact types.";
+            return Err(Diag::at(call.name_span, SUMMARY, detail));
+        }
         attributes.insert(Arc::from(name.as_str()), parse_type(ty, exactness)?);
     }
     Ok(Type::Object(Arc::new(attributes)))
