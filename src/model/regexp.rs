@@ -396,6 +396,7 @@ impl<'a> Translator<'a> {
         if self.eat('^') {
             self.out.push('^');
         }
+        let mut named_classes = true;
         let mut first = true;
         loop {
             let at = self.position();
@@ -404,9 +405,12 @@ impl<'a> Translator<'a> {
                 return Ok(());
             }
             first = false;
-            if self.rest().starts_with("[:")
-                && let Some(end) = self.rest().find(":]")
-            {
+            if named_classes && self.rest().starts_with("[:") {
+                let Some(end) = self.rest().find(":]") else {
+                    // None follows here, so none does further on.
+                    named_classes = false;
+                    continue;
+                };
                 let name = self.rest().get(..end + 2).unwrap_or("");
                 let bare = name.trim_matches(|c| c == '[' || c == ':' || c == ']');
                 if !POSIX_CLASSES.contains(&bare.strip_prefix('^').unwrap_or(bare)) {
@@ -468,7 +472,8 @@ fn push_char(out: &mut String, c: char) {
 
 /// Reads `n}`, `n,}` or `n,m}`: its length and the counts. Numbers with leading zeros do not count as numbers.
 fn counts(s: &str) -> Option<(usize, u64, Option<u64>)> {
-    let (body, _) = s.split_once('}')?;
+    let end = s.find(|c: char| !c.is_ascii_digit() && c != ',')?;
+    let (body, _) = s.split_at_checked(end).filter(|(_, rest)| rest.starts_with('}'))?;
     let number = |s: &str| -> Option<u64> {
         let digits = !s.is_empty() && s.chars().all(|c| c.is_ascii_digit());
         if !digits || (s.len() > 1 && s.starts_with('0')) {
@@ -546,6 +551,7 @@ mod tests {
             ("[[a]", "[", true),
             ("[a&&b]", "&", true),
             ("[]a]", "]", true),
+            ("[[:a]", ":", true),
             ("[a-]", "-", true),
             ("[[:digit:]x]", "7", true),
             ("\\x41\\x{42}\\103", "ABC", true),
