@@ -52,14 +52,8 @@ pub fn score(info: &NodeInfo, total: Total, spread: bool) -> f64 {
     let free = |used: i64, available: i64| 1.0 - used as f64 / available as f64;
     let t = 10f64.powf(free(total.cpu, info.cpu)) + 10f64.powf(free(total.memory, info.memory));
     let s = if spread { t - 2.0 } else { 20.0 - t };
-    // Not `clamp`: a node without CPU or memory gives NaN, which must stay NaN.
-    let s = if s > MAX_FIT_SCORE {
-        MAX_FIT_SCORE
-    } else if s < 0.0 {
-        0.0
-    } else {
-        s
-    };
+    // A node without CPU or memory gives NaN, which clamping keeps and which never wins.
+    let s = s.clamp(0.0, MAX_FIT_SCORE);
     s / MAX_FIT_SCORE
 }
 

@@ -21,9 +21,9 @@ const MAX_SIZE: u64 = 8 << 30;
 #[serde(tag = "Type", rename_all = "lowercase")]
 pub enum Volume {
     /// A CSI volume.
-    Csi(CsiVolume),
+    Csi(Box<CsiVolume>),
     /// A dynamic host volume.
-    Host(HostVolume),
+    Host(Box<HostVolume>),
 }
 
 /// The file as it is written: lists of API objects.
@@ -237,8 +237,8 @@ pub fn into_state(file: SnapshotFile) -> Result<ClusterSnapshot, String> {
     file.deployments.into_iter().for_each(|d| state.upsert_deployment(Arc::new(d)));
     for v in file.volumes {
         match v {
-            Volume::Csi(v) => state.upsert_csi_volume(Arc::new(v)),
-            Volume::Host(v) => state.upsert_host_volume(Arc::new(v)),
+            Volume::Csi(v) => state.upsert_csi_volume(Arc::from(v)),
+            Volume::Host(v) => state.upsert_host_volume(Arc::from(v)),
         }
     }
     file.host_volume_claims.into_iter().for_each(|c| state.upsert_host_volume_claim(Arc::new(c)));
