@@ -2,6 +2,7 @@
 
 use regex::Regex;
 
+use crate::model::regexp;
 use crate::model::version::{Version, VersionConstraints, VersionRules};
 use crate::model::{Affinity, Constraint, Node};
 
@@ -109,7 +110,7 @@ impl Operator {
             "<=" => Operator::Order { less: true, equal: true },
             ">" => Operator::Order { less: false, equal: false },
             ">=" => Operator::Order { less: false, equal: true },
-            "regexp" => Operator::Regexp(right.map(|r| Regex::new(r).map_err(drop))),
+            "regexp" => Operator::Regexp(right.map(|r| regexp::compile(r).map_err(drop))),
             "version" => Operator::version(VersionRules::Loose, right),
             "semver" => Operator::version(VersionRules::Strict, right),
             "set_contains" | "set_contains_all" => Operator::ContainsAll,
@@ -142,7 +143,7 @@ impl Operator {
                 compare_ordered(l, r).is_some_and(|o| if o.is_eq() { *equal } else { o.is_lt() == *less })
             }
             Operator::Regexp(Some(re)) => re.as_ref().is_ok_and(|re| re.is_match(l)),
-            Operator::Regexp(None) => Regex::new(r).is_ok_and(|re| re.is_match(l)),
+            Operator::Regexp(None) => regexp::compile(r).is_ok_and(|re| re.is_match(l)),
             Operator::Version(rules, compiled) => {
                 let Some(version) = Version::parse(l) else { return false };
                 match compiled {
