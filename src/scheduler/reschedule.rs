@@ -179,3 +179,101 @@ pub fn follow_ups(
     }
     (evals.into_iter().map(|(_, e)| e).collect(), by_key)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn alloc(policy: ReschedulePolicy, delays: &[i64]) -> Allocation {
+        let group = TaskGroup { name: "g".into(), reschedule_policy: Some(policy), ..Default::default() };
+        let event = |d: &i64| RescheduleEvent { delay: *d, reschedule_time: 1000 * SECOND, ..Default::default() };
+        let tracker = RescheduleTracker { events: Some(delays.iter().map(event).collect()), ..Default::default() };
+        Allocation {
+            task_group: "g".into(),
+            job: Some(Arc::new(Job { task_groups: vec![group], ..Default::default() })),
+            client_status: "failed".into(),
+            modify_time: 1001 * SECOND,
+            reschedule_tracker: (!delays.is_empty()).then_some(tracker),
+            ..Default::default()
+        }
+    }
+
+    fn policy(function: &str, delay: i64, max_delay: i64) -> ReschedulePolicy {
+        ReschedulePolicy { delay, max_delay, delay_function: function.into(), unlimited: true, ..Default::default() }
+    }
+
+    /// The delays of a series of failures.
+    fn series(p: &ReschedulePolicy, n: usize) -> Vec<i64> {
+        let mut delays = Vec::new();
+        for _ in 0..n {
+            delays.push(next_delay(&alloc(p.clone(), &delays)));
+        }
+        delays
+    }
+
+    #[test]
+    fn delays_grow_to_the_limit() {
+        let minutes = [30, 60, 120, 240, 480, 960, 1920, 3600, 3600].map(|s| s * SECOND);
+        assert_eq!(series(&policy("exponential", 30 * SECOND, HOUR), 9), minutes);
+        assert_eq!(series(&policy("fibonacci", 5, 0), 6), [5, 5, 10, 15, 25, 40]);
+        assert_eq!(series(&policy("constant", 5, 3), 3), [5, 5, 5]);
+        assert_eq!(next_delay(&Allocation::default()), 0);
+    }
+
+    #[test]
+    fn a_long_run_starts_the_series_over() {
+        let mut a = alloc(policy("exponential", 30 * SECOND, HOUR), &[HOUR]);
+        assert_eq!(next_delay(&a), HOUR);
+        a.modify_time = 1000 * SECOND + HOUR + 1;
+        assert_eq!(next_delay(&a), 30 * SECOND);
+    }
+
+    #[test]
+    fn limited_attempts() {
+        let p = ReschedulePolicy {
+            attempts: 2,
+            interval: HOUR,
+            delay: SECOND,
+            delay_function: "constant".into(),
+            ..Default::default()
+        };
+        let now = |a: &Allocation| verdict(a, 1002 * SECOND, "e", None, false);
+        assert_eq!(now(&alloc(p.clone(), &[])), Verdict::Now);
+        assert_eq!(now(&alloc(p.clone(), &[1])), Verdict::Now);
+        assert_eq!(now(&alloc(p.clone(), &[1, 1])), Verdict::Neither);
+        let mut a = alloc(p.clone(), &[]);
+        a.reschedule_tracker = Some(RescheduleTracker { events: None, last_reschedule: "no placement".into() });
+        assert_eq!(now(&a), Verdict::Neither);
+        a.reschedule_tracker = Some(RescheduleTracker { events: Some(vec![]), ..Default::default() });
+        assert_eq!(now(&a), Verdict::Now);
+        a.desired_transition.force_reschedule = Some(true);
+        a.reschedule_tracker = None;
+        assert_eq!(verdict(&a, 0, "e", None, false), Verdict::Now);
+        assert_eq!(now(&alloc(ReschedulePolicy { attempts: 0, ..p }, &[])), Verdict::Neither);
+    }
+
+    #[test]
+    fn the_deployment_decides_first() {
+        let mut a = alloc(policy("constant", 0, 0), &[]);
+        a.deployment_id = "d".into();
+        let d = Deployment { id: "d".into(), status: "running".into(), ..Default::default() };
+        assert_eq!(verdict(&a, 2000 * SECOND, "e", Some(&d), false), Verdict::Neither);
+        a.desired_transition.reschedule = Some(true);
+        assert_eq!(verdict(&a, 2000 * SECOND, "e", Some(&d), false), Verdict::Now);
+    }
+
+    #[test]
+    fn trackers_keep_what_counts() {
+        let a = alloc(policy("constant", 7, 0), &[1, 2, 3, 4, 5, 6]);
+        let t = tracker_of_replacement(&a, 2000 * SECOND);
+        let delays: Vec<i64> = t.events.unwrap().iter().map(|e| e.delay).collect();
+        assert_eq!(delays, [2, 3, 4, 5, 6, 7]);
+        let mut limited = policy("constant", 7, 0);
+        (limited.attempts, limited.interval, limited.unlimited) = (3, HOUR, false);
+        let a = alloc(limited, &[1, 2]);
+        let kept = |now| tracker_of_replacement(&a, now).events.unwrap().len();
+        assert_eq!((kept(1000 * SECOND + HOUR), kept(1001 * SECOND + HOUR)), (3, 1));
+    }
+}
