@@ -31,7 +31,7 @@ pub fn fits(
     }
     let dimension = if total.cpu > info.cpu {
         Some("cpu")
-    } else if !info.cores.is_empty() && !usage.cores.iter().chain(&ask.cores).all(|c| has_core(info, *c)) {
+    } else if !info.usable_cores.is_empty() && !usage.cores.iter().chain(&ask.cores).all(|c| has_core(info, *c)) {
         Some("cores")
     } else if total.memory > info.memory {
         Some("memory")
@@ -44,7 +44,7 @@ pub fn fits(
 }
 
 fn has_core(info: &NodeInfo, core: u16) -> bool {
-    info.cores.binary_search_by_key(&core, |(c, _)| *c).is_ok()
+    info.usable_cores.binary_search(&core).is_ok()
 }
 
 /// The fit score in 0..1: how full the node gets (`binpack`) or how empty it stays (`spread`).

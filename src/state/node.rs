@@ -24,8 +24,10 @@ pub struct NodeInfo {
     pub memory: i64,
     /// MB of disk jobs can have.
     pub disk: i64,
-    /// Cores jobs can have, ascending, with their MHz.
+    /// Enabled cores with their MHz, ascending: what tasks are given cores from, reserved ones included.
     pub cores: Vec<(u16, i64)>,
+    /// Enabled cores that are not reserved, ascending: what allocations may hold.
+    pub usable_cores: Vec<u16>,
     /// Host addresses.
     pub addresses: Vec<Address>,
     /// Host network alias and its addresses (indexes into `addresses`), in node order.
@@ -79,8 +81,9 @@ impl NodeInfo {
             }
             None => {}
         }
-        cores.retain(|(c, _)| !reserved.cpu.reserved_cpu_cores.contains(&u64::from(*c)));
         cores.sort_unstable();
+        let held = &reserved.cpu.reserved_cpu_cores;
+        info.usable_cores = cores.iter().map(|(c, _)| *c).filter(|c| !held.contains(&u64::from(*c))).collect();
         info.cores = cores;
         info.cpu = cpu.saturating_sub(reserved.cpu.cpu_shares);
         info.memory = r.memory.memory_mb.saturating_sub(reserved.memory.memory_mb);

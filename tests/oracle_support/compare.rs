@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// Scores may differ by this much.
+/// Scores may differ by this much; large ones by this part of them.
 const TOLERANCE: f64 = 1e-9;
 
 /// A place in which outcome and expectation differ.
@@ -93,7 +93,7 @@ impl Differ {
             (Value::Number(e), Value::Number(g)) if e.is_f64() || g.is_f64() => {
                 let (e, g) = (e.as_f64().unwrap_or(f64::NAN), g.as_f64().unwrap_or(f64::NAN));
                 // Not `>`: a NaN is a difference.
-                if !((e - g).abs() <= TOLERANCE) {
+                if !((e - g).abs() <= TOLERANCE * e.abs().max(1.0)) {
                     self.differ(expected, got);
                 }
             }

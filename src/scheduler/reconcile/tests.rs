@@ -388,7 +388,7 @@ fn e7_disconnect_and_reconnect() {
 
     // It comes back while the replacement is pending: best_score keeps the original.
     let mut replacement = alloc(0, &j);
-    (replacement.id, replacement.client_status) = ("b0".into(), "pending".into());
+    (replacement.id, replacement.node_id, replacement.client_status) = ("b0".into(), "nb".into(), "pending".into());
     existing[0].next_allocation = "b0".into();
     existing[0].client_status = "running".into();
     existing.push(replacement);

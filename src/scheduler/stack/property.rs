@@ -102,9 +102,14 @@ impl PropertySet {
         }
     }
 
-    /// The value under which a node counts, `None` if it lacks the property.
+    /// The node's own value, `None` if it lacks the property.
     pub fn value<'a>(&'a self, node: &'a Node) -> Option<&'a str> {
-        value_of(&self.target, &self.explicit, node)
+        self.target.resolve(node)
+    }
+
+    /// The value under which a node with that value counts.
+    pub fn counted_under<'a>(&self, value: &'a str) -> &'a str {
+        counted_under(&self.explicit, value)
     }
 
     /// How many allocations use the value after the plan; `None` if none is known to.
@@ -130,8 +135,11 @@ impl PropertySet {
 }
 
 fn value_of<'a>(target: &'a Target, explicit: &[String], node: &'a Node) -> Option<&'a str> {
-    let v = target.resolve(node)?;
-    Some(if explicit.is_empty() || explicit.iter().any(|e| e == v) { v } else { OTHERS })
+    target.resolve(node).map(|v| counted_under(explicit, v))
+}
+
+fn counted_under<'a>(explicit: &[String], value: &'a str) -> &'a str {
+    if explicit.is_empty() || explicit.iter().any(|e| e == value) { value } else { OTHERS }
 }
 
 /// A `distinct_property` constraint.

@@ -74,7 +74,7 @@ impl GroupSpreads {
         if detail.desired.is_empty() {
             return even(set, value);
         }
-        let used = set.combined(value).unwrap_or(0) as f64 + 1.0;
+        let used = set.combined(set.counted_under(value)).unwrap_or(0) as f64 + 1.0;
         let Some(desired) = detail.desired.get(value).or_else(|| detail.desired.get(OTHERS)) else { return -1.0 };
         if *desired == 0.0 {
             return totals.lowest;
@@ -98,7 +98,8 @@ impl Detail {
     }
 }
 
-/// The boost of a value when all values should have the same count.
+/// The boost of a value when all values should have the same count. The node's own value is looked up even where the
+/// set counts it among the others.
 fn even(set: &PropertySet, value: &str) -> f64 {
     let Some((min, max)) = set.extremes() else { return 0.0 };
     let current = set.combined(value).unwrap_or(0);
