@@ -14,7 +14,7 @@ use encamp::model::{Job, Namespace, NodePool, WorkloadIdentity, api};
 use serde_json::Value as Json;
 
 /// Cases that were equal when this was last looked at.
-const FLOOR: usize = 196;
+const FLOOR: usize = 200;
 
 /// The folder of the oracle; nothing when it is not there (an error in CI).
 fn oracle(name: &str) -> Option<PathBuf> {

@@ -12,7 +12,7 @@ use super::types::Type;
 use super::value::{Entries, Value};
 
 /// Blocks one parse may make from `dynamic` blocks.
-const MAX_GENERATED: usize = 100_000;
+const MAX_GENERATED: usize = 20_000;
 
 /// A body in either syntax.
 #[derive(Debug, Clone, Copy)]

@@ -226,3 +226,6 @@ fn read_file(opts: &ParseOptions, name: &str) -> Result<Vec<u8>, Vec<Diag>> {
         vec![Diag::nowhere("Failed to read file", detail)]
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,7 +24,7 @@ use super::types::Type;
 use super::value::{Entries, Value, ValueTooLarge};
 
 /// Expression nodes one parse may evaluate.
-const MAX_STEPS: usize = 8_000_000;
+const MAX_STEPS: usize = 2_000_000;
 /// Bytes of text one parse may produce while evaluating.
 const MAX_TEXT: usize = 256 << 20;
 /// Diagnostics kept; a loop over a broken expression would give one per round.

@@ -5,27 +5,51 @@ use super::super::diag::Span;
 use super::super::token::{Kind, Token};
 use super::{Parsed, Parser, Stop};
 
-/// Operators by precedence, loosest first.
-const LEVELS: [&[(Kind, BinaryOp)]; 6] = [
-    &[(Kind::Or, BinaryOp::Or)],
-    &[(Kind::And, BinaryOp::And)],
-    &[(Kind::EqualOp, BinaryOp::Equal), (Kind::NotEqual, BinaryOp::NotEqual)],
-    &[
-        (Kind::Less, BinaryOp::Less),
-        (Kind::LessEqual, BinaryOp::LessEqual),
-        (Kind::Greater, BinaryOp::Greater),
-        (Kind::GreaterEqual, BinaryOp::GreaterEqual),
-    ],
-    &[(Kind::Plus, BinaryOp::Add), (Kind::Minus, BinaryOp::Subtract)],
-    &[(Kind::Star, BinaryOp::Multiply), (Kind::Slash, BinaryOp::Divide), (Kind::Percent, BinaryOp::Modulo)],
-];
+/// The operator a token stands for, and how tightly it binds.
+fn binary_operator(kind: Kind) -> Option<(BinaryOp, u8)> {
+    Some(match kind {
+        Kind::Or => (BinaryOp::Or, 1),
+        Kind::And => (BinaryOp::And, 2),
+        Kind::EqualOp => (BinaryOp::Equal, 3),
+        Kind::NotEqual => (BinaryOp::NotEqual, 3),
+        Kind::Less => (BinaryOp::Less, 4),
+        Kind::LessEqual => (BinaryOp::LessEqual, 4),
+        Kind::Greater => (BinaryOp::Greater, 4),
+        Kind::GreaterEqual => (BinaryOp::GreaterEqual, 4),
+        Kind::Plus => (BinaryOp::Add, 5),
+        Kind::Minus => (BinaryOp::Subtract, 5),
+        Kind::Star => (BinaryOp::Multiply, 6),
+        Kind::Slash => (BinaryOp::Divide, 6),
+        Kind::Percent => (BinaryOp::Modulo, 6),
+        _ => return None,
+    })
+}
+
+/// An operand and those that follow it with operators of one precedence.
+struct Chain {
+    first: Expr,
+    rest: Vec<(BinaryOp, Expr)>,
+    /// Of the operators, the pending one included.
+    precedence: u8,
+    /// The operator that waits for what comes next.
+    pending: BinaryOp,
+}
+
+impl Chain {
+    /// The chain with its last operand.
+    fn close(mut self, last: Expr) -> Expr {
+        let span = self.first.span.to(last.span);
+        self.rest.push((self.pending, last));
+        Expr::new(ExprKind::Binary { first: Box::new(self.first), rest: self.rest }, span)
+    }
+}
 
 const INVALID_FOR: &str = "Invalid 'for' expression";
 
 impl Parser<'_> {
     pub(super) fn expression(&mut self) -> Parsed<Expr> {
         self.nested(|p| {
-            let condition = p.binary(0)?;
+            let condition = p.binary()?;
             if p.take(Kind::Question).is_none() {
                 return Ok(condition);
             }
@@ -44,20 +68,26 @@ impl Parser<'_> {
         })
     }
 
-    fn binary(&mut self, level: usize) -> Parsed<Expr> {
-        let Some(operators) = LEVELS.get(level) else { return self.term() };
-        let first = self.binary(level + 1)?;
-        let mut rest = Vec::new();
-        let mut span = first.span;
+    /// Operands and operators; chains that wait for a tighter one lie on a stack of their own, not on the call stack.
+    fn binary(&mut self) -> Parsed<Expr> {
+        let mut waiting: Vec<Chain> = Vec::new();
+        let mut operand = self.term()?;
         loop {
-            let next = self.peek();
-            let Some((_, op)) = operators.iter().find(|(kind, _)| *kind == next.kind) else { break };
+            let next = binary_operator(self.peek().kind);
+            let precedence = next.map_or(0, |(_, p)| p);
+            while let Some(chain) = waiting.pop_if(|chain| chain.precedence > precedence) {
+                operand = chain.close(operand);
+            }
+            let Some((op, precedence)) = next else { return Ok(operand) };
             self.read();
-            let operand = self.binary(level + 1)?;
-            span = span.to(operand.span);
-            rest.push((*op, operand));
+            match waiting.last_mut() {
+                Some(chain) if chain.precedence == precedence => {
+                    chain.rest.push((std::mem::replace(&mut chain.pending, op), operand));
+                }
+                _ => waiting.push(Chain { first: operand, rest: Vec::new(), precedence, pending: op }),
+            }
+            operand = self.term()?;
         }
-        Ok(if rest.is_empty() { first } else { Expr::new(ExprKind::Binary { first: Box::new(first), rest }, span) })
     }
 
     fn term(&mut self) -> Parsed<Expr> {
@@ -431,7 +461,8 @@ impl Parser<'_> {
         if self.peek().kind == Kind::Star {
             let marker = dot.span.to(self.read().span);
             let mut each = Expr::new(ExprKind::Item, marker);
-            while self.peek().kind == Kind::Dot {
+            // Only attributes belong to the splat; a number behind a dot is an index into its result.
+            while self.peek().kind == Kind::Dot && self.peek_second() != Kind::Number {
                 let dot = self.read();
                 let star = self.peek();
                 if star.kind == Kind::Star {

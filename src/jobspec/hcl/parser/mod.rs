@@ -16,7 +16,7 @@ use super::lexer::{self, Start};
 use super::token::{Kind, Token};
 
 /// Blocks, expressions and templates may be nested this deep, all taken together.
-pub const MAX_DEPTH: usize = 150;
+pub const MAX_DEPTH: usize = 80;
 
 /// The error was recorded; nothing more to say about this item.
 #[derive(Debug)]
@@ -106,6 +106,11 @@ impl<'a> Parser<'a> {
 
     fn peek(&self) -> Token {
         self.tokens.get(self.next_index()).copied().unwrap_or(Token { kind: Kind::Eof, span: Span::default() })
+    }
+
+    /// The kind of the token behind the next one.
+    fn peek_second(&self) -> Kind {
+        self.tokens.get(self.next_index() + 1).map_or(Kind::Eof, |t| t.kind)
     }
 
     fn read(&mut self) -> Token {
