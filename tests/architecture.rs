@@ -11,11 +11,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("scheduler", &["model", "state"]),
     ("api", &["model"]),
     ("snapshot", &["model", "state", "api"]),
-    ("cli", &["model", "jobspec", "state", "scheduler", "api", "snapshot"]),
+    ("plan", &["model", "jobspec", "state", "scheduler"]),
+    ("cli", &["model", "jobspec", "state", "scheduler", "api", "snapshot", "plan"]),
 ];
 
 /// Rooms whose results depend on their arguments alone.
-const PURE: &[&str] = &["model", "state", "scheduler"];
+const PURE: &[&str] = &["model", "state", "scheduler", "plan"];
 /// What no pure room may touch.
 const IMPURE: &[&str] = &["std::fs", "std::net", "std::env", "std::process", "SystemTime", "Instant::now", "println!("];
 

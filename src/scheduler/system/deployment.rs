@@ -182,3 +182,100 @@ fn has_old_client(ready: &ReadyNodes) -> bool {
         old
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::NodeEntry;
+
+    fn job(version: u64) -> Job {
+        let update = Some(UpdateStrategy { max_parallel: 1, canary: 50, ..Default::default() });
+        let group = TaskGroup { name: "g".into(), count: 1, update, ..Default::default() };
+        Job { id: "j".into(), version, priority: 70, task_groups: vec![group], ..Default::default() }
+    }
+
+    fn stored(version: u64, status: &str) -> Arc<Deployment> {
+        let state = Some(DeploymentState::default());
+        let task_groups = [("g".to_string(), state)].into();
+        Arc::new(Deployment {
+            id: "d".into(),
+            job_version: version,
+            status: status.into(),
+            task_groups,
+            ..Default::default()
+        })
+    }
+
+    /// Runs the tracker over two empty nodes; returns current deployment and status changes.
+    fn track(
+        job: &Job,
+        latest: Option<Arc<Deployment>>,
+        ready: &ReadyNodes,
+        seen: bool,
+    ) -> (Option<Deployment>, Vec<DeploymentStatusUpdate>) {
+        let mut new_id = || "new".to_string();
+        let mut t = DeploymentTracker::new(Some(job), latest.as_ref(), true, 0, &mut new_id);
+        for _ in 0..2 {
+            t.triage();
+            if seen {
+                t.same_version_seen();
+            }
+            for g in &job.task_groups {
+                t.ensure(g, false, &[], std::iter::empty);
+            }
+        }
+        t.finish(ready);
+        (t.current, t.updates)
+    }
+
+    #[test]
+    fn a_new_version_cancels_the_old_deployment_and_gets_its_own() {
+        let (current, updates) = track(&job(1), Some(stored(0, "running")), &ReadyNodes::default(), true);
+        assert_eq!(current.map(|d| (d.id, d.eval_priority, d.task_groups.len())), Some(("new".into(), 70, 1)));
+        let got: Vec<_> = updates.iter().map(|u| (u.deployment_id.as_str(), u.status.as_str())).collect();
+        assert_eq!(got, [("d", "cancelled"), ("new", "running")]);
+    }
+
+    #[test]
+    fn a_failed_deployment_of_an_older_version_stays_current() {
+        let (current, updates) = track(&job(1), Some(stored(0, "failed")), &ReadyNodes::default(), false);
+        assert_eq!(current.map(|d| d.id), Some("d".into()));
+        assert!(updates.is_empty());
+    }
+
+    #[test]
+    fn a_stopped_job_cancels_once_per_node() {
+        let stopped = Job { stop: true, task_groups: Vec::new(), ..job(0) };
+        let (_, updates) = track(&stopped, Some(stored(0, "running")), &ReadyNodes::default(), false);
+        assert_eq!(updates.len(), 2);
+    }
+
+    #[test]
+    fn a_first_deployment_is_taken_back() {
+        let node = |version: &str| {
+            let attributes = [("nomad.version".to_string(), version.to_string())].into();
+            Arc::new(NodeEntry::new(Arc::new(Node { attributes, ..Default::default() })))
+        };
+        let ready = |version: &str| ReadyNodes { nodes: vec![node("2.0.5"), node(version)], ..Default::default() };
+        let made = |ready: &ReadyNodes, seen| track(&job(0), None, ready, seen).0.is_some();
+        assert!(made(&ready("1.11.0"), false));
+        assert!(!made(&ready("1.11.0"), true), "an allocation of this version runs already");
+        assert!(!made(&ready("1.10.9"), false), "an old client");
+        assert!(track(&job(1), Some(stored(0, "successful")), &ready("1.10.9"), true).0.is_some());
+    }
+
+    #[test]
+    fn canaries_are_wanted_until_promotion() {
+        let wants = |latest: Option<Arc<Deployment>>| {
+            let mut new_id = String::new;
+            let job = job(1);
+            DeploymentTracker::new(Some(&job), latest.as_ref(), true, 0, &mut new_id)
+                .wants_canaries(&job.task_groups[0])
+        };
+        assert!(wants(None));
+        assert!(wants(Some(stored(1, "running"))));
+        let mut promoted = Deployment::clone(&stored(1, "running"));
+        promoted.task_groups.values_mut().flatten().for_each(|s| s.promoted = true);
+        assert!(!wants(Some(Arc::new(promoted))));
+    }
+}

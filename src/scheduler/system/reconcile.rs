@@ -224,3 +224,127 @@ impl<'a> Inputs<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::candidates::ready_nodes;
+    use crate::scheduler::tainted::tainted_nodes;
+    use crate::state::State;
+
+    fn job(kind: &str, modify_index: u64) -> Job {
+        Job {
+            id: "j".into(),
+            name: "job".into(),
+            r#type: kind.into(),
+            datacenters: vec!["dc1".into()],
+            node_pool: "default".into(),
+            job_modify_index: modify_index,
+            task_groups: vec![TaskGroup { name: "g".into(), count: 1, ..Default::default() }],
+            ..Default::default()
+        }
+    }
+
+    fn node(id: &str, status: &str, eligibility: &str, datacenter: &str) -> Arc<Node> {
+        Arc::new(Node {
+            id: id.into(),
+            status: status.into(),
+            scheduling_eligibility: eligibility.into(),
+            datacenter: datacenter.into(),
+            node_pool: "default".into(),
+            ..Default::default()
+        })
+    }
+
+    fn alloc(node: &str, status: &str, job: &Job) -> Allocation {
+        Allocation {
+            id: format!("a-{node}"),
+            job_id: "j".into(),
+            name: "job.g[0]".into(),
+            task_group: "g".into(),
+            node_id: node.into(),
+            desired_status: "run".into(),
+            client_status: status.into(),
+            job: Some(Arc::new(job.clone())),
+            ..Default::default()
+        }
+    }
+
+    /// Node IDs by what happens there.
+    fn run(job: &Job, nodes: &[Arc<Node>], allocs: Vec<Allocation>) -> BTreeMap<&'static str, Vec<String>> {
+        let mut state = State::new();
+        nodes.iter().for_each(|n| state.upsert_node(n.clone()));
+        state.upsert_allocs(allocs.into_iter().map(Arc::new));
+        let allocs = state.allocs_of_job("", "j");
+        let snapshot = state.snapshot();
+        let ready = ready_nodes(&snapshot, &job.datacenters, &job.node_pool);
+        let tainted = tainted_nodes(&snapshot, allocs.iter().map(|a| &a.alloc));
+        let required = required_names(job);
+        let mut new_id = String::new;
+        let mut tracker = DeploymentTracker::new(Some(job), None, false, 0, &mut new_id);
+        let inputs =
+            Inputs { job: Some(job), required: &required, allocs: &allocs, tainted: &tainted, ready: &ready, now: 100 };
+        let r = reconcile(&inputs, &mut tracker);
+        let entries =
+            [("place", &r.place), ("update", &r.update), ("reconnecting", &r.reconnecting), ("ignore", &r.ignore)];
+        let stops =
+            [("stop", &r.stop), ("migrate", &r.migrate), ("lost", &r.lost), ("disconnecting", &r.disconnecting)];
+        let mut out = BTreeMap::new();
+        for (k, list) in entries {
+            out.insert(k, list.iter().map(|e| e.node_id.to_string()).collect());
+        }
+        for (k, list) in stops {
+            out.insert(k, list.iter().map(|a| a.node_id.clone()).collect());
+        }
+        out.retain(|_, v: &mut Vec<String>| !v.is_empty());
+        out
+    }
+
+    #[test]
+    fn each_node_gets_what_it_needs() {
+        let (old, new) = (job("system", 1), job("system", 2));
+        let nodes = [
+            node("n0", "ready", "eligible", "dc1"),
+            node("n1", "ready", "eligible", "dc1"),
+            node("n2", "down", "eligible", "dc1"),
+            node("n3", "disconnected", "eligible", "dc1"),
+            node("n4", "ready", "ineligible", "dc1"),
+            node("n5", "ready", "eligible", "dc2"),
+            node("n6", "ready", "eligible", "dc1"),
+        ];
+        let mut allocs: Vec<Allocation> = ["n1", "n2", "n3", "n4", "n5"].map(|n| alloc(n, "running", &new)).into();
+        allocs.push(alloc("n6", "running", &old));
+        allocs.push(alloc("n9", "running", &new));
+        let got = run(&new, &nodes, allocs);
+        let want = [
+            ("place", vec!["n0"]),
+            ("ignore", vec!["n1", "n4"]),
+            ("lost", vec!["n2", "n9"]),
+            ("disconnecting", vec!["n3"]),
+            ("stop", vec!["n5"]),
+            ("update", vec!["n6"]),
+        ];
+        let want = want.map(|(k, v)| (k, v.into_iter().map(String::from).collect::<Vec<_>>())).into();
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn finished_allocations_count_for_sysbatch_only() {
+        let nodes = [node("n0", "ready", "eligible", "dc1")];
+        for (kind, modify_index, want) in
+            [("sysbatch", 1, "ignore"), ("sysbatch", 2, "update"), ("system", 1, "place"), ("system", 2, "place")]
+        {
+            let got = run(&job(kind, modify_index), &nodes, vec![alloc("n0", "complete", &job(kind, 1))]);
+            assert_eq!(got, [(want, vec!["n0".to_string()])].into(), "{kind} {modify_index}");
+        }
+    }
+
+    #[test]
+    fn names_are_ordered_as_text() {
+        let mut j = job("system", 1);
+        j.task_groups[0].count = 11;
+        let names = required_names(&j);
+        assert_eq!(names[1].0, "job.g[10]");
+        assert_eq!(names[2].0, "job.g[1]");
+    }
+}
