@@ -195,7 +195,7 @@ impl scheduler::Planner for Recorder<'_> {
 }
 
 /// Processes the evaluation of a case with IDs and ports that are the same in every run.
-pub fn run(input: &Input, snapshot: &Snapshot, now: i64) -> Result<Recorded, String> {
+pub fn run(input: &Input, snapshot: &Snapshot, now: i64, order: NodeOrder) -> Result<Recorded, String> {
     let mut last_id = 0u64;
     let mut new_id = || {
         last_id += 1;
@@ -206,20 +206,22 @@ pub fn run(input: &Input, snapshot: &Snapshot, now: i64) -> Result<Recorded, Str
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) % below.max(1)
     };
-    let order = NodeOrder::Explicit(input.node_order.clone());
     let mut ctx = Context { now, order, new_id: &mut new_id, random: &mut random };
     let mut planner = Recorder { snapshot, reject: input.planner == "reject_all", out: Recorded::default() };
     scheduler::process(snapshot, &input.eval, &mut ctx, &mut planner)?;
     Ok(planner.out)
 }
 
-/// Runs a case and lists its differences to what is expected.
+/// Runs a case and lists its differences to what is expected; once with the recorded order of nodes and once with the
+/// shuffle, which has to come to the same.
 pub fn check(case: &Case) -> Vec<compare::Difference> {
     let snapshot = case.input.state();
-    match run(&case.input, &snapshot, case.now) {
+    let differences = |order| match run(&case.input, &snapshot, case.now, order) {
         Ok(recorded) => compare::differences(&case.expected, &outcome::outcome(&case.input, &snapshot, &recorded)),
         Err(e) => vec![compare::Difference::failure(&e)],
-    }
+    };
+    let found = differences(NodeOrder::Explicit(case.input.node_order.clone()));
+    if found.is_empty() { differences(NodeOrder::Shuffle) } else { found }
 }
 
 /// Counts by key, most frequent first.

@@ -22,6 +22,8 @@ struct Round {
     deployment: String,
     names: BTreeMap<String, NameIndex>,
     preemption: bool,
+    /// The job's deployments, newest version first, once an older version is looked for.
+    deployments: Option<Vec<Arc<Deployment>>>,
 }
 
 impl Attempt {
@@ -50,7 +52,7 @@ impl Attempt {
             if job.r#type == "batch" { c.batch_scheduler_enabled } else { c.service_scheduler_enabled }
         });
         let deployment = self.deployment.as_ref().filter(|d| d.active()).map(|d| d.id.clone()).unwrap_or_default();
-        let mut round = Round { job, ready, deployment, names: results.names, preemption };
+        let mut round = Round { job, ready, deployment, names: results.names, preemption, deployments: None };
         for p in results.destructive {
             self.place(g, &mut round, p, true)?;
         }
@@ -184,11 +186,14 @@ fn noted(a: &Allocation, outcome: &str) -> Arc<Allocation> {
 }
 
 /// The job version, with its deployment, that a stable allocation is replaced with while canaries wait (`§8.4`).
-fn older_version(g: &Generic, round: &Round, p: &Placement) -> Option<(Arc<Job>, String)> {
+fn older_version(g: &Generic, round: &mut Round, p: &Placement) -> Option<(Arc<Job>, String)> {
     let (state, job) = (&g.state, &round.job);
-    let mut deployments = state.deployments_of_job(&job.namespace, &job.id);
-    deployments.retain(|d| d.job_create_index == job.create_index);
-    deployments.sort_by_key(|d| std::cmp::Reverse(d.job_version));
+    let deployments = round.deployments.get_or_insert_with(|| {
+        let mut list = state.deployments_of_job(&job.namespace, &job.id);
+        list.retain(|d| d.job_create_index == job.create_index);
+        list.sort_by_key(|d| std::cmp::Reverse(d.job_version));
+        list
+    });
     let stable = deployments.iter().find(|d| {
         let s = d.task_groups.get(&*p.group).and_then(|s| s.as_ref());
         s.is_some_and(|s| s.promoted || s.desired_canaries == 0)
