@@ -1,7 +1,7 @@
 //! How results look on a terminal.
 //!
 //! - [`ui`]: output channels and colours. [`markup`]: `[bold]`-style tags.
-//! - [`table`], [`values`], [`json`]: tables, single values, JSON.
+//! - [`table`], [`values`], [`json`], [`template`]: tables, single values, JSON, output by template.
 //! - [`diff`], [`plan`], [`metrics`]: job diffs, dry runs, why placements failed.
 
 pub mod diff;
@@ -10,5 +10,6 @@ pub mod markup;
 pub mod metrics;
 pub mod plan;
 pub mod table;
+pub mod template;
 pub mod ui;
 pub mod values;
