@@ -2,6 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use encamp::jobspec::admission::{ServerContext, admit};
+use encamp::jobspec::canonicalize::canonicalize;
+use encamp::jobspec::convert::{ConvertOptions, to_server};
+use encamp::jobspec::parse::{ParseOptions, parse};
+use encamp::model::{Job, Namespace, NodePool, WorkloadIdentity};
+
 /// The folder of an oracle, or `None` (with a line that says so) where there is none. On CI there has to be one.
 pub fn folder(name: &str) -> Option<PathBuf> {
     let root = std::env::var_os("ENCAMP_ORACLE")
@@ -15,8 +21,34 @@ pub fn folder(name: &str) -> Option<PathBuf> {
     None
 }
 
+/// A server of a profile of the oracles.
+#[allow(dead_code)]
+pub fn server(profile: &str) -> ServerContext {
+    let named = |name: &str| Namespace { name: name.into(), ..Namespace::default() };
+    let mut server =
+        ServerContext { namespaces: vec![named("default"), named("platform")], ..ServerContext::default() };
+    server.node_pools.push(NodePool { name: "gpu".into(), ..NodePool::default() });
+    if profile == "identities" {
+        let identity = |audience: &str| {
+            Some(WorkloadIdentity { audience: vec![audience.into()], ttl: 3_600_000_000_000, ..Default::default() })
+        };
+        server.vault_enabled = true;
+        server.vault_default_identity = identity("vault.example");
+        server.consul_service_identity = identity("consul.example");
+        server.consul_task_identity = identity("consul.example");
+    }
+    server
+}
+
 /// The stored job that registering a job file gives, on a server of that profile.
 #[allow(dead_code)]
-pub fn registered_job(path: &Path, profile: &str) -> Result<encamp::model::Job, String> {
-    Err(format!("{} {profile}", path.display()))
+pub fn registered_job(path: &Path, profile: &str) -> Result<Job, String> {
+    let options = ParseOptions {
+        path: path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default(),
+        ..ParseOptions::default()
+    };
+    let mut job = parse(&std::fs::read(path).expect("the job file"), &options).map_err(|e| e.to_string())?;
+    canonicalize(&mut job);
+    let job = to_server(&job, &ConvertOptions { region: "global".into(), ..ConvertOptions::default() })?;
+    Ok(admit(job, &server(profile), None).map_err(|e| e.to_string())?.job)
 }
