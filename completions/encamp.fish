@@ -29,11 +29,17 @@ complete -c encamp -n "__fish_encamp_needs_command" -s V -l version -d 'Print ve
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "job" -d 'Interact with jobs: plan, validate, inspect and write job files'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "completion" -d 'Print a completion script for a shell'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "init" -d 'Write an example job file'
+complete -c encamp -n "__fish_encamp_needs_command" -f -a "inspect" -d 'Print a job as JSON'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "plan" -d 'Show what registering a job would change'
+complete -c encamp -n "__fish_encamp_needs_command" -f -a "run" -d 'Register a job, or print it as JSON'
+complete -c encamp -n "__fish_encamp_needs_command" -f -a "validate" -d 'Check a job file without registering it'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "version" -d 'Print the version'
-complete -c encamp -n "__fish_encamp_using_subcommand job; and not __fish_seen_subcommand_from init plan" -s h -l help -d 'Print help'
-complete -c encamp -n "__fish_encamp_using_subcommand job; and not __fish_seen_subcommand_from init plan" -f -a "init" -d 'Write an example job file'
-complete -c encamp -n "__fish_encamp_using_subcommand job; and not __fish_seen_subcommand_from init plan" -f -a "plan" -d 'Show what registering a job would change'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and not __fish_seen_subcommand_from init inspect plan run validate" -s h -l help -d 'Print help'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and not __fish_seen_subcommand_from init inspect plan run validate" -f -a "init" -d 'Write an example job file'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and not __fish_seen_subcommand_from init inspect plan run validate" -f -a "inspect" -d 'Print a job as JSON'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and not __fish_seen_subcommand_from init inspect plan run validate" -f -a "plan" -d 'Show what registering a job would change'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and not __fish_seen_subcommand_from init inspect plan run validate" -f -a "run" -d 'Register a job, or print it as JSON'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and not __fish_seen_subcommand_from init inspect plan run validate" -f -a "validate" -d 'Check a job file without registering it'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from init" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from init" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from init" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
@@ -50,6 +56,29 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from init" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from init" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from init" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l snapshot -d 'Cluster snapshot file to look the job up in' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l version -d 'Print this version of the job' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l t -d 'Print the job by this template' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l hcl2-strict -d 'Refuse variables that the job file does not declare' -r -f -a "true\t''
+false\t''"
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l var-file -d 'File with values for variables of the job file, in HCL. Can be given several times' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l ca-cert -d 'File with the certificate authority that signed the server\'s certificate. Overrides NOMAD_CACERT and -ca-path' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l ca-path -d 'Folder with certificate authorities. Overrides NOMAD_CAPATH' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l client-cert -d 'Client certificate for mutual TLS; needs -client-key. Overrides NOMAD_CLIENT_CERT' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l hcl -d 'The argument is a job file in HCL, or - for standard input'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l json -d 'Print the job without the "Job" key around it'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l tls-skip-verify -d 'Do not verify the server\'s certificate. NOMAD_SKIP_VERIFY does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l insecure -d 'The same as -tls-skip-verify'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l hcl2-strict -d 'Refuse variables that the job file does not declare' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
@@ -58,6 +87,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l snapshot -d 'Cluster snapshot file to plan against' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l diff -d 'Print how the job differs from the registered one' -r -f -a "true\t''
 false\t''"
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l t -d 'Print the result by this template' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
@@ -76,6 +106,57 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l hcl2-strict -d 'Refuse variables that the job file does not declare' -r -f -a "true\t''
+false\t''"
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l var-file -d 'File with values for variables of the job file, in HCL. Can be given several times' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l vault-namespace -d 'Vault namespace to set in the job' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l check-index -d 'Register only if the job\'s modify index is this; 0 only if the job does not exist' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l eval-priority -d 'Priority of the evaluation, instead of the job\'s' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l consul-namespace -d 'Consul namespace to set in the job' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l ca-cert -d 'File with the certificate authority that signed the server\'s certificate. Overrides NOMAD_CACERT and -ca-path' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l ca-path -d 'Folder with certificate authorities. Overrides NOMAD_CAPATH' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l client-cert -d 'Client certificate for mutual TLS; needs -client-key. Overrides NOMAD_CLIENT_CERT' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l json -d 'The file is a job in JSON form, bare or below a top-level "Job" key, instead of HCL'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l detach -d 'Return without waiting for the job to be placed'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l output -d 'Print the job as JSON and stop'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l preserve-counts -d 'Keep the counts of groups that the cluster has'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l preserve-resources -d 'Keep the resources of tasks that the cluster has'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l policy-override -d 'Accepted for compatibility; there are no policies to override'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l verbose -d 'Show full identifiers'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l ui -d 'Accepted for compatibility; there is no web interface to open'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l tls-skip-verify -d 'Do not verify the server\'s certificate. NOMAD_SKIP_VERIFY does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l insecure -d 'The same as -tls-skip-verify'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l hcl2-strict -d 'Refuse variables that the job file does not declare' -r -f -a "true\t''
+false\t''"
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l var-file -d 'File with values for variables of the job file, in HCL. Can be given several times' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l vault-namespace -d 'Vault namespace to set in the job' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l snapshot -d 'Check against the namespaces, node pools and settings of this cluster snapshot file too' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l ca-cert -d 'File with the certificate authority that signed the server\'s certificate. Overrides NOMAD_CACERT and -ca-path' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l ca-path -d 'Folder with certificate authorities. Overrides NOMAD_CAPATH' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l client-cert -d 'Client certificate for mutual TLS; needs -client-key. Overrides NOMAD_CLIENT_CERT' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l json -d 'The file is a job in JSON form, bare or below a top-level "Job" key, instead of HCL'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l tls-skip-verify -d 'Do not verify the server\'s certificate. NOMAD_SKIP_VERIFY does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l insecure -d 'The same as -tls-skip-verify'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand completion" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand init" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand init" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
@@ -93,6 +174,29 @@ complete -c encamp -n "__fish_encamp_using_subcommand init" -l insecure -d 'The 
 complete -c encamp -n "__fish_encamp_using_subcommand init" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand init" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand init" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l snapshot -d 'Cluster snapshot file to look the job up in' -r
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l version -d 'Print this version of the job' -r
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l t -d 'Print the job by this template' -r
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l hcl2-strict -d 'Refuse variables that the job file does not declare' -r -f -a "true\t''
+false\t''"
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l var-file -d 'File with values for variables of the job file, in HCL. Can be given several times' -r
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l ca-cert -d 'File with the certificate authority that signed the server\'s certificate. Overrides NOMAD_CACERT and -ca-path' -r
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l ca-path -d 'Folder with certificate authorities. Overrides NOMAD_CAPATH' -r
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l client-cert -d 'Client certificate for mutual TLS; needs -client-key. Overrides NOMAD_CLIENT_CERT' -r
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l hcl -d 'The argument is a job file in HCL, or - for standard input'
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l json -d 'Print the job without the "Job" key around it'
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l tls-skip-verify -d 'Do not verify the server\'s certificate. NOMAD_SKIP_VERIFY does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l insecure -d 'The same as -tls-skip-verify'
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l hcl2-strict -d 'Refuse variables that the job file does not declare' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
@@ -101,6 +205,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand plan" -l vault-namespace -
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l snapshot -d 'Cluster snapshot file to plan against' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l diff -d 'Print how the job differs from the registered one' -r -f -a "true\t''
 false\t''"
+complete -c encamp -n "__fish_encamp_using_subcommand plan" -l t -d 'Print the result by this template' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
@@ -119,4 +224,55 @@ complete -c encamp -n "__fish_encamp_using_subcommand plan" -l insecure -d 'The 
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l hcl2-strict -d 'Refuse variables that the job file does not declare' -r -f -a "true\t''
+false\t''"
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l var-file -d 'File with values for variables of the job file, in HCL. Can be given several times' -r
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l vault-namespace -d 'Vault namespace to set in the job' -r
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l check-index -d 'Register only if the job\'s modify index is this; 0 only if the job does not exist' -r
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l eval-priority -d 'Priority of the evaluation, instead of the job\'s' -r
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l consul-namespace -d 'Consul namespace to set in the job' -r
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l ca-cert -d 'File with the certificate authority that signed the server\'s certificate. Overrides NOMAD_CACERT and -ca-path' -r
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l ca-path -d 'Folder with certificate authorities. Overrides NOMAD_CAPATH' -r
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l client-cert -d 'Client certificate for mutual TLS; needs -client-key. Overrides NOMAD_CLIENT_CERT' -r
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l json -d 'The file is a job in JSON form, bare or below a top-level "Job" key, instead of HCL'
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l detach -d 'Return without waiting for the job to be placed'
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l output -d 'Print the job as JSON and stop'
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l preserve-counts -d 'Keep the counts of groups that the cluster has'
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l preserve-resources -d 'Keep the resources of tasks that the cluster has'
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l policy-override -d 'Accepted for compatibility; there are no policies to override'
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l verbose -d 'Show full identifiers'
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l ui -d 'Accepted for compatibility; there is no web interface to open'
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l tls-skip-verify -d 'Do not verify the server\'s certificate. NOMAD_SKIP_VERIFY does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l insecure -d 'The same as -tls-skip-verify'
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l hcl2-strict -d 'Refuse variables that the job file does not declare' -r -f -a "true\t''
+false\t''"
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l var-file -d 'File with values for variables of the job file, in HCL. Can be given several times' -r
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l vault-namespace -d 'Vault namespace to set in the job' -r
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l snapshot -d 'Check against the namespaces, node pools and settings of this cluster snapshot file too' -r
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l ca-cert -d 'File with the certificate authority that signed the server\'s certificate. Overrides NOMAD_CACERT and -ca-path' -r
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l ca-path -d 'Folder with certificate authorities. Overrides NOMAD_CAPATH' -r
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l client-cert -d 'Client certificate for mutual TLS; needs -client-key. Overrides NOMAD_CLIENT_CERT' -r
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l json -d 'The file is a job in JSON form, bare or below a top-level "Job" key, instead of HCL'
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l tls-skip-verify -d 'Do not verify the server\'s certificate. NOMAD_SKIP_VERIFY does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l insecure -d 'The same as -tls-skip-verify'
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand version" -s h -l help -d 'Print help'

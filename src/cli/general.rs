@@ -1,6 +1,9 @@
 //! Flags that all commands share (`spec/cli.md §2.4`).
 
 use super::context::Environment;
+use crate::jobspec::convert::ConvertOptions;
+use crate::model::api;
+use crate::state::State;
 
 /// The heading of these flags in help texts.
 pub const GENERAL_OPTIONS: &str = "General options";
@@ -59,5 +62,17 @@ impl GeneralFlags {
     /// The region of the flag or the environment.
     pub fn region<'a>(&'a self, env: &'a Environment) -> Option<&'a str> {
         self.region.as_deref().filter(|r| !r.is_empty()).or_else(|| env.var("NOMAD_REGION"))
+    }
+
+    /// Where a client's job goes: the namespace and region it names, else those of the flags or the environment. The
+    /// region of the servers is that of the jobs they have.
+    pub fn convert_options(&self, job: &api::Job, env: &Environment, state: &State) -> ConvertOptions {
+        let own = |value: &Option<String>| value.clone().filter(|v| !v.is_empty());
+        let region = state.jobs().map(|entry| entry.current.region.as_str()).find(|r| !r.is_empty());
+        ConvertOptions {
+            region: region.unwrap_or("global").into(),
+            request_region: own(&job.region).or_else(|| self.region(env).map(String::from)),
+            namespace: own(&job.namespace).or_else(|| self.namespace(env).map(String::from)),
+        }
     }
 }

@@ -1,17 +1,17 @@
 //! Reading job files (`spec/cli.md §4.8`).
 
+use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use super::context::Environment;
-use crate::model::quoted;
+use crate::jobspec::parse::{ParseOptions, parse, parse_json};
+use crate::model::{api, quoted};
 
-/// Flags of the commands that read a job file.
+/// Flags that give values to the variables of a job file.
 #[derive(Debug, Clone, clap::Args)]
-pub struct JobFileFlags {
-    /// The file is a job in JSON form, bare or below a top-level "Job" key, instead of HCL
-    #[arg(long)]
-    pub json: bool,
+pub struct VariableFlags {
     /// Refuse variables that the job file does not declare
     #[arg(
         long,
@@ -29,20 +29,22 @@ pub struct JobFileFlags {
     /// File with values for variables of the job file, in HCL. Can be given several times
     #[arg(long, value_name = "path", action = clap::ArgAction::Append)]
     pub var_file: Vec<String>,
+}
+
+/// Flags of the commands that read a job file.
+#[derive(Debug, Clone, clap::Args)]
+pub struct JobFileFlags {
+    /// The file is a job in JSON form, bare or below a top-level "Job" key, instead of HCL
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub variables: VariableFlags,
     /// Vault namespace to set in the job
     #[arg(long, value_name = "namespace")]
     pub vault_namespace: Option<String>,
 }
 
-impl JobFileFlags {
-    /// Whether the flags fit together.
-    pub fn check(&self) -> Result<(), String> {
-        if self.json && !(self.var.is_empty() && self.var_file.is_empty()) {
-            return Err("Invalid job options: cannot use variables with JSON files.".into());
-        }
-        Ok(())
-    }
-
+impl VariableFlags {
     /// The flags that `job plan` repeats in the command it suggests, each followed by a space.
     pub fn run_args(&self, namespace: Option<&str>) -> String {
         let mut out: Vec<String> = self.var.iter().map(|v| format!("-var={} ", quoted(v))).collect();
@@ -51,32 +53,73 @@ impl JobFileFlags {
         out.extend((!self.hcl2_strict).then(|| "-hcl2-strict=false ".to_string()));
         out.concat()
     }
+
+    /// Reads a job file in HCL. The error is the whole line to print.
+    pub fn load(&self, path: &str, env: &Environment) -> Result<api::Job, String> {
+        let source = read(path, env).map_err(getting)?;
+        let options = ParseOptions {
+            path: source.name,
+            vars: self.var.clone(),
+            var_files: self.var_file.clone(),
+            env: env.vars.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
+            strict: self.hcl2_strict,
+            allow_fs: true,
+            working_dir: env.directory.clone(),
+            home_dir: env.var("HOME").map(PathBuf::from),
+            random: Arc::new(fill_random),
+            ..ParseOptions::default()
+        };
+        parse(&source.content, &options).map_err(|e| getting(format!("Error parsing job file from {path}:\n{e}")))
+    }
 }
 
-/// The text of a job file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
-    /// The path as it was given.
-    pub path: String,
+impl JobFileFlags {
+    /// Reads the job file, or standard input for `-`. The error is the whole line to print.
+    pub fn load(&self, path: &str, env: &Environment) -> Result<api::Job, String> {
+        let mut job = if self.json {
+            if !(self.variables.var.is_empty() && self.variables.var_file.is_empty()) {
+                return Err("Invalid job options: cannot use variables with JSON files.".into());
+            }
+            parse_json(&read(path, env).map_err(getting)?.content).map_err(|e| getting(e.to_string()))?
+        } else {
+            self.variables.load(path, env)?
+        };
+        if let Some(namespace) = self.vault_namespace.clone().filter(|n| !n.is_empty()) {
+            job.vault_namespace = Some(namespace);
+        }
+        Ok(job)
+    }
+}
+
+fn getting(e: String) -> String {
+    format!("Error getting job struct: {e}")
+}
+
+/// Random bytes from the hasher keys that the standard library draws from the system.
+fn fill_random(bytes: &mut [u8]) {
+    for chunk in bytes.chunks_mut(8) {
+        let word = RandomState::new().hash_one(0_u8).to_ne_bytes();
+        chunk.iter_mut().zip(word).for_each(|(byte, random)| *byte = random);
+    }
+}
+
+/// The content of a job file.
+struct Source {
     /// The name that positions in error texts carry: the last part of the path, or `stdin`.
-    pub name: String,
-    /// The content.
-    pub text: String,
+    name: String,
+    content: Vec<u8>,
 }
 
 /// Reads a job file, or standard input for `-`.
-pub fn read(path: &str, env: &Environment) -> Result<Source, String> {
-    let (name, bytes) = if path == "-" {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).map_err(|e| format!("Error reading stdin: {}", cause(&e)))?;
-        ("stdin".to_string(), bytes)
-    } else {
-        (base_name(path), read_file(path, env)?)
-    };
-    let text = String::from_utf8(bytes).map_err(|e| {
-        format!("Error parsing job file from {path}:\n{name}: {}", not_utf8(e.as_bytes(), &e.utf8_error()))
-    })?;
-    Ok(Source { path: path.into(), name, text })
+fn read(path: &str, env: &Environment) -> Result<Source, String> {
+    if path != "-" {
+        return Ok(Source { name: base_name(path), content: read_file(path, env)? });
+    }
+    let mut content = Vec::new();
+    match std::io::stdin().lock().read_to_end(&mut content) {
+        Ok(_) => Ok(Source { name: "stdin".into(), content }),
+        Err(e) => Err(format!("Error reading standard input: {}", cause(&e))),
+    }
 }
 
 fn read_file(path: &str, env: &Environment) -> Result<Vec<u8>, String> {
@@ -121,12 +164,6 @@ pub fn cause(e: &std::io::Error) -> String {
         _ => return e.to_string(),
     };
     text.into()
-}
-
-fn not_utf8(bytes: &[u8], e: &std::str::Utf8Error) -> String {
-    let before = bytes.get(..e.valid_up_to()).unwrap_or_default();
-    let line = before.iter().filter(|b| **b == b'\n').count().saturating_add(1);
-    format!("Invalid character encoding; The file is not UTF-8 text: line {line} has a byte that cannot be decoded.")
 }
 
 #[cfg(test)]

@@ -1,11 +1,14 @@
 //! `job plan`: what registering a job would do (`spec/cli.md §7`).
 
-use super::context::Context;
+use super::context::{Context, Environment};
 use super::general::GeneralFlags;
 use super::job_file::JobFileFlags;
 use super::registry::Run;
 use super::render::plan::PlanView;
+use super::render::{json, plan, template};
 use crate::model::{Job, JobPlanResponse};
+use crate::plan::{JobPlan as Planned, plan_job, server_context};
+use crate::snapshot;
 
 /// Show what registering a job would change
 ///
@@ -40,6 +43,9 @@ pub struct JobPlan {
     /// Print the result as JSON instead
     #[arg(long)]
     pub json_output: bool,
+    /// Print the result by this template
+    #[arg(long = "t", value_name = "template")]
+    pub template: Option<String>,
     /// Accepted for compatibility; there are no policies to override
     #[arg(long)]
     pub policy_override: bool,
@@ -60,19 +66,63 @@ impl JobPlan {
             now,
             diff: self.diff,
             verbose: self.verbose,
-            run_args: format!("{}{path}", self.job.run_args(self.general.namespace.as_deref())),
+            run_args: format!("{}{path}", self.job.variables.run_args(self.general.namespace.as_deref())),
         }
     }
 }
 
 impl Run for JobPlan {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [_path] = self.args.as_slice() else {
+        let [path] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <path>");
         };
-        if let Err(e) = self.job.check() {
-            return context.failure(&e);
+        if self.json_output && self.template.is_some() {
+            return context.failure("Both -json-output and -t formatting are not allowed");
         }
-        context.failure("Planning needs the state of a cluster, and this build cannot read one")
+        let planned = match self.plan(path, context.env) {
+            Ok(planned) => planned,
+            Err(e) => return context.failure(&e),
+        };
+        let (notes, plan) = planned;
+        for note in notes {
+            context.ui.warn(&note);
+        }
+        let text = match &self.template {
+            Some(template) => json::plan_response(&plan.response)
+                .and_then(|value| template::render(template, &value, "*api.JobPlanResponse"))
+                .map_err(|e| format!("Error formatting the data: {e}")),
+            None if self.json_output => json::plan_response(&plan.response).and_then(|value| json::indented(&value)),
+            None => {
+                let view = self.view(&plan.response, &plan.run.job, path, context.env.now);
+                plan::print(context.ui, &view);
+                return plan::exit_code(&plan.response);
+            }
+        };
+        match text {
+            Ok(text) => {
+                context.ui.output(&text);
+                plan::exit_code(&plan.response)
+            }
+            Err(e) => context.failure(&e),
+        }
+    }
+}
+
+impl JobPlan {
+    /// Plans the job file at `path`. Beside the plan: what the snapshot lacks. The error is the whole text to print.
+    fn plan(&self, path: &str, env: &Environment) -> Result<(Vec<String>, Planned), String> {
+        let job = self.job.load(path, env)?;
+        let Some(file) = &self.snapshot else {
+            return Err(
+                "Planning against a running cluster is not supported yet: give a cluster snapshot with -snapshot FILE"
+                    .into(),
+            );
+        };
+        let cluster = snapshot::load(&env.directory.join(file)).map_err(|e| format!("Error reading snapshot: {e}"))?;
+        let options = self.general.convert_options(&job, env, &cluster.state);
+        let context = server_context(&cluster.state);
+        let planned = plan_job(&cluster.state, &job, &options, &context, env.now)
+            .map_err(|e| format!("Error during plan: {e}"))?;
+        Ok((cluster.notes, planned))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::{ArgMatches, Command, Parser};
 
 use super::context::Context;
-use super::{completion, job_init, job_plan, version};
+use super::{completion, job_init, job_inspect, job_plan, job_run, job_validate, version};
 
 /// What a command's argument struct does.
 pub trait Run: Parser {
@@ -70,7 +70,10 @@ impl Registry {
     pub fn new() -> Registry {
         let mut registry = Registry { entries: BTreeMap::new() };
         registry.add::<job_init::JobInit>("job init", Some(("init", Listing::Alias)), 1);
+        registry.add::<job_inspect::JobInspect>("job inspect", Some(("inspect", Listing::Alias)), 1);
         registry.add::<job_plan::JobPlan>("job plan", Some(("plan", Listing::Alias)), 255);
+        registry.add::<job_run::JobRun>("job run", Some(("run", Listing::Common)), 1);
+        registry.add::<job_validate::JobValidate>("job validate", Some(("validate", Listing::Alias)), 1);
         registry.add::<completion::Completion>("completion", None, 1);
         registry.add::<version::Version>("version", None, 1);
         registry

@@ -4,6 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{PrettyFormatter, Serializer};
 
+use crate::model::JobPlanResponse;
+
 /// Indented by four spaces, keys in the order in which the value serialises them.
 pub fn indented<T: Serialize + ?Sized>(value: &T) -> Result<String, String> {
     let mut out = Vec::new();
@@ -31,6 +33,69 @@ pub fn escaped<T: Serialize + ?Sized>(value: &T) -> Result<String, String> {
         }
     }
     Ok(out)
+}
+
+/// The answer of a dry run as the API type that clients read it into: without the index of the snapshot, evaluations
+/// with all their members.
+pub fn plan_response(plan: &JobPlanResponse) -> Result<Value, String> {
+    let mut value = serde_json::to_value(plan).map_err(|e| e.to_string())?;
+    if let Value::Object(map) = &mut value {
+        map.remove("Index");
+        if let Some(Value::Array(evals)) = map.get_mut("CreatedEvals") {
+            evals.iter_mut().for_each(complete_evaluation);
+        }
+    }
+    Ok(value)
+}
+
+/// Adds the members of an evaluation that are left out when zero.
+fn complete_evaluation(eval: &mut Value) {
+    const TEXTS: &[&str] = &[
+        "BlockedEval",
+        "DeploymentID",
+        "ID",
+        "JobID",
+        "Namespace",
+        "NextEval",
+        "NodeID",
+        "PreviousEval",
+        "QuotaLimitReached",
+        "Status",
+        "StatusDescription",
+        "TriggeredBy",
+        "Type",
+    ];
+    const NUMBERS: &[&str] = &[
+        "CreateIndex",
+        "CreateTime",
+        "JobModifyIndex",
+        "ModifyIndex",
+        "ModifyTime",
+        "NodeModifyIndex",
+        "Priority",
+        "SnapshotIndex",
+        "Wait",
+    ];
+    const NULLS: &[&str] = &[
+        "ClassEligibility",
+        "FailedTGAllocs",
+        "MissingNonNodeResources",
+        "PlanAnnotations",
+        "QueuedAllocations",
+        "RelatedEvals",
+        "WaitUntil",
+    ];
+    let Value::Object(map) = eval else { return };
+    let zeros = TEXTS
+        .iter()
+        .map(|k| (k, Value::from("")))
+        .chain(NUMBERS.iter().map(|k| (k, Value::from(0))))
+        .chain(NULLS.iter().map(|k| (k, Value::Null)))
+        .chain(["AnnotatePlan", "EscapedComputedClass"].iter().map(|k| (k, Value::from(false))));
+    for (key, zero) in zeros {
+        map.entry(*key).or_insert(zero);
+    }
+    map.remove("LeaderACL");
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::metrics::metric_lines;
 use super::table::{Form, table};
 use super::ui::Ui;
 use super::{diff, values};
+use crate::model::cron::time_zone;
 use crate::model::{AllocListStub, JobPlanResponse, format_duration, quoted};
 
 /// From this number on, preempted allocations are counted per job, and jobs per type.
@@ -102,13 +103,9 @@ fn dry_run(view: &PlanView<'_>, colours: bool) -> String {
 }
 
 fn periodic(launch: i64, view: &PlanView<'_>) -> String {
-    let zone = match view.time_zone {
-        "" | "UTC" => Ok(jiff::tz::TimeZone::UTC),
-        "Local" => Ok(jiff::tz::TimeZone::system()),
-        name => jiff::tz::TimeZone::get(name),
-    };
-    let Ok(zone) = zone else {
-        return format!("[yellow]- Invalid time zone: unknown time zone {}\n", view.time_zone);
+    let zone = match time_zone(view.time_zone) {
+        Ok(zone) => zone,
+        Err(e) => return format!("[yellow]- Invalid time zone: {e}\n"),
     };
     format!(
         "[green]- If submitted now, next periodic launch would be at {} ({} from now).\n",

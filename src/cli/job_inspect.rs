@@ -1,0 +1,129 @@
+//! `job inspect`: prints a job as JSON (`spec/cli.md §8.7`).
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::context::{Context, Environment};
+use super::flags::parse_int;
+use super::general::GeneralFlags;
+use super::job_file::VariableFlags;
+use super::registry::Run;
+use super::render::{json, template};
+use crate::jobspec::canonicalize::canonicalize;
+use crate::model::{Job, api, quoted};
+use crate::snapshot;
+use crate::state::State;
+
+/// Print a job as JSON
+///
+/// With -snapshot, prints a job of the snapshot; the argument is its id or the beginning of it. With -hcl, reads the job
+/// file that the argument names and prints the job with all its defaults.
+#[derive(Debug, clap::Parser)]
+pub struct JobInspect {
+    /// Cluster snapshot file to look the job up in
+    #[arg(long, value_name = "file")]
+    pub snapshot: Option<String>,
+    /// The argument is a job file in HCL, or - for standard input
+    #[arg(long)]
+    pub hcl: bool,
+    /// Print this version of the job
+    #[arg(long, value_name = "version", value_parser = parse_int)]
+    pub version: Option<i64>,
+    /// Print the job without the "Job" key around it
+    #[arg(long)]
+    pub json: bool,
+    /// Print the job by this template
+    #[arg(long = "t", value_name = "template")]
+    pub template: Option<String>,
+    #[command(flatten)]
+    pub variables: VariableFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "job")]
+    pub args: Vec<String>,
+}
+
+impl Run for JobInspect {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [name] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <job>");
+        };
+        if self.json && self.template.is_some() {
+            return context.failure("Both json and template formatting are not allowed");
+        }
+        let job = if self.hcl { self.from_file(name, context.env) } else { self.from_snapshot(name, context.env) };
+        match job.and_then(|job| self.text(&job)) {
+            Ok(text) => {
+                context.ui.output(&text);
+                0
+            }
+            Err(e) => context.failure(&e),
+        }
+    }
+}
+
+impl JobInspect {
+    fn text(&self, job: &api::Job) -> Result<String, String> {
+        let failed = |e| format!("Error formatting the data: {e}");
+        let value = serde_json::to_value(job).map_err(|e| failed(e.to_string()))?;
+        match &self.template {
+            Some(text) => template::render(text, &value, "*api.Job"),
+            None if self.json => json::indented(&value),
+            None => json::indented(&BTreeMap::from([("Job", value)])),
+        }
+        .map_err(failed)
+    }
+
+    fn from_file(&self, path: &str, env: &Environment) -> Result<api::Job, String> {
+        let mut job = self.variables.load(path, env)?;
+        canonicalize(&mut job);
+        Ok(job)
+    }
+
+    fn from_snapshot(&self, name: &str, env: &Environment) -> Result<api::Job, String> {
+        let Some(file) = &self.snapshot else {
+            return Err(
+                "Asking a running cluster is not supported yet: give a cluster snapshot with -snapshot FILE, or \
+                        a job file with -hcl"
+                    .into(),
+            );
+        };
+        let cluster = snapshot::load(&env.directory.join(file)).map_err(|e| format!("Error reading snapshot: {e}"))?;
+        let found = find(&cluster.state, self.general.namespace(env).unwrap_or("default"), name.trim())?;
+        let job = match self.version {
+            None => found,
+            Some(version) => {
+                let stored = u64::try_from(version).ok();
+                let stored = stored.and_then(|v| cluster.state.job_version(&found.namespace, &found.id, v));
+                stored.ok_or_else(|| {
+                    format!("Error inspecting job: job {} with version {version} couldn't be found", quoted(&found.id))
+                })?
+            }
+        };
+        as_client_sees_it(job).map_err(|e| format!("Error inspecting job: {e}"))
+    }
+}
+
+/// The job whose id is the prefix, or the only one whose id begins with it; `*` looks in all namespaces.
+fn find<'a>(state: &'a State, namespace: &str, prefix: &str) -> Result<&'a Job, String> {
+    let jobs = state.jobs().map(|entry| entry.current.as_ref());
+    let mut found: Vec<&Job> =
+        jobs.filter(|job| (namespace == "*" || job.namespace == namespace) && job.id.starts_with(prefix)).collect();
+    found.sort_by_key(|job| &job.id);
+    match found.as_slice() {
+        [] => Err(format!("No job(s) with prefix or ID {} found", quoted(prefix))),
+        [only] => Ok(only),
+        [first, second, ..] if first.id == prefix && second.id != prefix => Ok(first),
+        several => {
+            let names: Vec<String> = several.iter().map(|job| format!("{}@{}", job.id, job.namespace)).collect();
+            Err(format!("Prefix {} matched multiple jobs\n\n{}", quoted(prefix), names.join("\n")))
+        }
+    }
+}
+
+/// A stored job in the form that clients read.
+fn as_client_sees_it(job: &Job) -> serde_json::Result<api::Job> {
+    let value: Value = serde_json::to_value(job)?;
+    serde_json::from_value(value)
+}
