@@ -228,8 +228,13 @@ impl<'a> Translator<'a> {
                 return fail("invalid named capture", self.since(start));
             }
             self.names.push(name);
-            // The names themselves are of no use here, and the two libraries differ in which they allow.
+            // Replacements refer to groups by name; the other library has no names that start with a digit.
             self.out.push('(');
+            if !name.starts_with(|c: char| c.is_ascii_digit()) {
+                self.out.push_str("?P<");
+                self.out.push_str(name);
+                self.out.push('>');
+            }
             self.enter();
             return Ok(());
         }

@@ -30,7 +30,7 @@ impl Value {
             (Value::String(text), Type::Bool) => bool_from_text(text).map(Value::Bool),
             (_, Type::List(element) | Type::Set(element)) => {
                 let items = self.items().ok_or_else(|| mismatch(&own, wanted))?;
-                let element = element_type(items, element, &own, wanted)?;
+                let element = element_type(&own, element, wanted)?;
                 let items = items.iter().map(|item| item.convert(&element)).collect::<Result<_, _>>()?;
                 match wanted {
                     Type::Set(_) => Ok(Value::set(element, items)?),
@@ -39,7 +39,7 @@ impl Value {
             }
             (_, Type::Map(element)) => {
                 let entries = self.entries().ok_or_else(|| mismatch(&own, wanted))?;
-                let element = element_type(entries.values(), element, &own, wanted)?;
+                let element = element_type(&own, element, wanted)?;
                 let entries = entries
                     .iter()
                     .map(|(key, value)| Ok((key.clone(), value.convert(&element)?)))
@@ -65,18 +65,12 @@ impl Value {
     }
 }
 
-/// The element type of a conversion to a collection: the wanted one, or for `Any` the common type of the elements.
-fn element_type<'a>(
-    elements: impl IntoIterator<Item = &'a Value>,
-    wanted: &Type,
-    own: &Type,
-    collection: &Type,
-) -> Result<Type, String> {
-    if *wanted != Type::Any {
-        return Ok(wanted.clone());
+/// The element type of a conversion to a collection: the wanted one, or for `Any` the common type of what there is.
+fn element_type(own: &Type, wanted: &Type, collection: &Type) -> Result<Type, String> {
+    match wanted {
+        Type::Any => unify(own.parts()).ok_or_else(|| mismatch(own, collection)),
+        wanted => Ok(wanted.clone()),
     }
-    let types: Vec<Type> = elements.into_iter().map(Value::ty).collect();
-    unify(&types).ok_or_else(|| mismatch(own, collection))
 }
 
 fn bool_from_text(text: &str) -> Result<bool, String> {
@@ -193,6 +187,13 @@ mod tests {
             let converted = value.convert(&wanted).unwrap();
             assert!(converted.equals(&expected), "{value:?} to {wanted}: {converted:?}");
         }
+    }
+
+    #[test]
+    fn empty_collections_keep_their_element_type() {
+        let empty = Value::list(Type::Number, Vec::new()).unwrap();
+        assert_eq!(empty.convert(&Type::set(Type::Any)).unwrap().ty(), Type::set(Type::Number));
+        assert_eq!(tuple(&[]).convert(&Type::list(Type::Any)).unwrap().ty(), Type::list(Type::Any));
     }
 
     #[test]

@@ -6,6 +6,8 @@
 //! like a 64-bit float. Magnitudes are bounded, so that a short text such as `1e999999999` costs neither memory nor time.
 
 mod decimal;
+#[cfg(test)]
+mod properties;
 
 use std::cmp::Ordering;
 
@@ -213,8 +215,9 @@ impl Number {
         match &self.magnitude {
             Magnitude::Infinite => 4,
             Magnitude::Finite { mantissa, exponent } => {
-                let whole = (exponent + mantissa.bit_len() as i64).unsigned_abs() as usize;
-                whole.max(mantissa.bit_len()) / 3 + 2
+                let top = (exponent + mantissa.bit_len() as i64).unsigned_abs() as usize;
+                // A small fraction has zeros before its digits; a large whole number has zeros after them.
+                (top + mantissa.bit_len()) / 3 + 4
             }
         }
     }

@@ -41,7 +41,7 @@ impl Type {
     }
 
     /// The types of what a composite holds: one for lists, sets and maps, one per element or attribute for the others.
-    fn parts(&self) -> Vec<&Type> {
+    pub fn parts(&self) -> Vec<&Type> {
         match self {
             Type::List(element) | Type::Set(element) | Type::Map(element) => vec![element],
             Type::Tuple(items) => items.iter().collect(),

@@ -10,6 +10,7 @@ use super::FunctionContext;
 use super::support::{Args, Failure, Function, Kind, Text, function, p};
 use crate::jobspec::hcl::types::Type;
 use crate::jobspec::hcl::value::{MAX_NODES, Value, ValueTooLarge};
+use crate::model::quote::quoted;
 
 const STR: &[super::support::Parameter] = &[p("str", Kind::String)];
 
@@ -59,7 +60,7 @@ fn csvdecode(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     let mut attributes = BTreeMap::new();
     for name in &header {
         if attributes.insert(name.clone(), Type::String).is_some() {
-            return Err(Failure::Argument(0, format!("duplicate column name {name:?}")));
+            return Err(Failure::Argument(0, format!("duplicate column name {}", quoted(name))));
         }
     }
     let mut rows = Vec::new();

@@ -9,6 +9,7 @@ use super::support::{Args, Failure, Function, Kind, Text, nullable, p, variadic}
 use crate::jobspec::hcl::number::Number;
 use crate::jobspec::hcl::types::Type;
 use crate::jobspec::hcl::value::{MAX_NODES, Value};
+use crate::model::quote::quoted;
 
 /// Largest width and precision.
 const MAX_WIDTH: usize = 100_000;
@@ -93,16 +94,16 @@ fn format(text: &str, values: &[&Value]) -> Result<String, Failure> {
             continue;
         }
         verbs = true;
-        let shown = directive.get(..length).unwrap_or_default();
+        let shown = quoted(directive.get(..length).unwrap_or_default());
         let position = index.unwrap_or(next);
         let Some(value) = values.get(position) else {
             let total = values.len();
             let text =
-                format!("not enough arguments for {shown:?} at {start}: need index {position} but have {total} total");
+                format!("not enough arguments for {shown} at {start}: need index {position} but have {total} total");
             return Err(Failure::Argument(0, text));
         };
         let formatted = spec.apply(value).map_err(|text| {
-            let text = format!("unsupported value for {shown:?} at {start}: {text}");
+            let text = format!("unsupported value for {shown} at {start}: {text}");
             Failure::Argument(position + 1, text)
         })?;
         out.push(&formatted)?;
@@ -180,8 +181,8 @@ fn parse(directive: &str, offset: usize) -> Result<(Spec, Option<usize>, usize),
     spec.verb = verb;
     let length = directive.len() - chars.as_str().len();
     if !"vtbdoxXeEfgGsq%".contains(verb) {
-        let shown = directive.get(..length).unwrap_or_default();
-        return Err(Failure::Argument(0, format!("unsupported format verb {verb:?} in {shown:?} at offset {offset}")));
+        let shown = quoted(directive.get(..length).unwrap_or_default());
+        return Err(Failure::Argument(0, format!("unsupported format verb {verb:?} in {shown} at offset {offset}")));
     }
     Ok((spec, index, length))
 }

@@ -11,6 +11,7 @@ use super::FunctionContext;
 use super::encoding::decode_base64;
 use super::support::{Args, Failure, Function, Kind, function, p, variadic};
 use crate::jobspec::hcl::value::Value;
+use crate::model::quote::quoted;
 
 /// Costs of `bcrypt` each double the time; beyond this a parse would take minutes.
 const MAX_BCRYPT_COST: i64 = 16;
@@ -82,7 +83,7 @@ fn uuidv5(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
         other => other,
     };
     let Some(namespace) = parse_uuid(namespace) else {
-        let text = format!("uuidv5() doesn't support namespace {:?}", args.text(0)?);
+        let text = format!("uuidv5() doesn't support namespace {}", quoted(args.text(0)?));
         return Err(Failure::Argument(0, text));
     };
     let hash = Sha1::new().chain_update(namespace).chain_update(args.text(1)?.as_bytes()).finalize();
@@ -110,8 +111,8 @@ fn rsadecrypt(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
         Failure::Argument(
             0,
             format!(
-                "failed to decode input {:?}: cipher text must be base64-encoded",
-                args.text(0).unwrap_or_default()
+                "failed to decode input {}: cipher text must be base64-encoded",
+                quoted(args.text(0).unwrap_or_default())
             ),
         )
     })?;
@@ -149,7 +150,7 @@ fn private_key(pem: &str) -> Result<(UBig, UBig), String> {
             let mut fields = der_fields(&der, SEQUENCE).ok_or_else(broken)?.into_iter().skip(2);
             fields.next().filter(|(tag, _)| *tag == OCTET_STRING).ok_or_else(broken)?.1
         }
-        other => return Err(format!("unsupported key type {:?}", other.trim_matches('-'))),
+        other => return Err(format!("unsupported key type {}", quoted(other.trim_matches('-')))),
     };
     let fields = der_fields(key, SEQUENCE).ok_or_else(broken)?;
     let integer = |index: usize| {

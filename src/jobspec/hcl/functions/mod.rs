@@ -13,7 +13,8 @@ mod json;
 mod mapping;
 mod network;
 mod numeric;
-mod re2;
+#[cfg(test)]
+mod properties;
 mod sequence;
 mod string;
 mod support;

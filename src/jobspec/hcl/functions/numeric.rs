@@ -6,6 +6,7 @@ use super::FunctionContext;
 use super::support::{Args, Failure, Function, Kind, function, p, variadic};
 use crate::jobspec::hcl::number::Number;
 use crate::jobspec::hcl::value::Value;
+use crate::model::quote::quoted;
 
 /// Most digits `parseint` reads.
 const MAX_PARSED_DIGITS: usize = 5_000;
@@ -49,7 +50,7 @@ fn parseint(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     let Some(radix) = base.to_u64().filter(|base| (2..=62).contains(base)) else {
         return Err(Failure::Argument(1, "base must be a whole number between 2 and 62 inclusive".to_string()));
     };
-    let refused = || Failure::Argument(0, format!("cannot parse {text:?} as a base {radix} integer"));
+    let refused = || Failure::Argument(0, format!("cannot parse {} as a base {radix} integer", quoted(text)));
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),

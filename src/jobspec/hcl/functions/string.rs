@@ -4,11 +4,11 @@
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::FunctionContext;
-use super::re2;
 use super::support::{Args, Failure, Function, Kind, Text, function, p, variadic};
 use crate::jobspec::hcl::number::Number;
 use crate::jobspec::hcl::types::Type;
 use crate::jobspec::hcl::value::{MAX_BYTES, MAX_NODES, Value, ValueTooLarge};
+use crate::model::regexp;
 
 const STR: &[super::support::Parameter] = &[p("str", Kind::String)];
 
@@ -115,7 +115,7 @@ fn replace(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
 
 fn regex_replace(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     let (whole, template) = (args.text(0)?, args.text(2)?);
-    let regex = re2::compile(args.text(1)?).map_err(|text| Failure::Argument(1, text))?;
+    let regex = regexp::compile(args.text(1)?).map_err(|text| Failure::Argument(1, text))?;
     let mut out = Text::default();
     let mut end = 0;
     for captures in regex.captures_iter(whole) {

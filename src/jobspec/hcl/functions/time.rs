@@ -3,6 +3,8 @@
 use super::FunctionContext;
 use super::support::{Args, Failure, Function, Kind, Text, function, p};
 use crate::jobspec::hcl::value::Value;
+use crate::jobspec::parse::duration::parse_duration;
+use crate::model::quote::quoted;
 
 pub const FUNCTIONS: &[Function] = &[
     function("formatdate", &[p("format", Kind::String), p("time", Kind::String)], formatdate),
@@ -68,7 +70,10 @@ impl Timestamp {
             (end == text.len()).then_some((fields, nanos, offset))
         };
         let Some(([year, month, day, hour, minute, second], nanos, offset)) = parsed() else {
-            return Err(refused(&format!("cannot use {text:?} as a timestamp of the form YYYY-MM-DDThh:mm:ssZ")));
+            return Err(refused(&format!(
+                "cannot use {} as a timestamp of the form YYYY-MM-DDThh:mm:ssZ",
+                quoted(text)
+            )));
         };
         let month_length = match month {
             1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
@@ -127,7 +132,7 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
 
 fn timeadd(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     let time = Timestamp::parse(args.text(0)?).map_err(|text| Failure::Argument(0, text))?;
-    let added = duration_nanos(args.text(1)?).map_err(|text| Failure::Argument(1, text))?;
+    let added = parse_duration(args.text(1)?).map_err(|text| Failure::Argument(1, text))?;
     let nanos = i128::from(time.nanos) + i128::from(added);
     let seconds = i64::try_from(nanos.div_euclid(1_000_000_000)).map_err(|_| "the result is out of range")?;
     let sum = Timestamp { local: time.local + seconds, nanos: 0, ..time };
@@ -136,53 +141,6 @@ fn timeadd(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     let sign = if year < 0 { "-" } else { "" };
     let year = year.unsigned_abs();
     Ok(Value::string(format!("{sign}{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{zone}"))?)
-}
-
-/// The nanoseconds of a duration text such as `-1h30.5m`.
-fn duration_nanos(text: &str) -> Result<i64, String> {
-    let invalid = || format!("time: invalid duration {text:?}");
-    let (negative, mut rest) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if rest == "0" {
-        return Ok(0);
-    }
-    if rest.is_empty() {
-        return Err(invalid());
-    }
-    let mut total: i128 = 0;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let (amount, after) = rest.split_at(end);
-        let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
-        if whole.len() + fraction.len() == 0 || fraction.contains('.') {
-            return Err(invalid());
-        }
-        let end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
-        let (unit, after) = after.split_at(end);
-        let scale: i128 = match unit {
-            "ns" => 1,
-            "us" | "µs" | "μs" => 1_000,
-            "ms" => 1_000_000,
-            "s" => 1_000_000_000,
-            "m" => 60_000_000_000,
-            "h" => 3_600_000_000_000,
-            "" => return Err(format!("time: missing unit in duration {text:?}")),
-            other => return Err(format!("time: unknown unit {other:?} in duration {text:?}")),
-        };
-        let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| invalid())? };
-        // Digits beyond the eighteenth cannot change the nanoseconds of any unit.
-        let fraction = fraction.get(..fraction.len().min(18)).unwrap_or_default();
-        let part: i128 = if fraction.is_empty() { 0 } else { fraction.parse().map_err(|_| invalid())? };
-        total += i128::from(whole) * scale + part * scale / 10i128.pow(fraction.len() as u32);
-        if total > i128::from(i64::MAX) {
-            return Err(invalid());
-        }
-        rest = after;
-    }
-    let total = i64::try_from(total).map_err(|_| invalid())?;
-    Ok(if negative { -total } else { total })
 }
 
 fn formatdate(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
