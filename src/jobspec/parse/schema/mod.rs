@@ -178,3 +178,80 @@ const fn free(name: &'static str) -> Block {
 
 const CONSTRAINT: Block = Block::new("constraint", Occurs::Many, Inside::Constraint).to("Constraints");
 const AFFINITY: Block = Block::new("affinity", Occurs::Many, Inside::Affinity).to("Affinities");
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value as Json, json};
+
+    use super::*;
+
+    fn value(kind: Kind) -> Json {
+        match kind {
+            Kind::Str | Kind::OptStr => json!("x"),
+            Kind::Bool | Kind::OptBool => json!(true),
+            Kind::Int { .. } | Kind::Duration => json!(7),
+            Kind::Strings => json!(["x"]),
+            Kind::Ports => json!([7]),
+            Kind::StringMap => json!({"k": "x"}),
+        }
+    }
+
+    /// An object in which every attribute and block is set.
+    fn sample(schema: &Schema) -> Map<String, Json> {
+        let mut out: Map<String, Json> = schema.attributes.iter().map(|a| (a.json(), value(a.kind))).collect();
+        for block in schema.blocks {
+            let mut inner = match &block.inside {
+                Inside::Schema(inner) => sample(inner),
+                Inside::Strings | Inside::StringsOrMap | Inside::Free => Map::from_iter([("k".to_owned(), json!("x"))]),
+                Inside::StringLists => Map::from_iter([("k".to_owned(), json!(["x"]))]),
+                Inside::Constraint | Inside::Affinity => Map::from_iter([("LTarget".to_owned(), json!("x"))]),
+            };
+            if let Some(label) = block.label.filter(|l| *l != "Label" || block.name != "scaling") {
+                inner.insert(label.to_owned(), json!("x"));
+            }
+            let value = match block.occurs {
+                Occurs::Many => json!([inner]),
+                Occurs::ByLabel => json!({"x": inner}),
+                Occurs::Once | Occurs::OnceOfType | Occurs::Last => Json::Object(inner),
+            };
+            out.insert(block.json(), value);
+        }
+        out
+    }
+
+    /// Every member of `part` is in `whole` with the same value.
+    fn missing(part: &Json, whole: &Json, path: &str, out: &mut Vec<String>) {
+        match (part, whole) {
+            (Json::Object(p), Json::Object(w)) => {
+                for (k, v) in p {
+                    missing(v, w.get(k).unwrap_or(&Json::Null), &format!("{path}.{k}"), out);
+                }
+            }
+            (Json::Array(p), Json::Array(w)) if p.len() == w.len() => {
+                p.iter().zip(w).for_each(|(p, w)| missing(p, w, path, out));
+            }
+            _ if part == whole => {}
+            _ => out.push(path.to_owned()),
+        }
+    }
+
+    #[test]
+    fn names_are_those_of_the_api() {
+        let mut whole = sample(&JOB);
+        // Blocks that the end of the parse moves into tasks.
+        for name in ["Tasks", "Vault", "Secrets"] {
+            whole.remove(name);
+        }
+        let Some(Json::Array(groups)) = whole.get_mut("TaskGroups") else { panic!("no groups") };
+        for group in groups.iter_mut().filter_map(Json::as_object_mut) {
+            group.remove("Vault");
+            group.remove("Secrets");
+        }
+        let whole = Json::Object(whole);
+        let job: crate::model::api::job::Job = serde_json::from_value(whole.clone()).unwrap();
+        assert!(job.other.is_empty(), "{:?}", job.other);
+        let mut lost = Vec::new();
+        missing(&whole, &serde_json::to_value(job).unwrap(), "", &mut lost);
+        assert!(lost.is_empty(), "{lost:?}");
+    }
+}
