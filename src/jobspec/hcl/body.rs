@@ -10,6 +10,7 @@ use super::eval::{Evaluator, Scope, key};
 use super::json::{Node, NodeKind};
 use super::types::Type;
 use super::value::{Entries, Value};
+use crate::model::quoted;
 
 /// Blocks one parse may make from `dynamic` blocks.
 const MAX_GENERATED: usize = 20_000;
@@ -300,7 +301,7 @@ fn json_content<'a>(node: &'a Node, expected: Expected, ev: &mut Evaluator, scop
         } else if name != "//" {
             let names = expected.attributes.iter().map(|(n, _)| *n).chain(expected.blocks.iter().map(|(n, _)| *n));
             let hint = suggestion(name, names).map_or(String::new(), |other| format!(" Did you mean {other:?}?"));
-            let detail = format!("No argument or block type is named {name:?}.{hint}");
+            let detail = format!("No argument or block type is named {}.{hint}", quoted(name));
             raw.late.push(Diag::at(member.name_span, "Extraneous JSON object property", detail));
         }
     }
@@ -373,7 +374,7 @@ fn expand<'a>(dynamic: BlockRef<'a>, expected: Expected, ev: &mut Evaluator, out
     const FOR_EACH: &str = "Invalid dynamic for_each value";
     let Some(label) = dynamic.labels.first() else { return };
     let Some((kind, wanted)) = expected.blocks.iter().find(|(kind, _)| *kind == label.text) else {
-        let detail = format!("Blocks of type {:?} are not expected here.", label.text);
+        let detail = format!("Blocks of type {} are not expected here.", quoted(&label.text));
         return ev.report(Diag::at(label.span, "Unsupported block type", detail));
     };
     let before = ev.diags.len();

@@ -14,6 +14,7 @@ use crate::jobspec::hcl::eval::{Evaluator, Scope};
 use crate::jobspec::hcl::number::Number;
 use crate::jobspec::hcl::types::Type;
 use crate::jobspec::hcl::value::Value;
+use crate::model::quoted;
 
 /// Reads bodies.
 pub struct Decoder<'e, 'a> {
@@ -179,7 +180,7 @@ fn check_scaling(content: &Content, schema: &Schema, out: &mut Map<String, Json>
     if spec.label.is_none() {
         let ty = out.get("Scaling").and_then(|s| s.get("Type")).and_then(Json::as_str).unwrap_or("");
         if let (Some(block), false) = (policies.first(), matches!(ty, "" | "horizontal")) {
-            let detail = format!("task group scaling policy had invalid type: {ty:?}");
+            let detail = format!("task group scaling policy had invalid type: {}", quoted(ty));
             ev.report(Diag::at(block.def, "Invalid group scaling type", detail));
         }
         return;
@@ -202,7 +203,7 @@ fn check_scaling(content: &Content, schema: &Schema, out: &mut Map<String, Json>
         let implied = format!("vertical_{name}");
         let given = policy.get("Type").and_then(Json::as_str).unwrap_or("");
         if !given.is_empty() && given != implied {
-            let detail = format!("Invalid policy type, expected {given:?} but found {implied:?}");
+            let detail = format!("Invalid policy type, expected {} but found {implied:?}", quoted(given));
             ev.report(Diag::at(block.def, "Invalid scaling policy type", detail));
         }
         if let Json::Object(policy) = policy {

@@ -15,6 +15,7 @@ use crate::jobspec::hcl::lexer::is_identifier;
 use crate::jobspec::hcl::parser::parse_expression;
 use crate::jobspec::hcl::types::Type;
 use crate::jobspec::hcl::value::{Entries, Value};
+use crate::model::quoted;
 
 /// Environment variables with this prefix assign variables.
 const ENV_PREFIX: &str = "NOMAD_VAR_";
@@ -344,9 +345,10 @@ fn assign_args(declared: &mut Declared, opts: &ParseOptions, ev: &mut Evaluator)
                 }
             }
             None if opts.strict => {
+                let name = quoted(name);
                 let detail = format!(
-                    "A {name:?} variable was passed in the command line but was not found in known variables. To declare \
-                     variable {name:?}, place this block in your job file"
+                    "A {name} variable was passed in the command line but was not found in known variables. To declare \
+                     variable {name}, place this block in your job file"
                 );
                 ev.report(Diag::nowhere("Undefined -var variable", detail));
             }

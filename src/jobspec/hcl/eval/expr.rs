@@ -8,6 +8,7 @@ use super::super::number::{Number, NumberError};
 use super::super::types::{Type, unify};
 use super::super::value::{Entries, Value};
 use super::{Evaluator, Scope, type_name};
+use crate::model::quoted;
 
 const BAD_PART: &str = "Invalid template interpolation value";
 
@@ -343,9 +344,9 @@ impl Evaluator<'_> {
             build.groups.entry(name).or_default().push(value);
         } else if build.entries.contains_key(&name) {
             let detail = format!(
-                "Two different items produced the key {:?} in this 'for' expression. If duplicates are expected, use the \
+                "Two different items produced the key {} in this 'for' expression. If duplicates are expected, use the \
                  ellipsis (...) after the value expression to enable grouping by key.",
-                &*name
+                quoted(&name)
             );
             self.fail(key_expr.span, "Duplicate object key", detail);
             build.known = false;

@@ -6,6 +6,7 @@ use super::super::ast::{Expr, ExprKind, For};
 use super::super::diag::Span;
 use super::super::token::{Kind, Token};
 use super::{Parsed, Parser};
+use crate::model::quoted;
 
 /// A template before `if` and `for` are matched with their ends.
 enum Part {
@@ -288,7 +289,8 @@ impl Parser<'_> {
                 };
             }
             _ => {
-                let detail = format!("The symbol {:?} is not a valid escape sequence selector.", selector.to_string());
+                let detail =
+                    format!("The symbol {} is not a valid escape sequence selector.", quoted(&selector.to_string()));
                 return Err(self.error(span(1 + selector.len_utf8()), SUMMARY, detail));
             }
         };
