@@ -5,6 +5,8 @@
 //! - `place`: a node for everything that is to be placed (`§8`).
 
 mod place;
+#[cfg(test)]
+mod tests;
 mod update;
 
 use std::collections::BTreeMap;
