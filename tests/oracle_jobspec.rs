@@ -276,3 +276,19 @@ fn job_files() {
     println!("jobspec oracle: {good}/{all} equal");
     assert!(good >= FLOOR, "{good} of {all} equal, {FLOOR} expected");
 }
+
+/// The job files of the diff oracle are all valid.
+#[test]
+fn job_files_of_the_diff_oracle_parse() {
+    let Some(folder) = oracle("diff") else { return };
+    let (mut parsed, mut total) = (0, 0);
+    for case in cases(&folder) {
+        total += 1;
+        match case.parse(&case.file) {
+            Ok(_) => parsed += 1,
+            Err(e) => println!("{}: {e}", case.file),
+        }
+    }
+    println!("job files of the diff oracle: {parsed}/{total} parsed");
+    assert!(total > 0 && parsed == total, "{parsed} of {total} parsed");
+}
