@@ -157,7 +157,9 @@ impl<'a> Rollout<'a> {
             count(desired, &group.name).canary = kept.len() as u64;
             state.placed_canaries = kept;
             if !dropped.is_empty() {
-                plan.retain(|a| !dropped.iter().any(|c| c.id == a.id), |a| !dropped.iter().any(|c| c.previous == a.id));
+                let ids: HashSet<&str> = dropped.iter().map(|c| c.id.as_str()).collect();
+                let previous: HashSet<&str> = dropped.iter().map(|c| c.previous.as_str()).collect();
+                plan.retain(|a| !ids.contains(a.id.as_str()), |a| !previous.contains(a.id.as_str()));
             }
         }
         false
