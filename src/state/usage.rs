@@ -206,7 +206,8 @@ impl NodeUsage {
         }
         for (device, mbits) in &a.mbits {
             if !device.is_empty() {
-                *self.mbits.entry(device.clone()).or_default() += mbits;
+                let used = self.mbits.entry(device.clone()).or_default();
+                *used = used.saturating_add(*mbits);
             }
         }
         for d in &a.devices {

@@ -44,7 +44,8 @@ impl PortView<'_> {
 
     /// Bandwidth of a device that is in use.
     pub fn used_mbits(&self, device: &str) -> i64 {
-        let offered: i64 = self.offers.mbits.iter().filter(|(d, _)| d == device).map(|(_, m)| m).sum();
+        let offered = self.offers.mbits.iter().filter(|(d, _)| d == device);
+        let offered = offered.fold(0, |sum: i64, (_, m)| sum.saturating_add(*m));
         self.usage.mbits.get(device).copied().unwrap_or(0).saturating_add(offered)
     }
 

@@ -27,7 +27,7 @@ impl Asker<'_> {
 
     fn may_evict(&self, a: &AllocEntry) -> bool {
         // An allocation without its job can't be judged, so it is left alone.
-        a.alloc.job.is_some() && self.job.priority - a.priority() >= PRIORITY_DELTA
+        a.alloc.job.is_some() && self.job.priority.saturating_sub(a.priority()) >= PRIORITY_DELTA
     }
 
     /// Eligible candidates by ascending priority, order kept inside.
@@ -69,7 +69,7 @@ impl Amounts {
 
     /// How badly `used` matches this need: overshoot counts like undershoot.
     fn distance(&self, used: Amounts) -> f64 {
-        let part = |need: i64, used: i64| if need > 0 { (need - used) as f64 / need as f64 } else { 0.0 };
+        let part = |need: i64, used: i64| if need > 0 { need.saturating_sub(used) as f64 / need as f64 } else { 0.0 };
         let (m, c, d) = (part(self.memory, used.memory), part(self.cpu, used.cpu), part(self.disk, used.disk));
         (m * m + c * c + d * d).sqrt()
     }
@@ -205,7 +205,7 @@ pub fn for_network(
     let none = Vec::new();
     let found = devices.iter().find_map(|(device, holders)| {
         let bandwidth = node.info.bandwidth.iter().find(|(d, _)| d == device).map_or(0, |(_, b)| *b);
-        let free = bandwidth - usage.mbits.get(device).copied().unwrap_or(0);
+        let free = bandwidth.saturating_sub(usage.mbits.get(device).copied().unwrap_or(0));
         if bandwidth < ask.mbits {
             return None;
         }
@@ -221,7 +221,7 @@ pub fn for_network(
     let mut kept = Vec::new();
     for v in victims {
         let used = v.alloc.allocated_resources.as_deref().map(flat_networks).unwrap_or_default();
-        sum += used.first().map_or(0, |n| n.mbits);
+        sum = sum.saturating_add(used.first().map_or(0, |n| n.mbits));
         kept.push(v);
         // Nothing asked or nothing accumulated never counts as enough, so port victims all stay.
         if ask.mbits > 0 && sum > 0 && sum >= ask.mbits {
@@ -232,7 +232,7 @@ pub fn for_network(
 }
 
 fn relative(asked: i64, used: i64) -> f64 {
-    if asked == 0 { 0.0 } else { ((asked - used) as f64 / asked as f64).abs() }
+    if asked == 0 { 0.0 } else { (asked.saturating_sub(used) as f64 / asked as f64).abs() }
 }
 
 fn victims_on_device(
@@ -242,18 +242,18 @@ fn victims_on_device(
     ask: &NetworkResource,
 ) -> Option<Vec<Arc<AllocEntry>>> {
     let mut victims: Vec<Arc<AllocEntry>> = Vec::new();
-    let mut freed = 0;
+    let mut freed = 0i64;
     for p in &ask.reserved_ports {
         match holders.iter().find(|h| h.holds(p.value)) {
             Some(h) => {
                 victims.push(h.alloc.clone());
-                freed += h.mbits();
+                freed = freed.saturating_add(h.mbits());
             }
             None if blocked.contains(&p.value) => return None,
             None => {}
         }
     }
-    if freed + free >= ask.mbits {
+    if freed.saturating_add(free) >= ask.mbits {
         return Some(victims);
     }
     let mut rest: Vec<&Holder> =
@@ -265,8 +265,8 @@ fn victims_on_device(
     });
     for h in rest {
         victims.push(h.alloc.clone());
-        freed += h.mbits();
-        if freed + free >= ask.mbits {
+        freed = freed.saturating_add(h.mbits());
+        if freed.saturating_add(free) >= ask.mbits {
             return Some(victims);
         }
     }
@@ -325,7 +325,7 @@ pub fn for_devices(
         let mut priorities: Vec<i64> = kept.iter().map(|a| a.priority()).collect();
         priorities.sort_unstable();
         priorities.dedup();
-        let value: i64 = priorities.iter().sum();
+        let value = priorities.iter().fold(0, |sum: i64, p| sum.saturating_add(*p));
         if best.as_ref().is_none_or(|(b, _)| value < *b) {
             best = Some((value, kept));
         }
@@ -336,7 +336,7 @@ pub fn for_devices(
 /// The `preemption` score: 1 for cheap victims, towards 0 for important ones (`§8.6`).
 pub fn score(victims: &[Arc<AllocEntry>]) -> f64 {
     let max = victims.iter().map(|a| a.priority()).max().unwrap_or(0) as f64;
-    let sum: i64 = victims.iter().map(|a| a.priority()).sum();
+    let sum = victims.iter().fold(0, |sum: i64, a| sum.saturating_add(a.priority()));
     let net = if max == 0.0 { 0.0 } else { max + sum as f64 / max };
     1.0 / (1.0 + (0.0048 * (net - 2048.0)).exp())
 }
