@@ -1,0 +1,120 @@
+//! Scheduling speed beside the reference's recorded speed, on the states of ../shared/oracle/scheduler-bench.
+//!
+//! Timed, as for the reference: taking a snapshot, processing the evaluation with annotations, handing the plan to a planner
+//! that accepts it at once. Loading is not timed. Every run's plan is checked against the recorded one.
+
+#[allow(dead_code)]
+#[path = "../tests/oracle_support/mod.rs"]
+mod oracle_support;
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use encamp::model::*;
+use encamp::scheduler::{self, Context, NodeOrder, PlanResult, Planner};
+
+/// Scenario and the reference's best and median time on one core, in milliseconds (README of the folder).
+const REFERENCE: [(&str, f64, f64); 12] = [
+    ("bench-1000-service", 42.2, 44.0),
+    ("bench-1000-spread", 435.9, 452.9),
+    ("bench-1000-affinity", 410.7, 460.1),
+    ("bench-1000-batch", 91.7, 95.6),
+    ("bench-1000-system", 54.1, 63.6),
+    ("bench-1000-preemption", 4725.0, 4907.0),
+    ("bench-5000-service", 51.8, 68.4),
+    ("bench-5000-spread", 524.6, 587.8),
+    ("bench-5000-affinity", 521.6, 545.4),
+    ("bench-5000-batch", 122.7, 147.3),
+    ("bench-5000-system", 319.4, 345.1),
+    ("bench-5000-preemption", 29869.0, 30923.0),
+];
+
+/// Keeps the last plan.
+#[derive(Default)]
+struct Accept {
+    plan: Option<Plan>,
+}
+
+impl Planner for Accept {
+    fn submit_plan(&mut self, plan: Plan) -> Result<PlanResult, String> {
+        let result = PlanResult::accepted(&plan);
+        self.plan = Some(plan);
+        Ok(result)
+    }
+    fn update_eval(&mut self, eval: Evaluation) {
+        black_box(eval);
+    }
+    fn create_eval(&mut self, eval: Evaluation) {
+        black_box(eval);
+    }
+    fn reblock_eval(&mut self, eval: Evaluation) {
+        black_box(eval);
+    }
+}
+
+/// One evaluation: its time, placements and evictions.
+fn once(state: &encamp::state::State, eval: &Evaluation, now: i64) -> (Duration, usize, usize) {
+    let mut ids = 0u128;
+    let mut seed = 1u64;
+    let mut planner = Accept::default();
+    let start = Instant::now();
+    let snapshot = state.snapshot();
+    let mut context = Context {
+        now,
+        order: NodeOrder::Shuffle,
+        new_id: &mut || {
+            ids += 1;
+            format!("00000000-0000-4000-8000-{ids:012x}")
+        },
+        random: &mut |n| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % n.max(1)
+        },
+    };
+    scheduler::process(black_box(&snapshot), black_box(eval), &mut context, &mut planner).expect("the evaluation runs");
+    let took = start.elapsed();
+    let plan = planner.plan.expect("a plan");
+    let placed = plan.node_allocation.values().map(Vec::len).sum();
+    let evicted = plan.node_preemptions.values().map(Vec::len).sum();
+    (took, placed, evicted)
+}
+
+fn main() {
+    let Some(folder) = oracle_support::oracle_dir().map(|d| d.join("scheduler-bench")).filter(|d| d.is_dir()) else {
+        println!("skipped: no oracle");
+        return;
+    };
+    println!(
+        "{:<24}{:>8}{:>9}{:>12}{:>12}{:>14}{:>9}",
+        "scenario", "placed", "evicted", "min ms", "median ms", "reference ms", "ratio"
+    );
+    let mut log_sum = 0.0;
+    for (name, reference, _) in REFERENCE {
+        let text = oracle_support::read_text(&folder.join(format!("{name}.json.gz")));
+        let case = oracle_support::parse_case(&text).expect("a case");
+        let state = case.input.state();
+        let eval = &case.input.eval;
+        let list = |key: &str| case.expected[key].as_array().map_or(0, Vec::len);
+        let mut times = Vec::new();
+        let started = Instant::now();
+        let (mut placed, mut evicted) = (0, 0);
+        while times.len() < 5 || (started.elapsed() < Duration::from_secs(2) && times.len() < 200) {
+            let (took, p, e) = once(&state, eval, case.now);
+            times.push(took.as_secs_f64() * 1000.0);
+            (placed, evicted) = (p, e);
+            assert_eq!(
+                (p, e),
+                (list("placements"), list("preemptions")),
+                "{name}: the plan differs from the recorded one"
+            );
+        }
+        times.sort_by(f64::total_cmp);
+        let (min, median) = (times[0], times[times.len() / 2]);
+        log_sum += (reference / min).ln();
+        println!(
+            "{name:<24}{placed:>8}{evicted:>9}{min:>12.3}{median:>12.3}{reference:>14.1}{:>8.1}x",
+            reference / min
+        );
+    }
+    println!("geometric mean of the ratios: {:.1}x", (log_sum / REFERENCE.len() as f64).exp());
+}
