@@ -246,9 +246,9 @@ pub fn into_state(file: SnapshotFile) -> Result<ClusterSnapshot, String> {
     Ok(ClusterSnapshot { state, taken_at: file.taken_at, source: file.source, notes })
 }
 
-/// Shares the stored job version instead of a copy per allocation.
+/// Shares the stored job version instead of a copy per allocation. An absent version is version 0.
 fn join_job(state: &State, a: &mut Allocation) {
-    let Some(version) = a.job_version() else { return };
+    let version = a.job_version().unwrap_or(0);
     if let Some(stored) = state.job_version(&a.namespace, &a.job_id, version)
         && a.job.as_ref().is_none_or(|j| j.create_index == stored.create_index)
     {

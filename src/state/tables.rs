@@ -39,6 +39,8 @@ pub struct State {
     /// Job ID, namespace, allocation ID: all allocations of a job ID are neighbours, whatever their namespace.
     allocs_by_job: OrdSet<(Arc<str>, Arc<str>, String)>,
     deployments: OrdMap<String, Arc<Deployment>>,
+    /// Job ID, namespace, deployment ID.
+    deployments_by_job: OrdSet<(String, String, String)>,
     csi_volumes: OrdMap<Key, Arc<CsiVolume>>,
     host_volumes: OrdMap<String, Arc<HostVolume>>,
     host_volume_claims: OrdMap<String, Arc<TaskGroupHostVolumeClaim>>,
@@ -254,7 +256,12 @@ impl State {
 
     /// All deployments of a job by ID.
     pub fn deployments_of_job(&self, namespace: &str, job_id: &str) -> Vec<Arc<Deployment>> {
-        self.deployments.values().filter(|d| d.namespace == namespace && d.job_id == job_id).cloned().collect()
+        let start = (job_id.to_string(), namespace.to_string(), String::new());
+        self.deployments_by_job
+            .range(start..)
+            .take_while(|(j, ns, _)| j == job_id && ns == namespace)
+            .filter_map(|(_, _, id)| self.deployments.get(id).cloned())
+            .collect()
     }
 
     /// The deployment of a job with the highest CreateIndex.
@@ -265,6 +272,7 @@ impl State {
     /// Adds or replaces a deployment.
     pub fn upsert_deployment(&mut self, d: Arc<Deployment>) {
         self.touch(d.modify_index);
+        self.deployments_by_job.insert((d.job_id.clone(), d.namespace.clone(), d.id.clone()));
         self.deployments.insert(d.id.clone(), d);
     }
 
