@@ -52,7 +52,7 @@ impl Run for JobInspect {
         if self.json && self.template.is_some() {
             return context.failure("Both json and template formatting are not allowed");
         }
-        let job = if self.hcl { self.from_file(name, context.env) } else { self.from_snapshot(name, context.env) };
+        let job = if self.hcl { self.read_file(name, context.env) } else { self.find_in_snapshot(name, context.env) };
         match job.and_then(|job| self.text(&job)) {
             Ok(text) => {
                 context.ui.output(&text);
@@ -75,13 +75,13 @@ impl JobInspect {
         .map_err(failed)
     }
 
-    fn from_file(&self, path: &str, env: &Environment) -> Result<api::Job, String> {
+    fn read_file(&self, path: &str, env: &Environment) -> Result<api::Job, String> {
         let mut job = self.variables.load(path, env)?;
         canonicalize(&mut job);
         Ok(job)
     }
 
-    fn from_snapshot(&self, name: &str, env: &Environment) -> Result<api::Job, String> {
+    fn find_in_snapshot(&self, name: &str, env: &Environment) -> Result<api::Job, String> {
         let Some(file) = &self.snapshot else {
             return Err(
                 "Asking a running cluster is not supported yet: give a cluster snapshot with -snapshot FILE, or \

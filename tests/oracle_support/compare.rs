@@ -93,7 +93,8 @@ impl Differ {
             (Value::Number(e), Value::Number(g)) if e.is_f64() || g.is_f64() => {
                 let (e, g) = (e.as_f64().unwrap_or(f64::NAN), g.as_f64().unwrap_or(f64::NAN));
                 // Not `>`: a NaN is a difference.
-                if !((e - g).abs() <= TOLERANCE * e.abs().max(1.0)) {
+                let close = (e - g).abs() <= TOLERANCE * e.abs().max(1.0);
+                if !close {
                     self.differ(expected, got);
                 }
             }
@@ -135,7 +136,7 @@ impl Differ {
         };
         let ((e, e_low), (g, g_low)) = (split(expected), split(got));
         self.compare_lists(&e, &g);
-        let off = got.iter().any(|v| !(score(v) >= lowest - TOLERANCE));
+        let off = !got.iter().all(|v| score(v) >= lowest - TOLERANCE);
         if e.len() == g.len() && (e_low != g_low || off) {
             self.report(format!("{e_low} entries at the lowest score {lowest}"), format!("{g_low}: {got:?}"));
         }

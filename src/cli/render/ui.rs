@@ -64,7 +64,7 @@ impl<'a> Ui<'a> {
     /// A result, on standard output.
     pub fn output(&mut self, message: &str) {
         let text = self.wrapped(message, 0);
-        self.to_out(&text);
+        self.write_out(&text);
     }
 
     /// A result with tags.
@@ -74,30 +74,30 @@ impl<'a> Ui<'a> {
 
     /// Help and other text that is never coloured, on standard output.
     pub fn plain(&mut self, text: &str) {
-        self.to_out(&format!("{text}\n"));
+        self.write_out(&format!("{text}\n"));
     }
 
     /// A line that is never coloured, on standard error.
     pub fn error_plain(&mut self, text: &str) {
-        self.to_err(&format!("{text}\n"));
+        self.write_err(&format!("{text}\n"));
     }
 
     /// News, on standard output.
     pub fn info(&mut self, message: &str) {
         let text = self.wrapped(message, 92);
-        self.to_out(&text);
+        self.write_out(&text);
     }
 
     /// Something to look at, on standard error.
     pub fn warn(&mut self, message: &str) {
         let text = self.wrapped(message, 93);
-        self.to_err(&text);
+        self.write_err(&text);
     }
 
     /// A failure, on standard error.
     pub fn error(&mut self, message: &str) {
         let text = self.wrapped(message, 91);
-        self.to_err(&text);
+        self.write_err(&text);
     }
 
     /// A failure with tags.
@@ -118,13 +118,13 @@ impl<'a> Ui<'a> {
         if self.colours.channels { format!("\x1b[{code}m{message}\x1b[0m\n") } else { format!("{message}\n") }
     }
 
-    fn to_out(&mut self, text: &str) {
+    fn write_out(&mut self, text: &str) {
         if let Err(e) = self.out.write_all(text.as_bytes()) {
             self.failure.get_or_insert(e);
         }
     }
 
-    fn to_err(&mut self, text: &str) {
+    fn write_err(&mut self, text: &str) {
         if let Err(e) = self.err.write_all(text.as_bytes()) {
             self.failure.get_or_insert(e);
         }

@@ -35,7 +35,7 @@ pub fn score(x: f64) -> String {
     let scientific = format!("{x:.2e}");
     let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    if exponent < -4 || exponent >= 3 {
+    if !(-4..3).contains(&exponent) {
         let sign = if exponent < 0 { '-' } else { '+' };
         return format!("{}e{sign}{:02}", trim_zeros(mantissa), exponent.abs());
     }

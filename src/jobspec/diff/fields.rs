@@ -115,7 +115,7 @@ fn float_text(n: &Number) -> String {
     let scientific = format!("{f:e}");
     let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
     match exponent.parse::<i32>() {
-        Ok(x) if x < -4 || x >= 6 => format!("{mantissa}e{}{:02}", if x < 0 { '-' } else { '+' }, x.abs()),
+        Ok(x) if !(-4..6).contains(&x) => format!("{mantissa}e{}{:02}", if x < 0 { '-' } else { '+' }, x.abs()),
         _ => format!("{f}"),
     }
 }

@@ -26,7 +26,7 @@ use crate::jobspec::hcl::ast::Body;
 use crate::jobspec::hcl::body::{BlockRef, BodyRef, Content, Expected};
 use crate::jobspec::hcl::diag::{Diag, Diagnostics, Sources, Span};
 use crate::jobspec::hcl::eval::{Evaluator, Names, Scope};
-use crate::jobspec::hcl::functions::FunctionContext;
+use crate::jobspec::hcl::functions::{FunctionContext, RandomBytes};
 use crate::jobspec::hcl::json::{self, Node};
 use crate::jobspec::hcl::parser::parse_body;
 use crate::model::api::job::Job;
@@ -57,7 +57,7 @@ pub struct ParseOptions {
     /// What `~` stands for in `pathexpand`.
     pub home_dir: Option<PathBuf>,
     /// Fills a buffer with random bytes, for `uuidv4` and the salt of `bcrypt`.
-    pub random: Arc<dyn Fn(&mut [u8]) + Send + Sync>,
+    pub random: RandomBytes,
 }
 
 impl Default for ParseOptions {

@@ -49,7 +49,7 @@ fn float(f: f64) -> String {
     let scientific = format!("{f:e}");
     let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
     match exponent.parse::<i32>() {
-        Ok(x) if x < -4 || x >= 21 => format!("{mantissa}e{}{:02}", if x < 0 { '-' } else { '+' }, x.abs()),
+        Ok(x) if !(-4..21).contains(&x) => format!("{mantissa}e{}{:02}", if x < 0 { '-' } else { '+' }, x.abs()),
         _ => format!("{f}"),
     }
 }
@@ -166,7 +166,7 @@ fn printf(format: &str, args: &[Maybe]) -> String {
         while let Some(c) = chars.next_if(|c| matches!(c, '-' | '+' | '0' | ' ' | '#')) {
             flags.push(c);
         }
-        let mut digits = |chars: &mut std::iter::Peekable<std::str::Chars<'_>>| -> Option<usize> {
+        let digits = |chars: &mut std::iter::Peekable<std::str::Chars<'_>>| -> Option<usize> {
             let mut text = String::new();
             while let Some(c) = chars.next_if(char::is_ascii_digit) {
                 text.push(c);

@@ -105,7 +105,8 @@ struct Parser<'a> {
 /// What ended a list of nodes.
 enum End {
     Eof,
-    End,
+    /// `end`.
+    Close,
     /// `else`, with the tokens behind it and where they begin.
     Else(Vec<Lexed>, usize),
 }
@@ -116,7 +117,7 @@ pub(super) fn parse(source: &str) -> Result<Vec<Node>, Failure> {
     let (nodes, end) = parser.nodes(0, false)?;
     match end {
         End::Eof => Ok(nodes),
-        End::End => Err(parser.failure(source.len(), "unexpected {{end}}")),
+        End::Close => Err(parser.failure(source.len(), "unexpected {{end}}")),
         End::Else(_, at) => Err(parser.failure(at, "unexpected {{else}}")),
     }
 }
@@ -346,7 +347,7 @@ impl Parser<'_> {
             if matches!(keyword.as_str(), "end" | "else") {
                 self.variables.truncate(scope);
                 tokens.remove(0);
-                return Ok((nodes, if keyword == "end" { End::End } else { End::Else(tokens, at) }));
+                return Ok((nodes, if keyword == "end" { End::Close } else { End::Else(tokens, at) }));
             }
             nodes.push(match keyword.as_str() {
                 "if" | "with" | "range" => {
@@ -382,10 +383,10 @@ impl Parser<'_> {
         let (then, end) = self.nodes(deeper, in_range || keyword == "range")?;
         let otherwise = match end {
             End::Eof => return Err(self.failure(self.source.len(), "unexpected EOF")),
-            End::End => Vec::new(),
+            End::Close => Vec::new(),
             End::Else(mut tokens, at) => match tokens.first().map(|t| t.token.clone()) {
                 None => match self.nodes(deeper, in_range)? {
-                    (nodes, End::End) => nodes,
+                    (nodes, End::Close) => nodes,
                     (_, End::Eof) => return Err(self.failure(self.source.len(), "unexpected EOF")),
                     (_, End::Else(_, at)) => return Err(self.failure(at, "expected end; found {{else}}")),
                 },

@@ -217,7 +217,7 @@ pub(super) fn task_services(task: &Task, group: &TaskGroup) -> Vec<String> {
             ),
         );
         let numeric = s.port_label.parse::<i64>().is_ok();
-        if !s.port_label.is_empty() && !(numeric && s.address_mode == "driver") {
+        if !s.port_label.is_empty() && (!numeric || s.address_mode != "driver") {
             referenced.entry(&s.port_label).or_default().insert(&s.name);
         }
         task_checks(&mut errors, s, &mut referenced);

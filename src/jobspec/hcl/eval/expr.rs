@@ -342,7 +342,9 @@ impl Evaluator<'_> {
         };
         if node.group {
             build.groups.entry(name).or_default().push(value);
-        } else if build.entries.contains_key(&name) {
+            return;
+        }
+        if build.entries.contains_key(&name) {
             let detail = format!(
                 "Two different items produced the key {} in this 'for' expression. If duplicates are expected, use the \
                  ellipsis (...) after the value expression to enable grouping by key.",
@@ -350,9 +352,9 @@ impl Evaluator<'_> {
             );
             self.fail(key_expr.span, "Duplicate object key", detail);
             build.known = false;
-        } else {
-            build.entries.insert(name, value);
+            return;
         }
+        build.entries.insert(name, value);
     }
 }
 

@@ -31,6 +31,9 @@ use support::{Args, Function};
 /// The functions that take expressions, not values.
 pub const SPECIAL_FORMS: &[&str] = &["can", "convert", "try"];
 
+/// Fills a buffer with random bytes.
+pub type RandomBytes = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
+
 /// What functions may use of the world outside.
 #[derive(Clone)]
 pub struct FunctionContext {
@@ -41,7 +44,7 @@ pub struct FunctionContext {
     /// What `~` stands for in `pathexpand`.
     pub home_dir: Option<PathBuf>,
     /// Fills a buffer with random bytes, for `uuidv4` and the salt of `bcrypt`.
-    pub random: Arc<dyn Fn(&mut [u8]) + Send + Sync>,
+    pub random: RandomBytes,
 }
 
 impl fmt::Debug for FunctionContext {

@@ -1,8 +1,8 @@
 //! From tokens to the syntax tree.
 //!
-//! - [`body`]: attributes and blocks
-//! - [`expr`]: expressions
-//! - [`template`]: strings with template sequences
+//! - `body`: attributes and blocks
+//! - `expr`: expressions
+//! - `template`: strings with template sequences
 //!
 //! A syntax error is recorded where it is found and ends the item it is in; the body parser goes on behind that item.
 
