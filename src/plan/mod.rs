@@ -1,7 +1,7 @@
 //! Planning a job against a cluster's state without touching the cluster: what `job plan` runs and what a server's plan
 //! endpoint answers.
 //!
-//! - [`dry_run`]: the scheduler on a private copy of the state (`spec/reconciliation.md §10.2`).
+//! - [`mod@dry_run`]: the scheduler on a private copy of the state (`spec/reconciliation.md §10.2`).
 //! - [`job`]: from a client's job to the plan response: defaults, admission, dry run, annotated diff.
 
 pub mod dry_run;

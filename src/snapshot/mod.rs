@@ -1,7 +1,7 @@
 //! Cluster snapshots: everything planning needs to know about a cluster, in one JSON file, plain or compressed
 //! (docs/snapshot-format.md).
 //!
-//! - [`file`]: reading and writing snapshot files.
+//! - [`mod@file`]: reading and writing snapshot files.
 
 pub mod file;
 

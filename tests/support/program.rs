@@ -1,4 +1,5 @@
 //! Runs the real program.
+#![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
