@@ -3,7 +3,6 @@
 //! Timed, as for the reference: taking a snapshot, processing the evaluation with annotations, handing the plan to a planner
 //! that accepts it at once. Loading is not timed. Every run's plan is checked against the recorded one.
 
-#[allow(dead_code)]
 #[path = "../tests/oracle_support/mod.rs"]
 mod oracle_support;
 
