@@ -108,12 +108,9 @@ pub fn parse_int(text: &str) -> Result<i64, String> {
         Some(digits) => (true, digits),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
-    let (radix, digits) = match digits.get(..2).map(str::to_ascii_lowercase).as_deref() {
-        Some("0x") => (16, &digits[2..]),
-        Some("0o") => (8, &digits[2..]),
-        Some("0b") => (2, &digits[2..]),
-        _ => (10, digits),
-    };
+    let prefixes = [("0x", 16), ("0X", 16), ("0o", 8), ("0O", 8), ("0b", 2), ("0B", 2)];
+    let prefixed = prefixes.iter().find_map(|(prefix, radix)| Some((*radix, digits.strip_prefix(prefix)?)));
+    let (radix, digits) = prefixed.unwrap_or((10, digits));
     if digits.starts_with(['+', '-']) {
         return Err("parse error".into());
     }

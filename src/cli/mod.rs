@@ -46,8 +46,7 @@ pub fn main() -> ExitCode {
 
 /// Runs one command line and returns its exit code.
 pub fn run(args: &[String], env: &Environment, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let has =
-        |name: &str| args.iter().any(|a| a.trim_start_matches('-') == name && matches!(a.len() - name.len(), 1 | 2));
+    let has = |name: &str| args.iter().any(|a| a.strip_prefix("--").or(a.strip_prefix('-')) == Some(name));
     let colours = ColourInput {
         terminal: env.stdout_is_terminal,
         disabled: has("no-color") || env.var("NOMAD_CLI_NO_COLOR").is_some(),

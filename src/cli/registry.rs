@@ -124,7 +124,7 @@ impl Registry {
             .collect();
         let found = (1..=words.len())
             .rev()
-            .map(|n| (n, words[..n].join(" ")))
+            .map(|n| (n, words.get(..n).unwrap_or_default().join(" ")))
             .find(|(_, path)| self.entries.contains_key(path.as_str()) || self.is_group(path));
         let path = found.as_ref().map(|(_, path)| path.clone());
         if args.iter().take_while(|a| *a != "--").any(|a| matches!(a.as_str(), "-h" | "-help" | "--help")) {

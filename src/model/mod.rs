@@ -38,7 +38,7 @@ pub use job::*;
 pub use node::*;
 pub use plan::*;
 pub use predicates::{client_status, desired_status};
-pub use quote::quoted;
+pub use quote::{float_text, quoted};
 pub use resources::*;
 pub use scores::Scores;
 pub use service::*;

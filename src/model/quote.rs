@@ -1,4 +1,4 @@
-//! Quoted text as in messages and diffs (`spec/cli.md §3.4`).
+//! Texts and floats as messages and diffs show them (`spec/cli.md §3.4`, `spec/jobspec.md §17.2`).
 
 use std::fmt::Write;
 
@@ -39,9 +39,37 @@ fn is_printable(c: char) -> bool {
     text.escape_debug().count() == 2
 }
 
+/// A float: the shortest digits that round-trip, in exponent form when the exponent is below -4 or from
+/// `exponent_from` up; the exponent has a sign and at least two digits.
+pub fn float_text(f: f64, exponent_from: i32) -> String {
+    let scientific = format!("{f:e}");
+    let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
+    match exponent.parse::<i32>() {
+        Ok(x) if !(-4..exponent_from).contains(&x) => {
+            format!("{mantissa}e{}{:02}", if x < 0 { '-' } else { '+' }, x.abs())
+        }
+        _ => format!("{f}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::quoted;
+    use super::{float_text, quoted};
+
+    #[test]
+    fn floats_have_exponents_from_a_size_on() {
+        for (f, from, want) in [
+            (999_999.5, 6, "999999.5"),
+            (1e6, 6, "1e+06"),
+            (1e6, 21, "1000000"),
+            (1e21, 21, "1e+21"),
+            (0.0001, 6, "0.0001"),
+            (-0.000_012, 6, "-1.2e-05"),
+            (f64::INFINITY, 6, "inf"),
+        ] {
+            assert_eq!(float_text(f, from), want);
+        }
+    }
 
     #[test]
     fn control_characters_are_escaped_and_unicode_stays() {

@@ -1,4 +1,7 @@
 //! Where the recorded truth is, and what several tests do with it.
+//!
+//! Each test uses a part of it.
+#![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +25,6 @@ pub fn folder(name: &str) -> Option<PathBuf> {
 }
 
 /// A server of a profile of the oracles.
-#[allow(dead_code)]
 pub fn server(profile: &str) -> ServerContext {
     let named = |name: &str| Namespace { name: name.into(), ..Namespace::default() };
     let mut server =
@@ -41,7 +43,6 @@ pub fn server(profile: &str) -> ServerContext {
 }
 
 /// The stored job that registering a job file gives, on a server of that profile.
-#[allow(dead_code)]
 pub fn registered_job(path: &Path, profile: &str) -> Result<Job, String> {
     let options = ParseOptions {
         path: path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default(),

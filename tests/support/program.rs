@@ -1,4 +1,6 @@
 //! Runs the real program.
+//!
+//! Each test uses a part of it.
 #![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
@@ -58,13 +60,11 @@ pub fn run_with(folder: &Path, args: &[&str], env: &[(&str, &str)], stdin: Optio
 }
 
 /// Runs the program in a folder.
-#[allow(dead_code)]
 pub fn run_in(folder: &Path, args: &[&str]) -> Ran {
     run_with(folder, args, &[], None)
 }
 
 /// Runs the program anywhere.
-#[allow(dead_code)]
 pub fn run(args: &[&str]) -> Ran {
     run_in(&std::env::temp_dir(), args)
 }

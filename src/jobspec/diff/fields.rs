@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Number, Value};
 
 use super::{ADDED, DELETED, EDITED, NONE};
-use crate::model::FieldDiff;
+use crate::model::{FieldDiff, float_text};
 
 /// Field names and texts of one side of an object.
 pub(super) type Texts = BTreeMap<String, String>;
@@ -81,7 +81,7 @@ fn flatten(name: String, v: &Value, floats: bool, out: &mut Texts) {
             out.insert(name, b.to_string());
         }
         Value::Number(n) => {
-            out.insert(name, if floats { float_text(n) } else { n.to_string() });
+            out.insert(name, if floats { number_text(n) } else { n.to_string() });
         }
         Value::String(s) => {
             out.insert(name, s.clone());
@@ -109,15 +109,9 @@ pub(super) fn scalar(v: &Value) -> Option<String> {
     }
 }
 
-/// A free-form number: shortest digits that round-trip, in exponent form below 1e-4 and from 1e6.
-fn float_text(n: &Number) -> String {
-    let Some(f) = n.as_f64() else { return n.to_string() };
-    let scientific = format!("{f:e}");
-    let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
-    match exponent.parse::<i32>() {
-        Ok(x) if !(-4..6).contains(&x) => format!("{mantissa}e{}{:02}", if x < 0 { '-' } else { '+' }, x.abs()),
-        _ => format!("{f}"),
-    }
+/// A free-form number: a float, in exponent form from 1e6.
+fn number_text(n: &Number) -> String {
+    n.as_f64().map_or_else(|| n.to_string(), |f| float_text(f, 6))
 }
 
 /// The field diffs of two sides, sorted by name. Empty texts count as absent; unchanged ones appear if contextual.

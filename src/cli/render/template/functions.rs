@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use super::Maybe;
-use crate::model::quoted;
+use crate::model::{float_text, quoted};
 
 const NAMES: &[&str] =
     &["and", "eq", "ge", "gt", "index", "le", "len", "lt", "ne", "not", "or", "print", "printf", "println"];
@@ -32,7 +32,7 @@ pub(super) fn print(value: &Value) -> String {
         Value::Null => "<nil>".into(),
         Value::Bool(b) => b.to_string(),
         Value::Number(n) => match n.as_f64() {
-            Some(f) if n.is_f64() => float(f),
+            Some(f) if n.is_f64() => float_text(f, 21),
             _ => n.to_string(),
         },
         Value::String(s) => s.clone(),
@@ -41,16 +41,6 @@ pub(super) fn print(value: &Value) -> String {
             let entries: Vec<String> = map.iter().map(|(k, v)| format!("{k}:{}", print(v))).collect();
             format!("map[{}]", entries.join(" "))
         }
-    }
-}
-
-/// Shortest digits; exponent form below 1e-4 and from 1e21.
-fn float(f: f64) -> String {
-    let scientific = format!("{f:e}");
-    let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
-    match exponent.parse::<i32>() {
-        Ok(x) if !(-4..21).contains(&x) => format!("{mantissa}e{}{:02}", if x < 0 { '-' } else { '+' }, x.abs()),
-        _ => format!("{f}"),
     }
 }
 
@@ -226,7 +216,7 @@ fn verb_text(verb: char, precision: Option<usize>, plus: bool, value: &Value) ->
         },
         ('x', Value::String(s), _) => s.bytes().map(|b| format!("{b:02x}")).collect(),
         ('f', Value::Number(_), Some(f)) => signed(format!("{f:.*}", precision.unwrap_or(6))),
-        ('g', Value::Number(_), Some(f)) => signed(float(f)),
+        ('g', Value::Number(_), Some(f)) => signed(float_text(f, 21)),
         _ => format!("%!{verb}({})", print(value)),
     }
 }
