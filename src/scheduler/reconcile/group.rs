@@ -254,7 +254,9 @@ impl Group<'_, '_> {
         self.d.canary += missing as u64;
         let existing: HashSet<&str> = self.canaries.iter().map(|i| self.allocs[i].name.as_str()).collect();
         let replaced: BTreeSet<usize> = destructive.iter().map(|i| self.allocs[i].index()).collect();
-        for name in self.names.next_canaries(missing, &existing, &replaced) {
+        // Placements past the count are cut off in the end: no more names than it takes to see that.
+        let named = missing.min(self.count.saturating_add(1));
+        for name in self.names.next_canaries(named, &existing, &replaced) {
             let group = self.name.clone();
             self.place.push(Placement {
                 name,
