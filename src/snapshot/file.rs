@@ -288,7 +288,7 @@ mod tests {
         for (json, want) in [
             ("{}", "it has no Version"),
             (r#"{"Version": 7, "Nodes": 3}"#, "Version is 7, this build reads version 1"),
-            (r#"{"Version": 1, "Nodes": ["#, "the file ends early, at line 1 column 26"),
+            (r#"{"Version": 1, "Nodes": ["#, "the file ends early, at line 1 column 25"),
             (
                 r#"{"Version": 1, "Nodes": [{"ID": "a", "NodeResources": {"Memory": {"MemoryMB": "x"}}}]}"#,
                 "Nodes[0].NodeResources.Memory.MemoryMB: invalid type",
