@@ -159,6 +159,10 @@ fn decompress(bytes: &[u8], name: &str) -> Result<Option<Vec<u8>>, SnapshotError
 
 /// Parses the JSON. Well-formed files are parsed once; for others a second pass finds the path of the problem.
 fn parse(json: &[u8]) -> Result<SnapshotFile, String> {
+    // A list would be taken for the members in order.
+    if json.trim_ascii_start().first() == Some(&b'[') {
+        return Err("it is a list, not an object".into());
+    }
     let file = match serde_json::from_slice::<SnapshotFile>(json) {
         Ok(f) => f,
         Err(e) => return Err(explain(json, e)),
@@ -295,7 +299,7 @@ mod tests {
             ),
             (r#"{"Version": 1, "Nodes": [{"Name": "a"}]}"#, "Nodes[0].ID is missing"),
             (r#"{"Version": 1, "Nodes": [{"ID": "a"}, {"ID": "a"}]}"#, "Nodes[1]: a is there twice"),
-            ("[1]", "invalid type"),
+            ("[1]", "it is a list, not an object"),
             ("", "ends early"),
         ] {
             let got = problem(json);
