@@ -295,6 +295,17 @@ fn example_jobs_are_valid_and_can_be_planned() {
     assert_eq!((&value["ID"], &value["Priority"]), (&json!("example"), &json!(50)));
 }
 
+#[test]
+fn errors_show_the_line_they_are_about() {
+    let folder = Folder::new("excerpt");
+    folder.file("bad.hcl", "job \"x\" {\n  group \"g\" {\n    cuont = 2\n  }\n}\n");
+    let ran = run_in(folder.path(), &["validate", "bad.hcl"]);
+    let want = "Error getting job struct: Error parsing job file from bad.hcl:\n\
+                bad.hcl:3,5-10: Unsupported argument; An argument named \"cuont\" is not expected here. Did you mean \"count\"?\n\n \
+                --> bad.hcl:3:5\n  |\n3 |     cuont = 2\n  |     ^^^^^\n";
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.exit), ("", want, 1));
+}
+
 /// Recorded runs that need no cluster: stdout, stderr and exit code as they were.
 #[test]
 fn recorded_offline_runs_are_reproduced() {
@@ -326,6 +337,11 @@ fn recorded_offline_runs_are_reproduced() {
             ran.stderr.clone()
         } else {
             ran.stderr.replace(here.to_str().unwrap(), shown_directory)
+        };
+        // Below the recorded diagnostics stand the source lines, which are our own.
+        let got_err = match got_err.find("-->").and_then(|i| got_err[..i].rfind("\n\n")) {
+            Some(i) => format!("{}\n", &got_err[..i]),
+            None => got_err,
         };
         all += 1;
         if (ran.stdout.as_str(), got_err.as_str(), format!("{}]", ran.exit).as_str())

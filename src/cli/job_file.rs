@@ -69,7 +69,11 @@ impl VariableFlags {
             random: Arc::new(fill_random),
             ..ParseOptions::default()
         };
-        parse(&source.content, &options).map_err(|e| getting(format!("Error parsing job file from {path}:\n{e}")))
+        parse(&source.content, &options).map_err(|e| {
+            let excerpts = e.diagnostics.excerpts();
+            let below = if excerpts.is_empty() { String::new() } else { format!("\n\n{}", excerpts.trim_end()) };
+            getting(format!("Error parsing job file from {path}:\n{e}{below}"))
+        })
     }
 }
 

@@ -234,6 +234,15 @@ impl Diagnostics {
         Diagnostics { list: list.iter().take(MAX_RESOLVED).map(resolve).collect(), ..Default::default() }
     }
 
+    /// The places alone, each with its source line: what goes below the reference's form of the diagnostics.
+    pub fn excerpts(&self) -> String {
+        let mut out = String::new();
+        for d in self.list.iter().filter(|d| d.line.is_some()) {
+            d.excerpt(&mut out);
+        }
+        out
+    }
+
     /// The form for a terminal: each diagnostic with its place, source line, underline and hint.
     pub fn render(&self) -> String {
         let mut out = String::new();
@@ -248,6 +257,18 @@ impl Diagnostic {
     fn render(&self, out: &mut String) {
         let (detail, hint) = split_hint(&self.detail);
         out.push_str(&format!("error: {}\n", self.summary));
+        let gutter = self.excerpt(out);
+        if !detail.is_empty() {
+            out.push_str(&format!("{gutter} = {}\n", detail.trim_end().replace('\n', "\n   ")));
+        }
+        if let Some(hint) = hint {
+            out.push_str(&format!("{gutter} = help: {hint}\n"));
+        }
+        out.push('\n');
+    }
+
+    /// The place, and the source line with its underline. Returns the blanks that stand for the line number.
+    fn excerpt(&self, out: &mut String) -> String {
         let mut gutter = String::new();
         if let Some(r) = &self.range
             && r.start_line > 0
@@ -265,13 +286,7 @@ impl Diagnostic {
                 out.push_str(&format!("{gutter} | {pad}{}\n", "^".repeat(width)));
             }
         }
-        if !detail.is_empty() {
-            out.push_str(&format!("{gutter} = {}\n", detail.trim_end().replace('\n', "\n   ")));
-        }
-        if let Some(hint) = hint {
-            out.push_str(&format!("{gutter} = help: {hint}\n"));
-        }
-        out.push('\n');
+        gutter
     }
 }
 
