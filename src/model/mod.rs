@@ -4,7 +4,8 @@
 //! - [`job`], [`group`], [`resources`], [`service`]: stored jobs. [`api`]: jobs as clients send them, where every value
 //!   may still be null.
 //! - [`node`], [`alloc`], [`eval`], [`cluster`], [`volume`]: the rest of the cluster. [`plan`]: what schedulers propose.
-//! - [`diff`]: job diffs. [`json`], [`time`], [`quote`]: how values look in JSON and in texts.
+//! - [`diff`]: job diffs. [`json`], [`time`], [`quote`]: how values look in JSON and in texts. [`random`]: numbers from a
+//!   seed.
 //! - [`version`], [`regexp`]: what constraints compare with. [`cron`]: when periodic jobs launch.
 
 pub mod alloc;
@@ -21,6 +22,7 @@ pub mod node;
 pub mod plan;
 pub mod predicates;
 pub mod quote;
+pub mod random;
 pub mod regexp;
 pub mod resources;
 pub mod scores;

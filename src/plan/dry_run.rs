@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::jobspec::admission::spec_changed;
+use crate::model::random::Random;
 use crate::model::*;
 use crate::scheduler::{self, Context, NodeOrder, PlanResult, Planner};
 use crate::state::State;
@@ -79,7 +80,7 @@ pub fn dry_run(state: &State, job: &Job, now: i64) -> Result<DryRun, String> {
         ..Default::default()
     };
     let mut ids = 0u64;
-    let mut seed = 0x9e37_79b9_7f4a_7c15u64;
+    let mut ports = Random::new(0, "dynamic ports");
     let mut collector = Collector::default();
     let mut context = Context {
         now,
@@ -88,7 +89,7 @@ pub fn dry_run(state: &State, job: &Job, now: i64) -> Result<DryRun, String> {
             ids += 1;
             format!("00000000-0000-0000-0000-{ids:012x}")
         },
-        random: &mut |n| splitmix(&mut seed) % n.max(1),
+        random: &mut |n| ports.number() % n.max(1),
     };
     scheduler::process(&state.snapshot(), &eval, &mut context, &mut collector)?;
     let (plan, eval) = match (collector.plans.pop(), collector.updates.pop()) {
@@ -119,15 +120,6 @@ fn stored_form(old: Option<&Job>, job: &Job, now: i64) -> Arc<Job> {
     job.job_modify_index = job.modify_index;
     job.submit_time = now;
     Arc::new(job)
-}
-
-/// A small generator with a fixed seed: plans must come out the same twice.
-fn splitmix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 impl DryRun {

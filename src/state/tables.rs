@@ -64,11 +64,6 @@ impl State {
         self.nodes.values()
     }
 
-    /// How many nodes there are.
-    pub fn node_count(&self) -> usize {
-        self.nodes.len()
-    }
-
     /// The node of that ID.
     pub fn node(&self, id: &str) -> Option<&Arc<NodeEntry>> {
         self.nodes.get(id)
@@ -86,11 +81,6 @@ impl State {
                 self.nodes.insert(node.id.clone(), Arc::new(entry));
             }
         }
-    }
-
-    /// Removes a node. Its allocations stay in their table.
-    pub fn delete_node(&mut self, id: &str) {
-        self.nodes.remove(id);
     }
 
     // ---- pools, namespaces, configuration
@@ -169,11 +159,6 @@ impl State {
         }
     }
 
-    /// Removes a job and its versions.
-    pub fn delete_job(&mut self, namespace: &str, id: &str) {
-        self.jobs.remove(&(namespace.to_string(), id.to_string()));
-    }
-
     // ---- allocations
 
     /// The allocation of that ID.
@@ -184,11 +169,6 @@ impl State {
     /// All allocations, in no particular order.
     pub fn allocs(&self) -> impl Iterator<Item = &Arc<AllocEntry>> {
         self.allocs.values()
-    }
-
-    /// How many allocations there are.
-    pub fn alloc_count(&self) -> usize {
-        self.allocs.len()
     }
 
     /// All allocations of a job, whatever the job's CreateIndex, by ID.
@@ -229,16 +209,6 @@ impl State {
             if let Some(n) = self.nodes.get_mut(&node) {
                 Arc::make_mut(n).upsert_allocs(entries);
             }
-        }
-    }
-
-    /// Removes an allocation.
-    pub fn delete_alloc(&mut self, id: &str) {
-        let Some(old) = self.allocs.remove(id) else { return };
-        let a = &old.alloc;
-        self.allocs_by_job.remove(&(Arc::from(a.job_id.as_str()), Arc::from(a.namespace.as_str()), a.id.clone()));
-        if let Some(n) = self.nodes.get_mut(&a.node_id) {
-            Arc::make_mut(n).remove_alloc(id);
         }
     }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::model::{Job, api};
 
-use super::mutate::random::Random;
+use crate::model::random::Random;
 
 /// How a job is submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

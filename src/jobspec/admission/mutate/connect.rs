@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::model::*;
 
 use super::canonicalize::{canonicalize_network, canonicalize_task};
-use super::random::Random;
 use super::{constraint, gateway, interpolate};
+use crate::model::random::Random;
 
 /// What service names may refer to.
 pub(super) struct JobNames {

@@ -2,7 +2,7 @@
 //!
 //! - [`canonicalize`]: empty values, defaults, service names, identities. [`connect`], [`gateway`]: tasks and ports of the
 //!   service mesh. [`expose`]: ports of exposed checks. [`constraints`]: what a job implies about nodes.
-//!   [`identities`]: workload identities. [`random`]: made-up names.
+//!   [`identities`]: workload identities.
 
 mod canonicalize;
 mod connect;
@@ -10,7 +10,6 @@ mod constraints;
 mod expose;
 mod gateway;
 mod identities;
-pub mod random;
 
 use std::borrow::Cow;
 
