@@ -151,16 +151,23 @@ pub struct AllocListStub {
     pub modify_time: i64,
 }
 
-/// What an allocation was given: per task and shared.
+/// What an allocation was given: per task and shared. Tasks without a lifecycle have a null one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocatedResources {
     #[serde(with = "nil")]
     pub tasks: BTreeMap<String, AllocatedTaskResources>,
     #[serde(with = "nil")]
-    pub task_lifecycles: BTreeMap<String, TaskLifecycleConfig>,
+    pub task_lifecycles: BTreeMap<String, Option<TaskLifecycleConfig>>,
     #[serde(deserialize_with = "or_default")]
     pub shared: AllocatedSharedResources,
+}
+
+impl AllocatedResources {
+    /// Hook of a task's lifecycle and whether it is a sidecar; `None` for a main task.
+    pub fn lifecycle(&self, task: &str) -> Option<(&str, bool)> {
+        self.task_lifecycles.get(task)?.as_ref().map(|l| (l.hook.as_str(), l.sidecar))
+    }
 }
 
 /// What one node search looked at and why it decided as it did (`spec/scheduling.md §10`).
@@ -436,4 +443,18 @@ pub struct AllocatedPortMapping {
     pub host_ip: String,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub ignore_collision: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The API names every task, those without a lifecycle with null.
+    #[test]
+    fn lifecycles_may_be_null() {
+        let text = r#"{"TaskLifecycles":{"init":{"Hook":"prestart","Sidecar":true},"main":null}}"#;
+        let r: AllocatedResources = serde_json::from_str(text).unwrap();
+        assert_eq!((r.lifecycle("init"), r.lifecycle("main")), (Some(("prestart", true)), None));
+        assert!(serde_json::to_string(&r).unwrap().contains(r#""main":null"#));
+    }
 }

@@ -43,6 +43,24 @@ pub mod nil {
     }
 }
 
+/// Maps of objects: an empty map is written as `null`; a `null` map and a `null` entry read as the default.
+pub mod nil_entries {
+    use std::collections::BTreeMap;
+
+    pub use super::nil::serialize;
+    use super::*;
+
+    /// Reads `null` as the empty map and a `null` entry as the default value.
+    pub fn deserialize<'de, D, T>(d: D) -> Result<BTreeMap<String, T>, D::Error>
+    where
+        D: Deserializer<'de>,
+        T: Deserialize<'de> + Default,
+    {
+        let map: Option<BTreeMap<String, Option<T>>> = Deserialize::deserialize(d)?;
+        Ok(map.into_iter().flatten().map(|(k, v)| (k, v.unwrap_or_default())).collect())
+    }
+}
+
 /// Maps of lists: the map and each list is written as `null` when empty and read from `null`.
 pub mod nil_lists {
     use std::collections::BTreeMap;

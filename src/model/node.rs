@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::json::{nil, or_default};
+use super::json::{nil, nil_entries, or_default};
 use super::resources::*;
 use super::time::Time;
 
@@ -53,7 +53,8 @@ pub struct Node {
     pub status_updated_at: i64,
     #[serde(with = "nil")]
     pub events: Vec<NodeEvent>,
-    #[serde(with = "nil")]
+    /// A null entry reads as a driver that was not detected.
+    #[serde(with = "nil_entries")]
     pub drivers: BTreeMap<String, DriverInfo>,
     #[serde(rename = "CSIControllerPlugins", with = "nil")]
     pub csi_controller_plugins: BTreeMap<String, CsiInfo>,
@@ -479,4 +480,15 @@ pub struct Core {
 pub struct NodeDeviceLocality {
     #[serde(rename = "PciBusID", deserialize_with = "or_default")]
     pub pci_bus_id: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_null_driver_is_not_detected() {
+        let n: Node = serde_json::from_str(r#"{"Drivers":{"exec":null}}"#).unwrap();
+        assert_eq!(n.drivers.get("exec"), Some(&DriverInfo::default()));
+    }
 }

@@ -76,7 +76,7 @@ impl AllocUsage {
                 let max = if t.memory.memory_max_mb == 0 { t.memory.memory_mb } else { t.memory.memory_max_mb };
                 p.memory_max = p.memory_max.saturating_add(max);
             };
-            match r.task_lifecycles.get(name).map(|l| (l.hook.as_str(), l.sidecar)) {
+            match r.lifecycle(name) {
                 Some(("prestart", sidecar)) => {
                     add(&mut prestart);
                     if sidecar {
