@@ -57,11 +57,13 @@ impl PortSet {
 /// (`spec/scheduling.md §7.2`). 65536 is accepted by the grammar but can never be asked for, so it is left out.
 pub fn parse_port_list(spec: &str) -> Result<Vec<u16>, String> {
     let mut out = Vec::new();
-    if spec.trim().is_empty() {
+    if spec.is_empty() {
         return Ok(out);
     }
     let value = |s: &str| -> Result<u32, String> {
-        let v: u32 = s.trim().parse().map_err(|_| format!("{:?} is not a port number", s.trim()))?;
+        let s = s.trim();
+        let digits = s.bytes().all(|b| b.is_ascii_digit());
+        let v: u32 = s.parse().ok().filter(|_| digits).ok_or_else(|| format!("{s:?} is not a port number"))?;
         if (1..=65_536).contains(&v) { Ok(v) } else { Err(format!("port {v} is out of range")) }
     };
     for part in spec.split(',') {
@@ -94,5 +96,7 @@ mod tests {
         assert!(parse_port_list("0").is_err());
         assert!(parse_port_list("22,").is_err());
         assert!(parse_port_list("x").is_err());
+        assert!(parse_port_list(" ").is_err());
+        assert!(parse_port_list("+22").is_err());
     }
 }
