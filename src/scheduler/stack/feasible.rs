@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::compiled::CompiledGroup;
 use super::devices;
+use crate::model::quote::quoted;
 use crate::model::version::{VersionConstraints, VersionRules};
 use crate::model::{NetworkResource, Node};
 use crate::scheduler::constraint::{Check, Target};
@@ -136,12 +137,12 @@ impl NetworkCheck {
         let ask = self.ask.as_ref()?;
         for p in ask.dynamic_ports.iter().chain(&ask.reserved_ports).filter(|p| !p.host_network.is_empty()) {
             let Some(alias) = Target::parse(&p.host_network).resolve(node).map(str::to_string) else {
-                let text = format!("invalid host network {:?} template for port {:?}", p.host_network, p.label);
-                return Some(text.into());
+                let (network, label) = (quoted(&p.host_network), quoted(&p.label));
+                return Some(format!("invalid host network {network} template for port {label}").into());
             };
             let networks = resources.map_or(&[][..], |r| &r.node_networks);
             if !networks.iter().flat_map(|n| &n.addresses).any(|a| a.alias == alias) {
-                return Some(format!("missing host network {alias:?} for port {:?}", p.label).into());
+                return Some(format!("missing host network {} for port {}", quoted(&alias), quoted(&p.label)).into());
             }
         }
         None

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::model::quote::quoted;
 use crate::model::{Allocation, Job, Node};
 use crate::scheduler::constraint::Target;
 use crate::scheduler::working_plan::{Change, WorkingPlan};
@@ -168,7 +169,7 @@ impl DistinctProperty {
             Err(e) => return Some(e.clone()),
         };
         let attribute = &self.set.attribute;
-        let Some(value) = self.set.value(node) else { return Some(format!("missing property {attribute:?}")) };
+        let Some(value) = self.set.value(node) else { return Some(format!("missing property {}", quoted(attribute))) };
         let used = self.set.combined(value).unwrap_or(0);
         if u64::try_from(used).is_ok_and(|u| u < allowed) {
             return None;
@@ -182,6 +183,7 @@ fn parse_count(text: &str) -> Result<u64, String> {
     let problem = if digits { "value out of range" } else { "invalid syntax" };
     let parsed = if digits { text.parse().ok() } else { None };
     parsed.ok_or_else(|| {
-        format!("failed to convert RTarget {text:?} to uint64: strconv.ParseUint: parsing {text:?}: {problem}")
+        let text = quoted(text);
+        format!("failed to convert RTarget {text} to uint64: strconv.ParseUint: parsing {text}: {problem}")
     })
 }
