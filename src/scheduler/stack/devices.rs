@@ -194,13 +194,16 @@ struct Check {
     left: Target,
     right: Target,
     operator: Operator,
+    /// The operator for one instance: there the ID is the right side, so nothing is compiled ahead.
+    for_instance: Operator,
     weight: i64,
 }
 
 impl Check {
     fn new(left: &str, operand: &str, right: &str, weight: i64) -> Check {
         let operator = Operator::compile(operand, if right.starts_with("${") { None } else { Some(right) });
-        Check { left: Target::parse(left), right: Target::parse(right), operator, weight }
+        let for_instance = Operator::compile(operand, None);
+        Check { left: Target::parse(left), right: Target::parse(right), operator, for_instance, weight }
     }
 
     fn matches(&self, d: &NodeDeviceResource) -> bool {
@@ -243,7 +246,7 @@ impl Check {
             _ => return true,
         };
         match other.resolve(d) {
-            Some(Value::Text(s)) => self.operator.matches(Some(&s), Some(id)),
+            Some(Value::Text(s)) => self.for_instance.matches(Some(&s), Some(id)),
             _ => false,
         }
     }
@@ -410,5 +413,19 @@ mod tests {
         assert_eq!(cmp("true", "false"), Some(Ordering::Greater));
         assert_eq!(cmp("abc", "abd"), Some(Ordering::Less));
         assert_eq!(cmp("1 MB/s", "1 MB"), None);
+    }
+
+    /// Of an instance, the ID is the right side whichever side it was written on.
+    #[test]
+    fn instance_constraints_compare_the_other_side_with_the_id() {
+        let d = NodeDeviceResource::default();
+        let allows =
+            |left: &str, operand: &str, right: &str, id| Check::new(left, operand, right, 0).allows_instance(&d, id);
+        assert!(allows("${device.ids}", "regexp", "d1", "d1"));
+        assert!(!allows("${device.ids}", "regexp", "d1", "d2"));
+        assert!(allows("d1,d2", "set_contains", "${device.ids}", "d2"));
+        assert!(allows("${device.ids}", "set_contains", "d1,d2", "d2"));
+        assert!(!allows("${device.ids}", "set_contains", "d1,d2", "d3"));
+        assert!(allows("${device.model}", "=", "x", "d3"));
     }
 }
