@@ -1,11 +1,10 @@
 //! A job and its groups prepared for looking at many nodes: constraints compiled, asks summed up.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::devices::DeviceAsk;
 use crate::model::*;
-use crate::scheduler::constraint::Check;
+use crate::scheduler::constraint::{Check, escapes};
 use crate::state::AllocUsage;
 
 /// What one task asks for.
@@ -77,6 +76,14 @@ pub fn distinct_hosts(constraints: &[Constraint]) -> bool {
     c.is_some_and(|c| !matches!(c.rtarget.as_str(), "0" | "f" | "F" | "false" | "FALSE" | "False"))
 }
 
+/// Whether a group depends on more than computed classes: by a constraint of its own or of a task, or because it asks
+/// for a CSI volume.
+pub fn escaped(group: &TaskGroup) -> bool {
+    let mut constraints = group.constraints.iter().chain(group.tasks.iter().flat_map(|t| &t.constraints));
+    constraints.any(|c| escapes(&c.ltarget) || escapes(&c.rtarget))
+        || group.volumes.iter().flatten().any(|(_, v)| v.r#type == "csi")
+}
+
 impl CompiledGroup {
     /// Prepares a group of a job.
     pub fn new(job: &Job, group: &TaskGroup, oversubscription: bool) -> CompiledGroup {
@@ -91,7 +98,6 @@ impl CompiledGroup {
         drivers.sort();
         drivers.dedup();
         let tasks: Vec<TaskAsk> = group.tasks.iter().map(|t| TaskAsk::new(t, oversubscription)).collect();
-        let has_csi = group.volumes.iter().flatten().any(|(_, v)| v.r#type == "csi");
         let disk = group.ephemeral_disk.as_ref().map_or(0, |d| d.size_mb);
         let template = template(group, &tasks, disk);
         let secrets = group.tasks.iter().flat_map(|t| &t.secrets);
@@ -99,7 +105,7 @@ impl CompiledGroup {
             name: group.name.clone(),
             count: group.count,
             drivers,
-            escaped: has_csi || constraints.iter().any(|c| c.escaped),
+            escaped: escaped(group),
             constraints,
             devices: tasks.iter().flat_map(|t| t.devices.clone()).collect(),
             secrets: secrets.map(|s| format!("plugins.secrets.{}.version", s.provider)).collect(),
@@ -142,11 +148,9 @@ fn template(group: &TaskGroup, tasks: &[TaskAsk], disk: i64) -> AllocatedResourc
         memory: AllocatedMemoryResources { memory_mb: t.memory, memory_max_mb: t.memory_max },
         ..Default::default()
     };
-    let lifecycles: BTreeMap<String, TaskLifecycleConfig> =
-        group.tasks.iter().filter_map(|t| Some((t.name.clone(), t.lifecycle.clone()?))).collect();
     AllocatedResources {
         tasks: tasks.iter().map(|t| (t.name.clone(), task(t))).collect(),
-        task_lifecycles: lifecycles,
+        task_lifecycles: group.tasks.iter().map(|t| (t.name.clone(), t.lifecycle.clone())).collect(),
         shared: AllocatedSharedResources { disk_mb: disk, ..Default::default() },
     }
 }

@@ -15,6 +15,8 @@ mod preempt;
 mod property;
 mod rank;
 mod spread;
+#[cfg(test)]
+mod tests;
 mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -128,7 +130,8 @@ pub struct Stack {
     current: Option<CurrentJob>,
     classes: ClassCache,
     job_escaped: bool,
-    escaped_groups: BTreeMap<String, bool>,
+    /// Any group of the job, whether or not it is to be placed.
+    group_escaped: bool,
     missing_resources: BTreeSet<String>,
     network: NetworkCheck,
     spread_totals: SpreadTotals,
@@ -162,7 +165,7 @@ impl Stack {
             current: None,
             classes: ClassCache::default(),
             job_escaped: false,
-            escaped_groups: BTreeMap::new(),
+            group_escaped: false,
             missing_resources: BTreeSet::new(),
             network: NetworkCheck::default(),
             spread_totals: SpreadTotals::default(),
@@ -209,7 +212,7 @@ impl Stack {
         }
         let constraints: Vec<Check> = job.constraints.iter().map(Check::from).collect();
         self.job_escaped = constraints.iter().any(|c| c.escaped);
-        self.escaped_groups.clear();
+        self.group_escaped = job.task_groups.iter().any(compiled::escaped);
         self.current = Some(CurrentJob {
             job: job.clone(),
             distinct_hosts: compiled::distinct_hosts(&job.constraints),
@@ -243,9 +246,9 @@ impl Stack {
         self.set_nodes([node.clone()]);
     }
 
-    /// Whether the job or a group looked at so far depends on more than computed classes.
+    /// Whether the job or any of its groups depends on more than computed classes (`spec/scheduling.md §5.2, 5.4`).
     pub fn escaped(&self) -> bool {
-        self.job_escaped || self.escaped_groups.values().any(|e| *e)
+        self.job_escaped || self.group_escaped
     }
 
     /// The verdicts per computed class so far.
@@ -313,7 +316,6 @@ impl Stack {
         let system = self.is_system();
         if system {
             self.classes.clear();
-            self.escaped_groups.clear();
             self.missing_resources.clear();
         }
         let state = self.state.clone();
@@ -327,7 +329,6 @@ impl Stack {
                 g
             }
         };
-        self.escaped_groups.insert(group.name.clone(), compiled.escaped);
         self.network.set_group(&compiled);
         let distinct = |group: Option<&str>, constraints: &[Constraint]| -> Vec<DistinctProperty> {
             let wanted = constraints.iter().filter(|c| c.operand == "distinct_property");

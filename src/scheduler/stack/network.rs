@@ -28,6 +28,12 @@ pub struct PortView<'a> {
     pub offers: &'a mut Offers,
 }
 
+/// Bandwidth of a device that is in use: by others, and by what the placement was offered so far.
+pub fn used_mbits(usage: &NodeUsage, offers: &Offers, device: &str) -> i64 {
+    let offered = offers.mbits.iter().filter(|(d, _)| d == device);
+    offered.fold(usage.mbits.get(device).copied().unwrap_or(0), |sum, (_, m)| sum.saturating_add(*m))
+}
+
 impl PortView<'_> {
     fn used(&self, ip: &str, port: i64) -> bool {
         let Ok(p) = u16::try_from(port) else { return true };
@@ -40,13 +46,6 @@ impl PortView<'_> {
             }
             None => self.usage.foreign_ports.iter().any(|(i, s)| i == ip && s.contains(p)),
         }
-    }
-
-    /// Bandwidth of a device that is in use.
-    pub fn used_mbits(&self, device: &str) -> i64 {
-        let offered = self.offers.mbits.iter().filter(|(d, _)| d == device);
-        let offered = offered.fold(0, |sum: i64, (_, m)| sum.saturating_add(*m));
-        self.usage.mbits.get(device).copied().unwrap_or(0).saturating_add(offered)
     }
 
     /// A free dynamic port of an address: random draws first, then a uniform choice of all that are free.
@@ -121,7 +120,7 @@ impl PortView<'_> {
         for n in networks.iter().filter(|n| !n.device.is_empty()) {
             let available = self.info.bandwidth.iter().find(|(d, _)| *d == n.device).map_or(0, |(_, b)| *b);
             for ip in addresses_of(&n.cidr, &n.ip) {
-                if self.used_mbits(&n.device).saturating_add(ask.mbits) > available {
+                if used_mbits(self.usage, self.offers, &n.device).saturating_add(ask.mbits) > available {
                     last = "bandwidth exceeded".into();
                     break;
                 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::devices::{self, DeviceAsk};
 use crate::model::{AllocatedResources, Allocation, Job, NetworkResource};
-use crate::state::{AllocEntry, AllocUsage, NodeEntry, NodeUsage};
+use crate::state::{AllocEntry, AllocUsage, NodeEntry};
 
 /// A victim's priority must be at least this much lower (the documentation says more, ten suffices).
 const PRIORITY_DELTA: i64 = 10;
@@ -38,7 +38,7 @@ impl Asker<'_> {
     }
 }
 
-/// CPU, memory and disk, as asked or available.
+/// CPU, memory and disk, as asked or free.
 #[derive(Debug, Clone, Copy)]
 struct Amounts {
     cpu: i64,
@@ -75,6 +75,38 @@ impl Amounts {
     }
 }
 
+/// What is free on a node: amounts, and cores in ascending order.
+#[derive(Debug, Clone)]
+struct Room {
+    amounts: Amounts,
+    cores: Vec<u16>,
+}
+
+impl Room {
+    /// What a node has left once all candidates have their share. Cores are followed only when some are asked for.
+    fn left(asker: Asker, node: &NodeEntry, proposed: &[Arc<AllocEntry>], ask: &AllocUsage) -> Room {
+        let amounts = Amounts { cpu: node.info.cpu, memory: node.info.memory, disk: node.info.disk };
+        let mut room = Room { amounts, cores: Vec::new() };
+        asker.candidates(proposed).for_each(|a| room.amounts.sub(Amounts::of(&a.usage)));
+        if !ask.cores.is_empty() {
+            room.cores.clone_from(&node.info.usable_cores);
+            room.cores.retain(|c| !asker.candidates(proposed).any(|a| a.usage.cores.contains(c)));
+        }
+        room
+    }
+
+    fn add(&mut self, u: &AllocUsage) {
+        self.amounts.add(Amounts::of(u));
+        self.cores.extend_from_slice(&u.cores);
+    }
+
+    /// The comparisons of the fit test; cores count only where there are any.
+    fn covers(&self, ask: &AllocUsage) -> bool {
+        self.amounts.covers(Amounts::of(ask))
+            && (self.cores.is_empty() || ask.cores.iter().all(|c| self.cores.contains(c)))
+    }
+}
+
 /// Victims for CPU, memory and disk (`§8.3`), in the order in which they are reported. The penalty for victims of one job
 /// never applies: planned evictions carry no group name.
 pub fn for_resources(
@@ -83,20 +115,17 @@ pub fn for_resources(
     proposed: &[Arc<AllocEntry>],
     ask: &AllocUsage,
 ) -> Option<Vec<Arc<AllocEntry>>> {
-    let ask = Amounts::of(ask);
-    let mut rest = Amounts { cpu: node.info.cpu, memory: node.info.memory, disk: node.info.disk };
-    asker.candidates(proposed).for_each(|a| rest.sub(Amounts::of(&a.usage)));
+    let rest = Room::left(asker, node, proposed, ask);
     let eligible = asker.by_priority(proposed);
-    let (mut need, mut available, mut chosen) = (ask, rest, Vec::new());
+    let (mut need, mut available, mut chosen) = (Amounts::of(ask), rest.clone(), Vec::new());
     let mut covered = false;
     for group in eligible.chunk_by(|a, b| a.priority() == b.priority()) {
         let mut group: Vec<_> = group.to_vec();
         while !group.is_empty() && !covered {
             let best = nearest(&group, |a| need.distance(Amounts::of(&a.usage)));
             let victim = group.swap_remove(best);
-            let freed = Amounts::of(&victim.usage);
-            available.add(freed);
-            need.sub(freed);
+            available.add(&victim.usage);
+            need.sub(Amounts::of(&victim.usage));
             covered = available.covers(ask);
             chosen.push(victim.clone());
         }
@@ -104,11 +133,12 @@ pub fn for_resources(
     if !covered {
         return None;
     }
-    sort_descending(&mut chosen, |a| ask.distance(Amounts::of(&a.usage)));
+    let need = Amounts::of(ask);
+    sort_descending(&mut chosen, |a| need.distance(Amounts::of(&a.usage)));
     let mut available = rest;
     let mut kept = Vec::new();
     for victim in chosen {
-        available.add(Amounts::of(&victim.usage));
+        available.add(&victim.usage);
         kept.push(victim);
         if available.covers(ask) {
             break;
@@ -143,7 +173,7 @@ struct FlatNetwork {
 
 /// Networks of all tasks by lifecycle phase, then the group's; those of one device merged.
 fn flat_networks(r: &AllocatedResources) -> Vec<FlatNetwork> {
-    let phase = |name: &str| match r.task_lifecycles.get(name).map(|l| (l.hook.as_str(), l.sidecar)) {
+    let phase = |name: &str| match r.lifecycle(name) {
         Some(("prestart", true)) => [true, true, false],
         Some(("prestart", false)) => [true, false, false],
         Some(("poststop", _)) => [false, false, true],
@@ -183,12 +213,12 @@ impl Holder<'_> {
     }
 }
 
-/// Victims for ports and bandwidth (`§8.4`); an allocation that holds two asked ports is listed twice.
+/// Victims for ports and bandwidth (`§8.4`), given the bandwidth in use per device; an allocation that holds two asked ports is listed twice.
 pub fn for_network(
     asker: Asker,
     node: &NodeEntry,
     proposed: &[Arc<AllocEntry>],
-    usage: &NodeUsage,
+    used_mbits: impl Fn(&str) -> i64,
     ask: &NetworkResource,
 ) -> Option<Vec<Arc<AllocEntry>>> {
     let mut blocked: BTreeMap<String, Vec<i64>> = BTreeMap::new();
@@ -205,7 +235,7 @@ pub fn for_network(
     let none = Vec::new();
     let found = devices.iter().find_map(|(device, holders)| {
         let bandwidth = node.info.bandwidth.iter().find(|(d, _)| d == device).map_or(0, |(_, b)| *b);
-        let free = bandwidth.saturating_sub(usage.mbits.get(device).copied().unwrap_or(0));
+        let free = bandwidth.saturating_sub(used_mbits(device));
         if bandwidth < ask.mbits {
             return None;
         }

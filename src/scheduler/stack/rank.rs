@@ -139,7 +139,7 @@ fn assign(
     let mut offers = Offers::default();
     if let Some(ask) = &group.network {
         let hosts = network::resolve_hosts(&node.node, ask).ok_or(Refusal::Silent)?;
-        let ports = with_preemption(p, terms, ask, |usage| {
+        let ports = with_preemption(p, terms, ask, &Offers::default(), |usage| {
             let mut offers_now = offers.clone();
             let mut view = PortView { info: &node.info, usage, offers: &mut offers_now };
             let ports = view.assign_group(ask, &hosts, random)?;
@@ -154,8 +154,9 @@ fn assign(
     for task in &group.tasks {
         let Some(r) = out.tasks.get_mut(&task.name) else { continue };
         if let Some(ask) = &task.network {
-            let given = with_preemption(p, terms, ask, |usage| {
-                let mut offers_now = offers.clone();
+            let before = offers.clone();
+            let given = with_preemption(p, terms, ask, &before, |usage| {
+                let mut offers_now = before.clone();
                 let mut view = PortView { info: &node.info, usage, offers: &mut offers_now };
                 let given = view.assign_task(&node.node, ask, random)?;
                 offers = offers_now;
@@ -169,11 +170,13 @@ fn assign(
     Ok(())
 }
 
-/// Tries an assignment, and once more without the victims that network preemption finds.
+/// Tries an assignment, and once more without the victims that network preemption finds. `offers`: what this placement
+/// has so far.
 fn with_preemption<T>(
     p: &mut Proposed,
     terms: &Terms,
     ask: &NetworkResource,
+    offers: &Offers,
     mut attempt: impl FnMut(&NodeUsage) -> Result<T, String>,
 ) -> Result<T, Refusal> {
     let problem = match attempt(&p.usage) {
@@ -186,7 +189,13 @@ fn with_preemption<T>(
     }
     p.entries();
     let entries = p.entries.as_deref().unwrap_or_default();
-    match preempt::for_network(terms.asker, p.node, entries, &p.usage, ask) {
+    match preempt::for_network(
+        terms.asker,
+        p.node,
+        entries,
+        |device| network::used_mbits(&p.usage, offers, device),
+        ask,
+    ) {
         None => Err(refuse(problem)),
         Some(victims) => {
             p.evict(victims);
