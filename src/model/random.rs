@@ -1,4 +1,4 @@
-//! Made-up names and ids, drawn from a seed so that the same input gives the same job.
+//! Made-up names, ids and numbers, drawn from a seed so that the same input gives the same result.
 
 /// A stream of pseudo-random numbers.
 #[derive(Debug, Clone)]
@@ -19,6 +19,25 @@ impl Random {
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
+    }
+
+    /// A number below `n`; 0 for `n` 0. Close enough to uniform for `n` far below 2^64.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.number() % n.max(1)
+    }
+
+    /// One of the items; `None` of an empty list.
+    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
+        let i = usize::try_from(self.below(u64::try_from(items.len()).ok()?)).ok()?;
+        items.get(i)
+    }
+
+    /// Brings items into random order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            let bound = u64::try_from(last).unwrap_or(u64::MAX).saturating_add(1);
+            items.swap(last, usize::try_from(self.below(bound)).unwrap_or(last));
+        }
     }
 
     /// Six hex digits.

@@ -1,0 +1,235 @@
+//! Writing snapshot files (docs/snapshot-format.md): one object per line, without members that mean nothing.
+//!
+//! The text is never in memory as a whole: objects are written one by one, and allocations can come from an iterator that
+//! makes them as they are needed.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::compact;
+use super::file::{FORMAT_VERSION, SnapshotFile};
+use crate::model::Allocation;
+
+/// Bytes that are collected before they are compressed or written.
+const BUFFER: usize = 256 << 10;
+
+/// How a file is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// gzip.
+    Gzip,
+    /// zstd.
+    Zstd,
+}
+
+impl Compression {
+    /// What the ending of a file's name asks for: `.gz`, `.zst`, or anything else.
+    pub fn of_name(path: &Path) -> Compression {
+        match path.extension().and_then(|e| e.to_str()) {
+            Some("gz") => Compression::Gzip,
+            Some("zst") => Compression::Zstd,
+            _ => Compression::None,
+        }
+    }
+}
+
+/// Writes a snapshot: the file's own allocations and then the `more` ones.
+pub fn write(
+    out: &mut dyn Write,
+    compression: Compression,
+    file: &SnapshotFile,
+    more: impl IntoIterator<Item = Allocation>,
+) -> io::Result<()> {
+    match compression {
+        Compression::None => write_json(out, file, more),
+        Compression::Gzip => {
+            let mut encoder = flate2::write::GzEncoder::new(out, flate2::Compression::default());
+            write_json(&mut encoder, file, more)?;
+            encoder.finish().map(drop)
+        }
+        Compression::Zstd => {
+            let mut encoder = zstd::stream::write::Encoder::new(out, zstd::DEFAULT_COMPRESSION_LEVEL)?;
+            encoder.include_checksum(true)?;
+            write_json(&mut encoder, file, more)?;
+            encoder.finish().map(drop)
+        }
+    }
+}
+
+/// Writes a snapshot file, compressed as its name says, and returns its size in bytes. The file appears when it is complete
+/// and on disk; until then, and after a failure, what was there before stays.
+pub fn save(path: &Path, file: &SnapshotFile, more: impl IntoIterator<Item = Allocation>) -> io::Result<u64> {
+    let target = match std::fs::canonicalize(path) {
+        Ok(target) => target,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => path.to_path_buf(),
+        Err(e) => return Err(e),
+    };
+    match std::fs::metadata(&target) {
+        Ok(m) if m.is_dir() => return Err(io::Error::from(io::ErrorKind::IsADirectory)),
+        Ok(m) if !m.is_file() => return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
+        _ => {}
+    }
+    let (temporary, mut unfinished) = Unfinished::create(&target)?;
+    let mut out = BufWriter::with_capacity(BUFFER, temporary);
+    write(&mut out, Compression::of_name(path), file, more)?;
+    let temporary = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    temporary.sync_all()?;
+    let size = temporary.metadata()?.len();
+    std::fs::rename(&unfinished.path, &target)?;
+    unfinished.done = true;
+    // The new name has to survive a crash too; not every system can open a folder for that.
+    if let Ok(folder) = File::open(folder_of(&target)) {
+        let _ = folder.sync_all();
+    }
+    Ok(size)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A temporary file beside the real one, removed unless it is done.
+struct Unfinished {
+    path: PathBuf,
+    done: bool,
+}
+
+impl Unfinished {
+    fn create(target: &Path) -> io::Result<(File, Unfinished)> {
+        let Some(name) = target.file_name() else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"));
+        };
+        let mut attempt = 0_u32;
+        loop {
+            let mut temporary = std::ffi::OsString::from(".");
+            temporary.push(name);
+            temporary.push(format!(".{}-{attempt}.tmp", std::process::id()));
+            let path = folder_of(target).join(temporary);
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(file) => return Ok((file, Unfinished { path, done: false })),
+                // Left by a process of the same number that was killed.
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => attempt += 1,
+                Err(e) => return Err(e),
+            }
+        }
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if !self.done {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Writes the text.
+fn write_json(out: &mut dyn Write, file: &SnapshotFile, more: impl IntoIterator<Item = Allocation>) -> io::Result<()> {
+    // Named one by one, so that a new member can't be forgotten.
+    let SnapshotFile {
+        version,
+        taken_at,
+        source,
+        index,
+        scheduler_configuration,
+        nodes,
+        node_pools,
+        namespaces,
+        jobs,
+        allocations,
+        deployments,
+        volumes,
+        host_volume_claims,
+    } = file;
+    let mut text = Text { out, buffer: Vec::with_capacity(BUFFER.saturating_mul(2)), members: 0 };
+    text.member("Version", &version.unwrap_or(FORMAT_VERSION))?;
+    if !taken_at.is_zero() {
+        text.member("TakenAt", taken_at)?;
+    }
+    if !source.is_empty() {
+        text.member("Source", source)?;
+    }
+    text.member("Index", index)?;
+    if let Some(configuration) = scheduler_configuration {
+        text.member("SchedulerConfiguration", configuration)?;
+    }
+    text.list("NodePools", node_pools)?;
+    text.list("Namespaces", namespaces)?;
+    text.list("Nodes", nodes)?;
+    text.list("Jobs", jobs)?;
+    text.list("Deployments", deployments)?;
+    text.list("Volumes", volumes)?;
+    text.list("HostVolumeClaims", host_volume_claims)?;
+    let mut more = more.into_iter().peekable();
+    if !allocations.is_empty() || more.peek().is_some() {
+        text.name("Allocations")?;
+        text.buffer.push(b'[');
+        let mut first = true;
+        for allocation in allocations {
+            text.item(allocation, &mut first)?;
+        }
+        for allocation in more {
+            text.item(&allocation, &mut first)?;
+        }
+        text.buffer.extend_from_slice(b"\n]");
+    }
+    text.buffer.extend_from_slice(b"\n}\n");
+    text.flush(0)
+}
+
+struct Text<'a> {
+    out: &'a mut dyn Write,
+    buffer: Vec<u8>,
+    members: usize,
+}
+
+impl Text<'_> {
+    fn name(&mut self, name: &str) -> io::Result<()> {
+        self.buffer.extend_from_slice(if self.members == 0 { b"{\n" } else { b",\n" });
+        self.members += 1;
+        serde_json::to_writer(&mut self.buffer, name)?;
+        self.buffer.push(b':');
+        Ok(())
+    }
+
+    fn member<T: Serialize>(&mut self, name: &str, value: &T) -> io::Result<()> {
+        self.name(name)?;
+        compact::write(&mut self.buffer, value)?;
+        Ok(())
+    }
+
+    fn item<T: Serialize>(&mut self, value: &T, first: &mut bool) -> io::Result<()> {
+        self.buffer.extend_from_slice(if *first { b"\n" } else { b",\n" });
+        *first = false;
+        compact::write(&mut self.buffer, value)?;
+        self.flush(BUFFER)
+    }
+
+    fn list<T: Serialize>(&mut self, name: &str, items: &[T]) -> io::Result<()> {
+        if items.is_empty() {
+            return Ok(());
+        }
+        self.name(name)?;
+        self.buffer.push(b'[');
+        let mut first = true;
+        for item in items {
+            self.item(item, &mut first)?;
+        }
+        self.buffer.extend_from_slice(b"\n]");
+        Ok(())
+    }
+
+    /// Hands on what is collected, if it is that much.
+    fn flush(&mut self, at_least: usize) -> io::Result<()> {
+        if self.buffer.len() >= at_least {
+            self.out.write_all(&self.buffer)?;
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+}
