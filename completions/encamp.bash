@@ -34,6 +34,9 @@ _encamp() {
             encamp,run)
                 cmd="encamp__subcmd__run"
                 ;;
+            encamp,sim)
+                cmd="encamp__subcmd__sim"
+                ;;
             encamp,validate)
                 cmd="encamp__subcmd__validate"
                 ;;
@@ -55,6 +58,9 @@ _encamp() {
             encamp__subcmd__job,validate)
                 cmd="encamp__subcmd__job__subcmd__validate"
                 ;;
+            encamp__subcmd__sim,cluster)
+                cmd="encamp__subcmd__sim__subcmd__cluster"
+                ;;
             *)
                 ;;
         esac
@@ -62,7 +68,7 @@ _encamp() {
 
     case "${cmd}" in
         encamp)
-            opts="-h -V --help --version job completion init inspect plan run validate version"
+            opts="-h -V --help --version job sim completion init inspect plan run validate version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -723,6 +729,54 @@ _encamp() {
                     return 0
                     ;;
                 --tls-server-name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        encamp__subcmd__sim)
+            opts="-h --help cluster"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        encamp__subcmd__sim__subcmd__cluster)
+            opts="-h --nodes --allocs --seed --now --out --json --no-color --force-color --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --nodes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allocs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --now)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

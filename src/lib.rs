@@ -5,5 +5,6 @@ pub mod jobspec;
 pub mod model;
 pub mod plan;
 pub mod scheduler;
+pub mod sim;
 pub mod snapshot;
 pub mod state;

@@ -12,11 +12,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("api", &["model"]),
     ("snapshot", &["model", "state", "api"]),
     ("plan", &["model", "jobspec", "state", "scheduler"]),
-    ("cli", &["model", "jobspec", "state", "scheduler", "api", "snapshot", "plan"]),
+    ("sim", &["model", "jobspec", "state", "scheduler", "snapshot"]),
+    ("cli", &["model", "jobspec", "state", "scheduler", "api", "snapshot", "plan", "sim"]),
 ];
 
 /// Rooms whose results depend on their arguments alone.
-const PURE: &[&str] = &["model", "state", "scheduler", "plan"];
+const PURE: &[&str] = &["model", "state", "scheduler", "plan", "sim"];
 /// What no pure room may touch.
 const IMPURE: &[&str] =
     &["std::fs", "TcpStream", "UdpSocket", "std::env", "std::process", "SystemTime", "Instant::now", "println!("];

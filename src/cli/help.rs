@@ -57,7 +57,7 @@ fn group_text(registry: &Registry, path: &str) -> String {
 }
 
 fn command_text(registry: &Registry, entry: &Entry) -> String {
-    let arguments: Vec<String> = entry.clap.get_positionals().map(positional).collect();
+    let arguments: Vec<String> = entry.clap.get_positionals().filter(|a| !a.is_hide_set()).map(positional).collect();
     let mut out = format!("Usage: encamp {} [options] {}", entry.canonical, arguments.join(" "));
     out = out.trim_end().to_string();
     let alias = registry.entries().find(|e| e.canonical == entry.canonical && e.path != e.canonical);

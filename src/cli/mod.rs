@@ -19,6 +19,7 @@ pub mod job_validate;
 pub mod manual;
 pub mod registry;
 pub mod render;
+pub mod sim_cluster;
 pub mod version;
 
 use std::ffi::OsString;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::{ArgMatches, Command, Parser};
 
 use super::context::Context;
-use super::{completion, job_init, job_inspect, job_plan, job_run, job_validate, version};
+use super::{completion, job_init, job_inspect, job_plan, job_run, job_validate, sim_cluster, version};
 
 /// What a command's argument struct does.
 pub trait Run: Parser {
@@ -63,7 +63,10 @@ pub struct Registry {
 }
 
 /// The groups: name, one line about it, its help.
-const GROUPS: &[(&str, &str)] = &[("job", "Interact with jobs: plan, validate, inspect and write job files")];
+const GROUPS: &[(&str, &str)] = &[
+    ("job", "Interact with jobs: plan, validate, inspect and write job files"),
+    ("sim", "Simulate clusters: make up one to plan against"),
+];
 
 impl Registry {
     /// The registry of this program.
@@ -75,6 +78,7 @@ impl Registry {
         registry.add::<job_run::JobRun>("job run", Some(("run", Listing::Common)), 1);
         registry.add::<job_validate::JobValidate>("job validate", Some(("validate", Listing::Alias)), 1);
         registry.add::<completion::Completion>("completion", None, 1);
+        registry.add::<sim_cluster::SimCluster>("sim cluster", None, 1);
         registry.add::<version::Version>("version", None, 1);
         registry
     }

@@ -94,6 +94,11 @@ impl<'a> Ui<'a> {
         self.write_err(&text);
     }
 
+    /// Standard output itself, for results that are no text for people.
+    pub fn stdout(&mut self) -> &mut dyn Write {
+        self.out
+    }
+
     /// A failure, on standard error.
     pub fn error(&mut self, message: &str) {
         let text = self.wrapped(message, 91);

@@ -1,0 +1,187 @@
+//! `sim cluster`: writes a made-up cluster.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use super::context::{Context, Environment};
+use super::flags::parse_int;
+use super::general::GENERAL_OPTIONS;
+use super::job_file::cause;
+use super::registry::Run;
+use super::render::json;
+use super::render::table::{Form, table};
+use crate::model::{Time, quoted};
+use crate::sim::cluster::{Cluster, ClusterOptions, EPOCH, cluster};
+use crate::sim::summary::Summary;
+use crate::snapshot::save::{self, Compression};
+
+/// Write a snapshot file of a made-up cluster
+///
+/// Makes up a cluster of so many nodes and allocations and writes it as a snapshot file, to plan against with job plan
+/// -snapshot, for benchmarks, demonstrations and tests. There are several node classes, node pools, datacenters and
+/// namespaces, GPUs, host volumes, jobs of all types and priorities with constraints, affinities and spreads, full and nearly
+/// empty nodes, and some nodes that are draining, ineligible, down or disconnected. No node is over-committed.
+///
+/// The same flags give the same file, byte for byte.
+///
+/// The exit code is 0 when the file was written, and 1 after an error; then there is no file.
+#[derive(Debug, clap::Parser)]
+pub struct SimCluster {
+    /// Number of nodes
+    #[arg(long, value_name = "count", default_value = "100", value_parser = parse_int)]
+    pub nodes: i64,
+    /// Number of allocations, those of finished and failed work included
+    #[arg(long, value_name = "count", default_value = "1000", value_parser = parse_int)]
+    pub allocs: i64,
+    /// What everything made up depends on
+    #[arg(long, value_name = "number", default_value = "1", value_parser = parse_int)]
+    pub seed: i64,
+    /// When the snapshot was taken, as RFC 3339 text. Default: 2026-03-01T00:00:00Z
+    #[arg(long, value_name = "time")]
+    pub now: Option<String>,
+    /// File to write, or - for standard output. A name that ends in .gz or .zst is compressed. Required
+    #[arg(long, value_name = "file")]
+    pub out: Option<String>,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same
+    #[arg(long, help_heading = GENERAL_OPTIONS)]
+    pub no_color: bool,
+    /// Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same
+    #[arg(long, help_heading = GENERAL_OPTIONS)]
+    pub force_color: bool,
+    /// Taken to say that there are none.
+    #[arg(hide = true)]
+    pub no_args: Vec<String>,
+}
+
+impl SimCluster {
+    fn options(&self) -> Result<ClusterOptions, String> {
+        let count = |flag: &str, value: i64| {
+            usize::try_from(value).map_err(|_| format!("-{flag} must not be negative: it is {value}"))
+        };
+        let now = match &self.now {
+            None => EPOCH,
+            Some(text) => {
+                let time = Time::parse(text).ok().and_then(Time::unix_nanos);
+                // Times some years around it have to be representable too.
+                let time = time.filter(|t| (0..=4_000_000_000_000_000_000).contains(t));
+                let hint = "write it like 2026-03-01T00:00:00Z";
+                time.ok_or_else(|| format!("-now {} is not a time after 1970: {hint}", quoted(text)))?
+            }
+        };
+        Ok(ClusterOptions {
+            nodes: count("nodes", self.nodes)?,
+            allocs: count("allocs", self.allocs)?,
+            // Any number will do.
+            seed: self.seed as u64,
+            now,
+        })
+    }
+}
+
+impl Run for SimCluster {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if !self.no_args.is_empty() {
+            return context.usage_error("This command takes no arguments");
+        }
+        let Some(out) = self.out.as_deref().filter(|o| !o.is_empty()) else {
+            return context.usage_error("-out is missing: the file to write, or - for standard output");
+        };
+        let options = match self.options() {
+            Ok(options) => options,
+            Err(e) => return context.usage_error(&e),
+        };
+        let made = match cluster(&options) {
+            Ok(made) => made,
+            Err(e) => return context.failure(&format!("Error making the cluster: {e}")),
+        };
+        let size = match write(&made, out, context) {
+            Ok(size) => size,
+            Err(e) if out == "-" && e.kind() == io::ErrorKind::BrokenPipe => return 0,
+            Err(e) => return context.failure(&format!("Error writing {}: {}", quoted(out), cause(&e))),
+        };
+        let text = if self.json {
+            match summary_json(&made.summary, out, size) {
+                Ok(text) => text,
+                Err(e) => return context.failure(&format!("Error formatting the data: {e}")),
+            }
+        } else {
+            summary_text(&made.summary, out, size)
+        };
+        // Standard output may hold the snapshot.
+        if out == "-" {
+            context.ui.error_plain(&text)
+        } else {
+            context.ui.output(&text)
+        }
+        0
+    }
+}
+
+/// Writes the cluster and returns the size of the file, `None` for standard output.
+fn write(made: &Cluster, out: &str, context: &mut Context<'_, '_>) -> io::Result<Option<u64>> {
+    if out == "-" {
+        return save::write(context.ui.stdout(), Compression::None, &made.file, made.allocations()).map(|()| None);
+    }
+    let env: &Environment = context.env;
+    save::save(&env.directory.join(out), &made.file, made.allocations()).map(Some)
+}
+
+fn summary_json(summary: &Summary, out: &str, size: Option<u64>) -> Result<String, String> {
+    let mut value = serde_json::to_value(summary).map_err(|e| e.to_string())?;
+    if let Some(object) = value.as_object_mut() {
+        object.insert("File".into(), out.into());
+        object.insert("FileBytes".into(), size.into());
+    }
+    json::indented(&value)
+}
+
+fn summary_text(summary: &Summary, out: &str, size: Option<u64>) -> String {
+    let list = |map: &BTreeMap<String, usize>| {
+        map.iter().map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
+    };
+    let file = match size {
+        Some(size) => format!("{out}, {}", bytes(size)),
+        None => "standard output".into(),
+    };
+    table(
+        &[
+            format!("File|{file}"),
+            format!("Nodes|{}: {}", summary.nodes, list(&summary.nodes_by_condition)),
+            format!("Classes|{}", list(&summary.nodes_by_class)),
+            format!("Pools|{}", list(&summary.nodes_by_pool)),
+            format!("Datacenters|{}", list(&summary.nodes_by_datacenter)),
+            format!("Jobs|{}: {}", summary.jobs, list(&summary.jobs_by_type)),
+            format!("Deployments|{} running", summary.running_deployments),
+            format!("Allocations|{}: {}", summary.allocations, list(&summary.allocations_by_status)),
+            format!("In use|CPU {} %, memory {} %", summary.cpu_percent, summary.memory_percent),
+            format!("Nodes by use|above 90 %: {}, below 10 %: {}", summary.full_nodes, summary.nearly_empty_nodes),
+        ],
+        Form::KeyValue,
+    )
+}
+
+/// A size with one digit: `3.4 MiB`.
+fn bytes(size: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let unit = units.iter().enumerate().rev().find(|(i, _)| size >> (10 * i) > 0);
+    match unit {
+        Some((i, name)) if i > 0 => {
+            let tenths = (size >> (10 * (i - 1))) * 10 / 1024;
+            format!("{}.{} {name}", tenths / 10, tenths % 10)
+        }
+        _ => format!("{size} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_a_digit() {
+        assert_eq!([0, 1023, 1024, 1_600_000, 5 << 30].map(bytes), ["0 B", "1023 B", "1.0 KiB", "1.5 MiB", "5.0 GiB"]);
+    }
+}

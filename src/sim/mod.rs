@@ -1,0 +1,17 @@
+//! Made-up clusters, for benchmarks, demonstrations and tests. The same options and seed give the same cluster, byte for
+//! byte: there is no clock and no other source of chance.
+//!
+//! - [`cluster`]: a cluster of so many nodes and allocations. [`summary`]: what is in it.
+//! - [`nodes`]: node classes. [`kinds`]: kinds of jobs, as job files. [`drafts`]: jobs drawn from a kind.
+//! - [`ground`]: what is free on the nodes. [`allocs`]: allocations. [`build`]: all of it put together.
+
+pub mod allocs;
+mod build;
+pub mod cluster;
+pub mod drafts;
+pub mod ground;
+pub mod kinds;
+pub mod nodes;
+pub mod summary;
+
+pub use cluster::{Cluster, ClusterOptions, SimError, cluster};
