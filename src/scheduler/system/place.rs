@@ -145,7 +145,8 @@ impl<'a, 'p> Placer<'a, 'p> {
         }
         let everything = i64::try_from(destructive.len()).unwrap_or(i64::MAX);
         for g in &self.job.task_groups {
-            let strategies = g.update.iter().chain([&self.job.update]);
+            let own = g.update.as_ref().filter(|_| !self.sysbatch);
+            let strategies = own.into_iter().chain([&self.job.update]);
             let limit = strategies.map(|u| u.max_parallel).find(|n| *n > 0).unwrap_or(everything);
             self.groups.insert(&g.name, Tally { limit, ..Default::default() });
         }

@@ -135,10 +135,8 @@ impl<'a> Rollout<'a> {
         let counts = self.groups.get(group.name.as_str());
         let candidates = counts.map_or(0, |c| c.candidates);
         if candidates < 1 {
-            if d.status == "successful"
-                && let Some(state) = d.task_groups.get_mut(&group.name)
-            {
-                *state = None;
+            if d.status == "successful" {
+                d.task_groups.insert(group.name.clone(), None);
             }
             return true;
         }
@@ -188,5 +186,31 @@ impl<'a> Rollout<'a> {
             }
         }
         (kept, dropped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Finishes a rollout of groups `a`, which has a candidate, and `b`, which has none and no part in the deployment.
+    fn finish(status: &str) -> Option<Deployment> {
+        let group = |name: &str| TaskGroup { name: name.into(), count: 1, ..Default::default() };
+        let job = Job { task_groups: vec![group("a"), group("b")], ..Default::default() };
+        let state = DeploymentState { healthy_allocs: 1, ..Default::default() };
+        let task_groups = [("a".to_string(), Some(state))].into();
+        let d = Deployment { id: "d".into(), status: status.into(), task_groups, ..Default::default() };
+        let mut rollout = Rollout::new(Some(&job), Some(d), Vec::new());
+        rollout.group("a").candidates = 1;
+        let mut plan = WorkingPlan::default();
+        rollout.finish(&mut plan, &ReadyNodes::default(), &mut BTreeMap::new());
+        plan.plan.deployment
+    }
+
+    #[test]
+    fn groups_without_nodes_are_void_in_finished_deployments() {
+        let voids = |status| finish(status).and_then(|d| d.task_groups.get("b").cloned());
+        assert_eq!(voids("successful"), Some(None));
+        assert_eq!(voids("running"), None);
     }
 }
