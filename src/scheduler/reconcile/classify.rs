@@ -195,3 +195,111 @@ enum Slot {
     Candidate,
     Drop,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::reconcile::{CheckUpdate, Input, Results, UpdateCheck};
+    use crate::scheduler::tainted::TaintedNodes;
+    use crate::state::NodeEntry;
+
+    const NOW: i64 = 1_000 * SECOND;
+
+    /// Nodes are named by their status; `gone` is one that does not exist, `ok` one that is not tainted.
+    fn class(a: &Allocation) -> Class {
+        let mut tainted: TaintedNodes = ["down", "disconnected", "ready", "initializing"]
+            .map(|s| {
+                (s.to_string(), Some(Arc::new(NodeEntry::new(Arc::new(Node { status: s.into(), ..Node::default() })))))
+            })
+            .into();
+        tainted.insert("gone".into(), None);
+        let check: &mut CheckUpdate = &mut |_, _| UpdateCheck::Ignore;
+        let input = Input {
+            job: None,
+            job_id: "j",
+            batch: false,
+            deployment: None,
+            allocs: Vec::new(),
+            eval_id: "e",
+            eval_priority: 50,
+            tainted: &tainted,
+            now: NOW,
+        };
+        let (new_id, out): (&mut dyn FnMut() -> String, _) = (&mut String::new, Results::default());
+        let r = Reconciler {
+            input,
+            check,
+            new_id,
+            old: None,
+            current: None,
+            created: false,
+            paused: false,
+            failed: false,
+            out,
+        };
+        r.class(a)
+    }
+
+    /// An allocation `desired/client` on the node; `back`: it was unknown last, for 10 s; flags: `lost_after` of a
+    /// minute, no replacement, to be migrated, without placement, a canary.
+    fn alloc(desired: &str, client: &str, node: &str, flags: &str) -> Allocation {
+        let has = |f: &str| flags.split_whitespace().any(|w| w == f);
+        let lost_after = if has("lost_after") { MINUTE } else { 0 };
+        let disconnect = DisconnectStrategy { lost_after, replace: Some(!has("no-replace")), ..Default::default() };
+        let group = TaskGroup { name: "g".into(), disconnect: Some(disconnect), ..Default::default() };
+        let unknown = AllocState { field: 0, value: "unknown".into(), time: Time::from_unix_nanos(NOW - 10 * SECOND) };
+        Allocation {
+            task_group: "g".into(),
+            node_id: node.into(),
+            desired_status: desired.into(),
+            client_status: client.into(),
+            job: Some(Arc::new(Job { task_groups: vec![group], ..Default::default() })),
+            alloc_states: if has("back") { vec![unknown] } else { Vec::new() },
+            desired_transition: DesiredTransition {
+                migrate: Some(has("migrate")),
+                migrate_disable_placement: Some(has("no-placement")),
+                ..Default::default()
+            },
+            deployment_status: Some(AllocDeploymentStatus { canary: has("canary"), ..Default::default() }),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn the_first_rule_that_matches_decides() {
+        use Class::*;
+        for (rule, desired, client, node, flags, want) in [
+            (1, "run", "failed", "down", "back migrate", Reconnecting),
+            (2, "stop", "complete", "ok", "no-placement", Untainted),
+            (3, "stop", "running", "down", "migrate", Ignore),
+            (3, "evict", "running", "ok", "", Ignore),
+            (4, "run", "failed", "ok", "canary migrate", Migrate),
+            (5, "run", "failed", "down", "migrate", Untainted),
+            (5, "run", "complete", "ok", "back", Untainted),
+            (6, "run", "unknown", "down", "back no-replace", Expiring),
+            (7, "stop", "failed", "ok", "back", Ignore),
+            (8, "run", "unknown", "disconnected", "back lost_after migrate", Untainted),
+            (9, "run", "pending", "disconnected", "lost_after", Lost),
+            (10, "run", "running", "disconnected", "migrate", Lost),
+            (11, "run", "running", "disconnected", "lost_after migrate", Disconnecting),
+            (12, "run", "running", "down", "migrate", Migrate),
+            (12, "run", "running", "ok", "back migrate", Migrate),
+            (13, "run", "running", "ok", "back", Reconnecting),
+            (13, "stop", "running", "ready", "back", Reconnecting),
+            (14, "run", "running", "ready", "", Untainted),
+            (15, "run", "running", "gone", "no-replace lost_after", Lost),
+            (16, "run", "unknown", "down", "back no-replace lost_after", Untainted),
+            (17, "run", "running", "down", "no-replace", Disconnecting),
+            (18, "run", "running", "down", "lost_after", Lost),
+            (18, "run", "pending", "down", "no-replace", Lost),
+            (18, "run", "unknown", "down", "back lost_after", Lost),
+            (19, "run", "running", "initializing", "back", Untainted),
+        ] {
+            assert_eq!(
+                class(&alloc(desired, client, node, flags)),
+                want,
+                "rule {rule}: {desired}/{client} {node} {flags}"
+            );
+        }
+    }
+}
