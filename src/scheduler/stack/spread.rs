@@ -88,9 +88,13 @@ impl GroupSpreads {
 impl Detail {
     fn new(s: &Spread, count: i64) -> Detail {
         let count = count as f64;
-        let mut desired: BTreeMap<String, f64> =
-            s.spread_target.iter().map(|t| (t.value.clone(), t.percent as f64 / 100.0 * count)).collect();
-        let sum: f64 = desired.values().sum();
+        // Summed up in the order of the targets: a rest that is only rounding counts too.
+        let (mut desired, mut sum) = (BTreeMap::new(), 0.0);
+        for t in &s.spread_target {
+            let wanted = t.percent as f64 / 100.0 * count;
+            desired.insert(t.value.clone(), wanted);
+            sum += wanted;
+        }
         if sum > 0.0 && sum < count {
             desired.insert(OTHERS.into(), count - sum);
         }
@@ -112,5 +116,25 @@ fn even(set: &PropertySet, value: &str) -> f64 {
         1.0
     } else {
         (max - min) as f64 / min as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::SpreadTarget;
+
+    #[test]
+    fn the_rest_is_what_the_sum_in_target_order_leaves() {
+        let rest = |targets: &[(&str, u64)], count: i64| {
+            let spread_target =
+                targets.iter().map(|(v, p)| SpreadTarget { value: v.to_string(), percent: *p }).collect();
+            let detail = Detail::new(&Spread { spread_target, ..Default::default() }, count);
+            detail.desired.get(OTHERS).copied()
+        };
+        assert_eq!(rest(&[("r1", 70), ("r2", 20)], 10), Some(1.0));
+        assert!(rest(&[("r1", 70), ("r2", 20), ("r3", 10)], 4).is_some_and(|r| r > 0.0 && r < 1e-12));
+        assert_eq!(rest(&[("r3", 10), ("r2", 20), ("r1", 70)], 4), None);
+        assert_eq!(rest(&[("r1", 0)], 4), None);
     }
 }
