@@ -197,12 +197,13 @@ fn capable(v: &HostVolume, r: &VolumeRequest) -> bool {
     v.requested_capabilities.iter().any(|c| c.access_mode == access_mode(r) && c.attachment_mode == attachment)
 }
 
-/// Whether a proposed allocation on the node writes to the volume, or can't be judged.
+/// Whether a proposed allocation on the node writes to the volume. One whose job or group is gone is taken to.
 fn has_writer(state: &State, plan: &WorkingPlan, node: &NodeEntry, name: &str) -> bool {
     plan.proposed(node).iter().any(|a| {
         let a = &a.alloc;
-        let job = state.job(&a.namespace, &a.job_id).or(a.job.as_ref());
-        let Some(group) = job.and_then(|j| j.lookup_group(&a.task_group)) else { return true };
+        let Some(group) = state.job(&a.namespace, &a.job_id).and_then(|j| j.lookup_group(&a.task_group)) else {
+            return true;
+        };
         let mut requests = group.volumes.iter().flatten().map(|(_, r)| r);
         requests.any(|r| r.r#type == "host" && !r.read_only && source(r, &a.name) == name)
     })
