@@ -191,6 +191,8 @@ impl<'a> Rollout<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     /// Finishes a rollout of groups `a`, which has a candidate, and `b`, which has none and no part in the deployment.
@@ -212,5 +214,47 @@ mod tests {
         let voids = |status| finish(status).and_then(|d| d.task_groups.get("b").cloned());
         assert_eq!(voids("successful"), Some(None));
         assert_eq!(voids("running"), None);
+    }
+
+    /// A placed allocation on a node, with the entry it was placed for.
+    fn place<'a>(rollout: &mut Rollout<'a>, group: &'a TaskGroup, node_id: &'a str, previous: &str, canary: bool) {
+        let alloc = Allocation {
+            id: format!("new-{node_id}"),
+            node_id: node_id.into(),
+            previous_allocation: previous.into(),
+            deployment_status: Some(AllocDeploymentStatus { canary, ..Default::default() }),
+            ..Default::default()
+        };
+        rollout.placed(&Entry { name: "j.g[0]", group, node_id, alloc: None, canary }, &alloc);
+    }
+
+    #[test]
+    fn replacements_of_failed_canaries_use_up_slots() {
+        let update = Some(UpdateStrategy { max_parallel: 3, canary: 50, ..Default::default() });
+        let group = TaskGroup { name: "g".into(), count: 1, update, ..Default::default() };
+        let job = Job { version: 1, task_groups: vec![group.clone()], ..Default::default() };
+        let task_groups = [("g".to_string(), Some(DeploymentState::default()))].into();
+        let d = Deployment { id: "d".into(), status: "running".into(), task_groups, ..Default::default() };
+        for (failed_canary, kept) in [(false, vec!["old", "new-n1", "new-n2"]), (true, vec!["old", "new-n1"])] {
+            let mut rollout = Rollout::new(Some(&job), Some(d.clone()), Vec::new());
+            let counts = rollout.group("g");
+            (counts.candidates, counts.destructive, counts.kept_canaries) = (7, 5, vec!["old".into()]);
+            let mark = Some(AllocDeploymentStatus { canary: failed_canary, ..Default::default() });
+            let failed = Arc::new(Allocation { id: "a0".into(), deployment_status: mark, ..Default::default() });
+            let entry = Entry { name: "j.g[0]", group: &group, node_id: "n0", alloc: Some(failed), canary: false };
+            rollout.note_replaced_canaries(&[entry]);
+            place(&mut rollout, &group, "n0", "a0", false);
+            for (node, previous) in [("n3", "a3"), ("n1", "a1"), ("n2", "a2")] {
+                place(&mut rollout, &group, node, previous, true);
+            }
+            let (mut plan, mut desired) = (WorkingPlan::default(), BTreeMap::new());
+            rollout.finish(&mut plan, &ReadyNodes::default(), &mut desired);
+            let state = plan.plan.deployment.and_then(|d| d.task_groups["g"].clone()).unwrap();
+            assert_eq!(
+                (state.desired_canaries, state.placed_canaries),
+                (3, kept.iter().map(|k| k.to_string()).collect())
+            );
+            assert_eq!(desired["g"].canary, kept.len() as u64);
+        }
     }
 }
