@@ -140,7 +140,7 @@ fn wrong_uses_are_explained() {
         (&["-out=x", "y"], "This command takes no arguments"),
         (&["-out=x", "-nodes=-1"], "-nodes must not be negative: it is -1"),
         (&["-out=x", "-nodes=many"], "invalid value \"many\" for flag -nodes: parse error"),
-        (&["-out=x", "-nodes=0"], "Error making the cluster: the number of nodes must be between 1 and 1000000, not 0"),
+        (&["-out=x", "-nodes=0"], "Error making the cluster: the number of nodes must be between 1 and 100000, not 0"),
         (
             &["-out=x", "-allocs=99999999999"],
             "Error making the cluster: the number of allocations must be between 0 and",

@@ -196,5 +196,26 @@ fn a_cluster_that_is_too_small_says_what_would_do() {
     assert!(fit > 1000 && fit < 50_000);
     assert!(cluster(&options(enough, 50_000, 1)).is_ok(), "{enough} nodes are not enough");
     let range = cluster(&options(0, 1, 1)).err().map(|e| e.to_string());
-    assert_eq!(range.as_deref(), Some("the number of nodes must be between 1 and 1000000, not 0"));
+    assert_eq!(range.as_deref(), Some("the number of nodes must be between 1 and 100000, not 0"));
+}
+
+#[test]
+fn replacements_and_what_they_replaced_name_each_other() {
+    let file = made(100, 3000, 2).into_file();
+    let by_id: std::collections::HashMap<&str, &Allocation> =
+        file.allocations.iter().map(|a| (a.id.as_str(), a)).collect();
+    assert_eq!(by_id.len(), 3000);
+    let (mut links, mut tracked) = (0, 0);
+    for a in &file.allocations {
+        if let Some(next) = by_id.get(a.next_allocation.as_str()) {
+            links += 1;
+            assert_eq!((&next.previous_allocation, &next.name), (&a.id, &a.name));
+            assert!(a.create_time <= next.create_time && a.terminal() && !next.terminal());
+            let event = next.reschedule_tracker.as_ref().and_then(|t| t.events.as_ref()?.first());
+            assert_eq!(event.is_some(), a.client_status == "failed");
+            tracked += usize::from(event.is_some_and(|e| (&e.prev_alloc_id, &e.prev_node_id) == (&a.id, &a.node_id)));
+        }
+        assert!(a.create_time <= a.modify_time && a.modify_time <= encamp::sim::cluster::EPOCH, "{}", a.name);
+    }
+    assert!(links > 50 && tracked > 10, "{links} links, {tracked} trackers");
 }

@@ -94,14 +94,14 @@ pub fn id(seed: u64, position: u32) -> String {
     Random::new(base.wrapping_add(u64::from(position)), "allocation").uuid()
 }
 
-/// Makes the allocation at `position`.
+/// Makes the allocation at `position`. `failed` is the node of the failed allocation it replaced, if that is why it is.
 pub fn allocation(
-    seed: u64,
-    now: i64,
+    (seed, now): (u64, i64),
     position: u32,
     placed: &Placement,
     (job, facts): (&Job, &JobFacts),
     (node, ground): (&Node, &NodeFacts),
+    failed: Option<&Node>,
 ) -> Option<Allocation> {
     let group = job.task_groups.get(usize::from(placed.group))?;
     let mut random = Random::new(u64::from(position), "allocation times");
@@ -130,12 +130,21 @@ pub fn allocation(
         alloc_modify_index: job.job_modify_index + 1,
         modify_index: job.job_modify_index + 2,
         create_time: created,
-        modify_time: if placed.fate.live() { created + 10 * SECOND } else { ended + SECOND },
+        modify_time: if placed.fate.live() { created + 10 * SECOND } else { ended + SECOND }.min(now),
         ..Default::default()
     };
     if replaced {
         a.next_allocation = other;
     } else {
+        a.reschedule_tracker = failed.map(|node| RescheduleTracker {
+            events: Some(vec![RescheduleEvent {
+                reschedule_time: created,
+                prev_alloc_id: other.clone(),
+                prev_node_id: node.id.clone(),
+                delay: group.reschedule_policy.as_ref().map_or(0, |p| p.delay),
+            }]),
+            last_reschedule: "ok".into(),
+        });
         a.previous_allocation = other;
     }
     let stopped = match placed.fate {

@@ -1,6 +1,6 @@
 //! A made-up cluster of so many nodes and allocations.
 
-use super::allocs::{JobFacts, NodeFacts, Placement, allocation};
+use super::allocs::{Fate, JobFacts, NodeFacts, Placement, allocation};
 use super::build::Builder;
 use super::summary::Summary;
 use crate::model::Allocation;
@@ -9,9 +9,9 @@ use crate::snapshot::file::SnapshotFile;
 /// 2026-03-01T00:00:00Z: what a made-up cluster takes for now unless told.
 pub const EPOCH: i64 = 1_772_323_200_000_000_000;
 /// The largest cluster that is made.
-pub const MOST_NODES: usize = 1_000_000;
+pub const MOST_NODES: usize = 100_000;
 /// The most allocations that are made.
-pub const MOST_ALLOCS: usize = 50_000_000;
+pub const MOST_ALLOCS: usize = 10_000_000;
 
 /// What cluster to make.
 #[derive(Debug, Clone)]
@@ -80,10 +80,15 @@ impl Cluster {
     }
 
     fn allocation(&self, position: u32, placed: &Placement) -> Option<Allocation> {
-        let (job, node) = (usize::try_from(placed.job).ok()?, usize::try_from(placed.node).ok()?);
+        let job = usize::try_from(placed.job).ok()?;
         let job = (self.file.jobs.get(job)?, self.jobs.get(job)?);
-        let node = (self.file.nodes.get(node)?, self.nodes.get(node)?);
-        allocation(self.options.seed, self.options.now, position, placed, job, node)
+        let at = usize::try_from(placed.node).ok()?;
+        let node = (self.file.nodes.get(at)?, self.nodes.get(at)?);
+        let before = placed.other.and_then(|o| self.placements.get(usize::try_from(o).ok()?));
+        let failed = before.filter(|before| before.fate == Fate::Failed);
+        let failed = failed.and_then(|before| self.file.nodes.get(usize::try_from(before.node).ok()?));
+        let fixed = (self.options.seed, self.options.now);
+        allocation(fixed, position, placed, job, node, failed)
     }
 
     /// The whole snapshot in memory.

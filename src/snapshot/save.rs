@@ -69,15 +69,19 @@ pub fn save(path: &Path, file: &SnapshotFile, more: impl IntoIterator<Item = All
         Err(e) if e.kind() == io::ErrorKind::NotFound => path.to_path_buf(),
         Err(e) => return Err(e),
     };
-    match std::fs::metadata(&target) {
-        Ok(m) if m.is_dir() => return Err(io::Error::from(io::ErrorKind::IsADirectory)),
-        Ok(m) if !m.is_file() => return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
+    let before = std::fs::metadata(&target).ok();
+    match &before {
+        Some(m) if m.is_dir() => return Err(io::Error::from(io::ErrorKind::IsADirectory)),
+        Some(m) if !m.is_file() => return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
         _ => {}
     }
     let (temporary, mut unfinished) = Unfinished::create(&target)?;
     let mut out = BufWriter::with_capacity(BUFFER, temporary);
     write(&mut out, Compression::of_name(path), file, more)?;
     let temporary = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    if let Some(before) = before {
+        temporary.set_permissions(before.permissions())?;
+    }
     temporary.sync_all()?;
     let size = temporary.metadata()?.len();
     std::fs::rename(&unfinished.path, &target)?;
@@ -101,19 +105,16 @@ struct Unfinished {
 
 impl Unfinished {
     fn create(target: &Path) -> io::Result<(File, Unfinished)> {
-        let Some(name) = target.file_name() else {
+        if target.file_name().is_none() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"));
-        };
+        }
         let mut attempt = 0_u32;
         loop {
-            let mut temporary = std::ffi::OsString::from(".");
-            temporary.push(name);
-            temporary.push(format!(".{}-{attempt}.tmp", std::process::id()));
-            let path = folder_of(target).join(temporary);
+            let path = folder_of(target).join(format!(".encamp-{}-{attempt}.tmp", std::process::id()));
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(file) => return Ok((file, Unfinished { path, done: false })),
                 // Left by a process of the same number that was killed.
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => attempt += 1,
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,
                 Err(e) => return Err(e),
             }
         }
@@ -231,5 +232,107 @@ impl Text<'_> {
             self.buffer.clear();
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::*;
+    use crate::snapshot::file::Volume;
+
+    fn sample() -> SnapshotFile {
+        let text = |s: &str| s.to_string();
+        let mut csi = CsiVolume { id: text("v"), namespace: text("default"), schedulable: true, ..Default::default() };
+        csi.write_allocs.insert(text("a"), None);
+        let host = HostVolume { id: text("h"), node_id: text("n"), state: text("ready"), ..Default::default() };
+        let claim = TaskGroupHostVolumeClaim { id: text("c"), volume_id: text("h"), ..Default::default() };
+        let tracked = |id: &str, events| Allocation {
+            id: text(id),
+            job_id: text("j"),
+            stored_job_version: Some(0),
+            deployment_status: Some(AllocDeploymentStatus { healthy: Some(false), ..Default::default() }),
+            reschedule_tracker: Some(RescheduleTracker { events, ..Default::default() }),
+            ..Default::default()
+        };
+        SnapshotFile {
+            version: Some(FORMAT_VERSION),
+            taken_at: Time::from_unix_nanos(SECOND),
+            source: text("\u{2028}\"\\ test"),
+            index: 7,
+            scheduler_configuration: Some(SchedulerConfiguration::default()),
+            nodes: vec![Node { id: text("n"), ..Default::default() }],
+            node_pools: vec![NodePool { name: text("all"), ..Default::default() }],
+            namespaces: vec![Namespace { name: text("default"), ..Default::default() }],
+            jobs: vec![Job { id: text("j"), namespace: text("default"), ..Default::default() }],
+            allocations: vec![tracked("a", None), tracked("b", Some(Vec::new()))],
+            deployments: vec![Deployment { id: text("d"), ..Default::default() }],
+            volumes: vec![Volume::Csi(Box::new(csi)), Volume::Host(Box::new(host))],
+            host_volume_claims: vec![claim],
+        }
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        for file in [sample(), SnapshotFile { version: Some(FORMAT_VERSION), ..Default::default() }] {
+            let mut text = Vec::new();
+            write(&mut text, Compression::None, &file, []).unwrap();
+            let back: SnapshotFile = serde_json::from_slice(&text).unwrap();
+            assert_eq!(serde_json::to_value(&back).unwrap(), serde_json::to_value(&file).unwrap());
+        }
+        let mut file = sample();
+        let mut whole = Vec::new();
+        write(&mut whole, Compression::None, &file, []).unwrap();
+        let mut parts = Vec::new();
+        let more = file.allocations.split_off(1);
+        write(&mut parts, Compression::None, &file, more).unwrap();
+        assert_eq!(parts, whole);
+        assert_eq!(sample().allocations.len(), whole.windows(8).filter(|w| w == b"\"JobID\":").count());
+    }
+
+    #[test]
+    fn the_name_says_how_to_compress() {
+        let of = |name: &str| Compression::of_name(Path::new(name));
+        assert_eq!([of("a.json.gz"), of("a.zst")], [Compression::Gzip, Compression::Zstd]);
+        assert!(["a.json", "gz", ".zst", "a.gz.json", "a.GZ"].iter().all(|name| of(name) == Compression::None));
+    }
+
+    /// Takes so many bytes and no more.
+    struct Full(usize);
+
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error() {
+        for compression in [Compression::None, Compression::Gzip, Compression::Zstd] {
+            for room in [0, 20, 100] {
+                let error = write(&mut Full(room), compression, &sample(), []).unwrap_err();
+                assert_eq!(error.kind(), io::ErrorKind::StorageFull, "{compression:?} {room}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_complete_files_appear() {
+        let folder = std::env::temp_dir().join(format!("encamp-save-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("x.json");
+        let panicking = std::panic::catch_unwind(|| {
+            let more = std::iter::from_fn(|| -> Option<Allocation> { panic!("half-way") });
+            save(&path, &sample(), more)
+        });
+        assert!(panicking.is_err());
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "something is left");
+        let size = save(&path, &sample(), []).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap().len() as u64, size);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }
