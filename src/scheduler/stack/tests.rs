@@ -20,7 +20,13 @@ fn job(id: &str, priority: i64, tasks: Vec<Task>) -> Job {
     }
 }
 
-/// A node of four cores of 1000 MHz (core 0 is reserved) with eth0 of 1000 MBit/s.
+fn gpus(name: &str, count: usize) -> NodeDeviceResource {
+    let instance = |i: usize| NodeDevice { id: format!("{name}{i}"), healthy: true, ..Default::default() };
+    let instances = (1..=count).map(instance).collect();
+    NodeDeviceResource { vendor: "x".into(), r#type: "gpu".into(), name: name.into(), instances, ..Default::default() }
+}
+
+/// A node of four cores of 1000 MHz (core 0 is reserved) with eth0 of 1000 MBit/s, four gpus A and two gpus B.
 fn node() -> Node {
     let cores = (0..4).map(|id| Core { id, base_speed: 1000, ..Default::default() }).collect();
     let network = NetworkResource {
@@ -36,6 +42,7 @@ fn node() -> Node {
         memory: NodeMemoryResources { memory_mb: 4000 },
         disk: NodeDiskResources { disk_mb: 4000 },
         networks: vec![network],
+        devices: vec![gpus("A", 4), gpus("B", 2)],
         ..Default::default()
     };
     let cpu = NodeReservedCpuResources { reserved_cpu_cores: vec![0], ..Default::default() };
@@ -122,4 +129,46 @@ fn any_group_of_the_job_makes_it_escaped() {
     web.version = 1;
     stack.set_job(&Arc::new(web));
     assert!(stack.escaped());
+}
+
+/// The walk of §13.7.
+#[test]
+fn bandwidth_is_freed_by_distance() {
+    let network = |mbits| NetworkResource { mbits, ..Default::default() };
+    let holder = |id: &str, priority, mbits| {
+        let networks = vec![NetworkResource { device: "eth0".into(), ip: "10.0.0.1".into(), ..network(mbits) }];
+        running(id, job(id, priority, vec![]), AllocatedTaskResources { networks, ..Default::default() })
+    };
+    let full = || vec![holder("a", 20, 300), holder("b", 20, 500), holder("c", 30, 200)];
+    let ask =
+        |mbits| job("web", 50, vec![task("t", Resources { networks: vec![network(mbits)], ..Default::default() })]);
+    assert_eq!(victims(&search(full(), ask(100))), Some(vec!["a"]));
+    assert_eq!(victims(&search(full(), ask(600))), Some(vec!["a", "b"]));
+    assert_eq!(victims(&search(full(), ask(900))), Some(vec!["c", "a", "b"]));
+    // The nearer one suffices alone.
+    assert_eq!(victims(&search(vec![holder("a", 20, 100), holder("b", 20, 900)], ask(800))), Some(vec!["b"]));
+}
+
+/// The options of §13.9: the group whose victims have the smaller sum of distinct priorities.
+#[test]
+fn devices_are_freed_by_priority() {
+    let holder = |id: &str, priority, name: &str, ids: &[&str]| {
+        let device_ids = ids.iter().map(|i| i.to_string()).collect();
+        let device =
+            AllocatedDeviceResource { vendor: "x".into(), r#type: "gpu".into(), name: name.into(), device_ids };
+        running(id, job(id, priority, vec![]), AllocatedTaskResources { devices: vec![device], ..Default::default() })
+    };
+    let b = || holder("b", 25, "B", &["B1", "B2"]);
+    let request = RequestedDevice { name: "gpu".into(), count: 2, ..Default::default() };
+    let ask = || job("web", 75, vec![task("t", Resources { devices: vec![request.clone()], ..Default::default() })]);
+    let check = |a: Vec<Arc<Allocation>>, want: &[&str]| {
+        let s = search(a.into_iter().chain([b()]).collect(), ask());
+        assert_eq!(victims(&s), Some(want.to_vec()));
+    };
+    check(vec![holder("a10", 10, "A", &["A1", "A2"]), holder("a20", 20, "A", &["A3", "A4"])], &["a10"]);
+    check(vec![holder("a10", 10, "A", &["A1"]), holder("a20", 20, "A", &["A2", "A3", "A4"])], &["a20"]);
+    let rest = || holder("a70", 70, "A", &["A3", "A4"]);
+    check(vec![holder("a10", 10, "A", &["A1"]), holder("a20", 20, "A", &["A2"]), rest()], &["b"]);
+    // Equal priorities count once.
+    check(vec![holder("a1", 20, "A", &["A1"]), holder("a2", 20, "A", &["A2"]), rest()], &["a1", "a2"]);
 }
