@@ -1,50 +1,57 @@
 //! Candidate nodes of a job (`spec/scheduling.md §3.1`).
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::state::{NodeEntry, State};
+use crate::state::State;
 
 /// The ready nodes of a job's pool and datacenters.
 #[derive(Debug, Clone, Default)]
 pub struct ReadyNodes {
-    /// The candidates by ascending ID.
-    pub nodes: Vec<Arc<NodeEntry>>,
-    /// Nodes of the pool that are not ready, whatever their datacenter.
-    pub not_ready: HashSet<String>,
+    /// Slots of the candidates by ascending node ID.
+    pub slots: Vec<u32>,
     /// Candidates per datacenter; a datacenter without any has no entry.
     pub available: Arc<BTreeMap<String, i64>>,
     /// Number of candidates.
     pub in_pool: i64,
+    /// The pool they were looked for in, unless nobody looked.
+    pool: Option<String>,
+}
+
+impl ReadyNodes {
+    /// Whether the node belongs to the pool but is not ready, whatever its datacenter.
+    pub fn is_not_ready(&self, state: &State, node_id: &str) -> bool {
+        let Some(pool) = &self.pool else { return false };
+        state.node(node_id).is_some_and(|n| !n.node.ready() && (takes_all(pool) || n.node.node_pool == *pool))
+    }
+}
+
+/// Whether a job of this pool may use the nodes of all pools.
+fn takes_all(pool: &str) -> bool {
+    pool.is_empty() || pool == "all"
 }
 
 /// Collects the candidates of a job with these datacenters and this pool.
 pub fn ready_nodes(state: &State, datacenters: &[String], pool: &str) -> ReadyNodes {
-    let mut out = ReadyNodes::default();
-    // Few datacenters, many nodes: remember the verdict and the count per datacenter.
-    let mut seen: Vec<(&str, bool, i64)> = Vec::new();
-    for n in state.nodes() {
-        let node = &*n.node;
-        if !(pool.is_empty() || pool == "all" || node.node_pool == pool) {
-            continue;
-        }
-        if !node.ready() {
-            out.not_ready.insert(node.id.clone());
-            continue;
-        }
-        let i = seen.iter().position(|(dc, ..)| *dc == node.datacenter).unwrap_or_else(|| {
-            seen.push((&node.datacenter, datacenter_matches(datacenters, &node.datacenter), 0));
-            seen.len() - 1
-        });
-        if seen[i].1 {
-            seen[i].2 += 1;
-            out.nodes.push(n.clone());
+    let index = state.node_index();
+    let in_datacenters: Vec<bool> = index.datacenters().iter().map(|d| datacenter_matches(datacenters, d)).collect();
+    let in_pool: Vec<bool> = index.pools().iter().map(|p| takes_all(pool) || p == pool).collect();
+    let mut counts = vec![0i64; in_datacenters.len()];
+    let mut slots = Vec::with_capacity(index.rows().len());
+    for r in index.rows() {
+        let dc = r.datacenter as usize;
+        if r.ready && in_pool[r.pool as usize] && in_datacenters[dc] {
+            counts[dc] += 1;
+            slots.push(r.slot);
         }
     }
-    out.in_pool = out.nodes.len() as i64;
-    let available = seen.into_iter().filter(|(_, _, n)| *n > 0).map(|(dc, _, n)| (dc.to_string(), n));
-    out.available = Arc::new(available.collect());
-    out
+    let available = index.datacenters().iter().zip(counts).filter(|(_, n)| *n > 0);
+    ReadyNodes {
+        in_pool: slots.len() as i64,
+        slots,
+        available: Arc::new(available.map(|(dc, n)| (dc.clone(), n)).collect()),
+        pool: Some(pool.to_string()),
+    }
 }
 
 /// Whether a datacenter matches any of the patterns.

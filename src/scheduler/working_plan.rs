@@ -1,11 +1,10 @@
 //! The plan being made: the plan itself plus, per node it touches, what the node would hold if the plan were applied.
 //! Nodes that the plan does not touch cost nothing.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::model::*;
-use crate::state::{AllocEntry, NodeEntry, NodeUsage};
+use crate::state::{AllocEntry, NodeEntry, NodeUsage, Snapshot};
 
 /// What the plan changes on one node.
 #[derive(Debug, Clone, Default)]
@@ -31,18 +30,21 @@ pub enum Change {
 }
 
 /// A plan with the proposed state of the nodes it touches.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug)]
 pub struct WorkingPlan {
     /// The plan so far.
     pub plan: Plan,
-    overlays: HashMap<String, Overlay>,
+    state: Snapshot,
+    /// One more than the place in `overlays` by node slot; 0 for nodes the plan does not touch.
+    touched: Vec<u32>,
+    overlays: Vec<Overlay>,
     changes: Vec<Change>,
     now: i64,
 }
 
 impl WorkingPlan {
     /// An empty plan for an evaluation; `now` stamps allocation states.
-    pub fn new(eval: &Evaluation, job: Option<Arc<Job>>, now: i64) -> WorkingPlan {
+    pub fn new(eval: &Evaluation, job: Option<Arc<Job>>, state: Snapshot, now: i64) -> WorkingPlan {
         let plan = Plan {
             eval_id: eval.id.clone(),
             priority: eval.priority,
@@ -50,7 +52,8 @@ impl WorkingPlan {
             job,
             ..Default::default()
         };
-        WorkingPlan { plan, now, ..Default::default() }
+        let touched = vec![0; state.slot_count()];
+        WorkingPlan { plan, state, touched, overlays: Vec::new(), changes: Vec::new(), now }
     }
 
     /// Plans a stop: desired status `stop`, the description, the client status and follow-up evaluation if given
@@ -78,8 +81,9 @@ impl WorkingPlan {
 
     /// Puts a stop entry into the plan as it is.
     pub fn push_stop(&mut self, alloc: Arc<Allocation>) {
-        let o = self.overlay(&alloc.node_id);
-        o.removed.push(alloc.id.clone());
+        if let Some(o) = self.overlay(&alloc.node_id) {
+            o.removed.push(alloc.id.clone());
+        }
         self.changes.push(Change::Stopped(alloc.clone()));
         self.plan.node_update.entry(alloc.node_id.clone()).or_default().push(alloc);
     }
@@ -95,8 +99,9 @@ impl WorkingPlan {
             self.plan.node_update.remove(&alloc.node_id);
         }
         self.changes.extend(popped.map(Change::Unstopped));
-        let o = self.overlay(&alloc.node_id);
-        if let Some(i) = o.removed.iter().rposition(|id| *id == alloc.id) {
+        if let Some(o) = self.overlay(&alloc.node_id)
+            && let Some(i) = o.removed.iter().rposition(|id| *id == alloc.id)
+        {
             o.removed.remove(i);
         }
         true
@@ -122,8 +127,9 @@ impl WorkingPlan {
 
     /// Puts an allocation into the plan as it is.
     pub fn push_alloc(&mut self, alloc: Arc<Allocation>) {
-        let entry = Arc::new(AllocEntry::new(alloc.clone()));
-        self.overlay(&alloc.node_id).added.push(entry);
+        if let Some(o) = self.overlay(&alloc.node_id) {
+            o.added.push(Arc::new(AllocEntry::new(alloc.clone())));
+        }
         self.changes.push(Change::Placed(alloc.clone()));
         self.plan.node_allocation.entry(alloc.node_id.clone()).or_default().push(alloc);
     }
@@ -133,8 +139,9 @@ impl WorkingPlan {
         let list = self.plan.node_allocation.get_mut(&alloc.node_id);
         let Some(slot) = list.and_then(|l| l.iter_mut().find(|a| a.id == alloc.id)) else { return false };
         *slot = alloc.clone();
-        let o = self.overlay(&alloc.node_id);
-        if let Some(e) = o.added.iter_mut().find(|e| e.alloc.id == alloc.id) {
+        if let Some(o) = self.overlay(&alloc.node_id)
+            && let Some(e) = o.added.iter_mut().find(|e| e.alloc.id == alloc.id)
+        {
             *e = Arc::new(AllocEntry::new(alloc));
         }
         true
@@ -146,21 +153,21 @@ impl WorkingPlan {
         mut keep_alloc: impl FnMut(&Allocation) -> bool,
         mut keep_stop: impl FnMut(&Allocation) -> bool,
     ) {
-        for (node, list) in &mut self.plan.node_allocation {
+        let mut plan = std::mem::take(&mut self.plan);
+        for (node, list) in &mut plan.node_allocation {
             list.retain(|a| keep_alloc(a));
-            if let Some(o) = self.overlays.get_mut(node) {
+            if let Some(o) = self.overlay(node) {
                 o.added.retain(|e| list.iter().any(|a| a.id == e.alloc.id));
-                o.dirty = true;
             }
         }
-        for (node, list) in &mut self.plan.node_update {
+        for (node, list) in &mut plan.node_update {
             let before: Vec<String> = list.iter().map(|a| a.id.clone()).collect();
             list.retain(|a| keep_stop(a));
-            if let Some(o) = self.overlays.get_mut(node) {
+            if let Some(o) = self.overlay(node) {
                 o.removed.retain(|id| !before.contains(id) || list.iter().any(|a| a.id == *id));
-                o.dirty = true;
             }
         }
+        self.plan = plan;
     }
 
     /// Plans the eviction of `victim` in favour of allocation `by`.
@@ -176,22 +183,35 @@ impl WorkingPlan {
             allocated_resources: victim.allocated_resources.clone(),
             ..Default::default()
         };
-        self.overlay(&victim.node_id).removed.push(victim.id.clone());
+        if let Some(o) = self.overlay(&victim.node_id) {
+            o.removed.push(victim.id.clone());
+        }
         self.plan.node_preemptions.entry(victim.node_id.clone()).or_default().push(Arc::new(a));
     }
 
     /// The allocations the node would hold: stored ones by ID, then planned ones in plan order
     /// (`spec/scheduling.md §2.4`).
     pub fn proposed(&self, node: &NodeEntry) -> Vec<Arc<AllocEntry>> {
-        match self.overlays.get(&node.node.id) {
+        match self.changes_on(node) {
             None => node.live_allocs().cloned().collect(),
             Some(o) => o.proposed(node).cloned().collect(),
         }
     }
 
+    /// Given some of the node's live stored allocations: those that stay, and all that are planned there.
+    pub fn proposed_of<'a>(
+        &'a self,
+        node: &NodeEntry,
+        stored: &'a [Arc<AllocEntry>],
+    ) -> impl Iterator<Item = &'a Arc<AllocEntry>> {
+        let overlay = self.changes_on(node);
+        let kept = move |a: &&Arc<AllocEntry>| overlay.is_none_or(|o| o.keeps(a));
+        stored.iter().filter(kept).chain(overlay.into_iter().flat_map(|o| &o.added))
+    }
+
     /// Brings the usage of a node up to date after changes; call before [`Self::usage_of`].
     pub fn refresh(&mut self, node: &NodeEntry) {
-        if let Some(o) = self.overlays.get_mut(&node.node.id)
+        if let Some(o) = overlay_of(&self.touched, node.slot).and_then(|i| self.overlays.get_mut(i))
             && o.dirty
         {
             o.usage = NodeUsage::of(&node.info, o.proposed(node).map(|a| a.as_ref()));
@@ -201,12 +221,7 @@ impl WorkingPlan {
 
     /// What the proposed allocations of the node use.
     pub fn usage_of<'a>(&'a self, node: &'a NodeEntry) -> &'a NodeUsage {
-        self.overlays.get(&node.node.id).map_or(&node.usage, |o| &o.usage)
-    }
-
-    /// Whether the plan changes anything on the node.
-    pub fn touches(&self, node_id: &str) -> bool {
-        self.overlays.contains_key(node_id)
+        self.changes_on(node).map_or(&node.usage, |o| &o.usage)
     }
 
     /// The changes so far, for readers that keep counts: remember how many were read.
@@ -214,18 +229,39 @@ impl WorkingPlan {
         &self.changes
     }
 
-    fn overlay(&mut self, node_id: &str) -> &mut Overlay {
-        let o = self.overlays.entry(node_id.to_string()).or_default();
+    fn changes_on(&self, node: &NodeEntry) -> Option<&Overlay> {
+        self.overlays.get(overlay_of(&self.touched, node.slot)?)
+    }
+
+    /// The changes of a node to be written to; `None` for a node that is not stored, which nobody asks about.
+    fn overlay(&mut self, node_id: &str) -> Option<&mut Overlay> {
+        let slot = self.state.node(node_id)?.slot;
+        let i = match overlay_of(&self.touched, slot) {
+            Some(i) => i,
+            None => {
+                self.overlays.push(Overlay::default());
+                *self.touched.get_mut(slot as usize)? = u32::try_from(self.overlays.len()).ok()?;
+                self.overlays.len() - 1
+            }
+        };
+        let o = self.overlays.get_mut(i)?;
         o.dirty = true;
-        o
+        Some(o)
     }
 }
 
+/// The place of a node's overlay.
+fn overlay_of(touched: &[u32], slot: u32) -> Option<usize> {
+    (*touched.get(slot as usize)? as usize).checked_sub(1)
+}
+
 impl Overlay {
+    /// Whether a stored allocation is neither removed nor replaced.
+    fn keeps(&self, a: &AllocEntry) -> bool {
+        !self.removed.contains(&a.alloc.id) && !self.added.iter().any(|b| b.alloc.id == a.alloc.id)
+    }
+
     fn proposed<'a>(&'a self, node: &'a NodeEntry) -> impl Iterator<Item = &'a Arc<AllocEntry>> {
-        let kept = |a: &&Arc<AllocEntry>| {
-            !self.removed.contains(&a.alloc.id) && !self.added.iter().any(|b| b.alloc.id == a.alloc.id)
-        };
-        node.live_allocs().filter(kept).chain(&self.added)
+        node.live_allocs().filter(|a| self.keeps(a)).chain(&self.added)
     }
 }

@@ -2,17 +2,23 @@
 //! cost one clone of a few persistent maps.
 //!
 //! - [`State`]: the tables. Cloning is O(1); [`Snapshot`] is such a clone, shared and read only.
+//! - [`IdHash`]: the hash of IDs.
+//! - [`index`]: the nodes as schedulers list them ([`NodeIndex`]).
 //! - [`node`]: a node with its capacity, ports and the allocations on it ([`NodeEntry`]).
 //! - [`usage`]: what allocations count for ([`AllocUsage`]) and what is used on a node ([`NodeUsage`]).
 //! - [`ports`]: port lists and port sets.
 //!
 //! State makes no scheduling decisions.
 
+mod hash;
+pub mod index;
 pub mod node;
 pub mod ports;
 mod tables;
 pub mod usage;
 
+pub use hash::IdHash;
+pub use index::NodeIndex;
 pub use node::{NodeEntry, NodeInfo};
 pub use tables::{JobEntry, Snapshot, State};
 pub use usage::{AllocEntry, AllocUsage, NodeUsage};

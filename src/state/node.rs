@@ -40,6 +40,8 @@ pub struct NodeInfo {
     pub dynamic_range: (u16, u16),
     /// First instance number of each device group of the node, in node order, and the total at the end.
     pub devices: Vec<usize>,
+    /// The node's computed class is the one its properties give, so that what holds for the class holds for the node.
+    pub class_holds: bool,
     node: Arc<Node>,
 }
 
@@ -52,7 +54,8 @@ fn core_speed(c: &Core) -> i64 {
 impl NodeInfo {
     /// Derives the facts of a node.
     pub fn new(node: Arc<Node>) -> NodeInfo {
-        let mut info = NodeInfo { dynamic_range: (20_000, 32_000), ..Default::default() };
+        let class_holds = node.computed_class == node.compute_class();
+        let mut info = NodeInfo { dynamic_range: (20_000, 32_000), class_holds, ..Default::default() };
         let Some(r) = &node.node_resources else {
             info.node = node;
             return info;
@@ -166,6 +169,8 @@ impl NodeInfo {
 /// A node in the state: the node, its fixed facts, its allocations and what they use.
 #[derive(Debug, Clone)]
 pub struct NodeEntry {
+    /// Its place in the state: stays the same as long as the node is stored.
+    pub slot: u32,
     /// The node.
     pub node: Arc<Node>,
     /// Its fixed facts.
@@ -178,9 +183,9 @@ pub struct NodeEntry {
 
 impl NodeEntry {
     /// A node without allocations.
-    pub fn new(node: Arc<Node>) -> NodeEntry {
+    pub fn new(node: Arc<Node>, slot: u32) -> NodeEntry {
         let info = Arc::new(NodeInfo::new(node.clone()));
-        NodeEntry { node, info, allocs: Vec::new(), usage: NodeUsage::default() }
+        NodeEntry { slot, node, info, allocs: Vec::new(), usage: NodeUsage::default() }
     }
 
     /// The allocations that hold resources.

@@ -1,10 +1,13 @@
 //! The tables of a cluster and how they are written.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use imbl::{HashMap, OrdMap, OrdSet};
+use imbl::shared_ptr::DefaultSharedPtr;
+use imbl::{GenericHashMap, OrdMap, OrdSet, Vector};
 
+use super::hash::IdHash;
+use super::index::NodeIndex;
 use super::node::NodeEntry;
 use super::usage::AllocEntry;
 use crate::model::*;
@@ -24,6 +27,9 @@ pub struct JobEntry {
 /// Namespace and ID (of a job or volume).
 pub type Key = (String, String);
 
+/// A persistent map by ID.
+type IdMap<V> = GenericHashMap<String, V, IdHash, DefaultSharedPtr>;
+
 /// The tables planning needs. Writing keeps the indexes and the per-node facts in step; cloning is cheap.
 #[derive(Debug, Clone, Default)]
 pub struct State {
@@ -31,11 +37,18 @@ pub struct State {
     pub index: u64,
     /// Scheduler configuration, if one is stored.
     pub scheduler_config: Option<Arc<SchedulerConfiguration>>,
-    nodes: OrdMap<String, Arc<NodeEntry>>,
+    /// Nodes by slot.
+    nodes: Vector<Arc<NodeEntry>>,
+    slots: IdMap<u32>,
+    slots_in_order: OrdMap<String, u32>,
+    /// Made when first asked for after a change; shared with the clones of that time.
+    node_index: Arc<OnceLock<Arc<NodeIndex>>>,
     node_pools: OrdMap<String, Arc<NodePool>>,
     namespaces: OrdMap<String, Arc<Namespace>>,
     jobs: OrdMap<Key, Arc<JobEntry>>,
-    allocs: HashMap<String, Arc<AllocEntry>>,
+    allocs: IdMap<Arc<AllocEntry>>,
+    /// Node ID and allocation ID of allocations whose node is not stored.
+    homeless: OrdSet<(String, String)>,
     /// Job ID, namespace, allocation ID: all allocations of a job ID are neighbours, whatever their namespace.
     allocs_by_job: OrdSet<(Arc<str>, Arc<str>, String)>,
     deployments: OrdMap<String, Arc<Deployment>>,
@@ -61,26 +74,54 @@ impl State {
 
     /// All nodes by ascending ID.
     pub fn nodes(&self) -> impl Iterator<Item = &Arc<NodeEntry>> {
-        self.nodes.values()
+        self.slots_in_order.values().filter_map(|slot| self.nodes.get(*slot as usize))
     }
 
     /// The node of that ID.
     pub fn node(&self, id: &str) -> Option<&Arc<NodeEntry>> {
-        self.nodes.get(id)
+        self.node_at(*self.slots.get(id)?)
+    }
+
+    /// The node in a slot.
+    pub fn node_at(&self, slot: u32) -> Option<&Arc<NodeEntry>> {
+        self.nodes.get(slot as usize)
+    }
+
+    /// One more than the largest slot of a node.
+    pub fn slot_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The nodes as schedulers list them.
+    pub fn node_index(&self) -> &Arc<NodeIndex> {
+        self.node_index.get_or_init(|| Arc::new(NodeIndex::new(self.nodes().map(|n| &**n), self.slot_count())))
     }
 
     /// Adds or replaces a node; its allocations stay.
     pub fn upsert_node(&mut self, node: Arc<Node>) {
         self.touch(node.modify_index);
-        match self.nodes.get_mut(&node.id) {
-            Some(e) => Arc::make_mut(e).set_node(node),
-            None => {
-                let mut entry = NodeEntry::new(node.clone());
-                // A node may come back, or be loaded, after its allocations.
-                entry.upsert_allocs(self.allocs.values().filter(|a| a.alloc.node_id == node.id).cloned());
-                self.nodes.insert(node.id.clone(), Arc::new(entry));
+        if let Some(slot) = self.slots.get(&node.id)
+            && let Some(e) = self.nodes.get_mut(*slot as usize)
+        {
+            let same_row = listed_alike(&e.node, &node);
+            Arc::make_mut(e).set_node(node);
+            if !same_row {
+                self.node_index = Arc::default();
             }
+            return;
         }
+        let slot = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
+        let mut entry = NodeEntry::new(node.clone(), slot);
+        // A node may come back, or be loaded, after its allocations.
+        let start = (node.id.clone(), String::new());
+        let waiting: Vec<(String, String)> =
+            self.homeless.range(start..).take_while(|(n, _)| *n == node.id).cloned().collect();
+        waiting.iter().for_each(|w| drop(self.homeless.remove(w)));
+        entry.upsert_allocs(waiting.iter().filter_map(|(_, id)| self.allocs.get(id).cloned()));
+        self.slots.insert(node.id.clone(), slot);
+        self.slots_in_order.insert(node.id.clone(), slot);
+        self.nodes.push_back(Arc::new(entry));
+        self.node_index = Arc::default();
     }
 
     // ---- pools, namespaces, configuration
@@ -194,10 +235,11 @@ impl State {
             let entry = Arc::new(AllocEntry::new(alloc));
             let a = &entry.alloc;
             if let Some(old) = self.allocs.insert(a.id.clone(), entry.clone()) {
-                if old.alloc.node_id != a.node_id
-                    && let Some(n) = self.nodes.get_mut(&old.alloc.node_id)
-                {
-                    Arc::make_mut(n).remove_alloc(&a.id);
+                if old.alloc.node_id != a.node_id {
+                    match self.slots.get(&old.alloc.node_id).and_then(|s| self.nodes.get_mut(*s as usize)) {
+                        Some(n) => Arc::make_mut(n).remove_alloc(&a.id),
+                        None => drop(self.homeless.remove(&(old.alloc.node_id.clone(), a.id.clone()))),
+                    }
                 }
             } else {
                 let key = (Arc::from(a.job_id.as_str()), Arc::from(a.namespace.as_str()), a.id.clone());
@@ -206,8 +248,9 @@ impl State {
             by_node.entry(a.node_id.clone()).or_default().push(entry);
         }
         for (node, entries) in by_node {
-            if let Some(n) = self.nodes.get_mut(&node) {
-                Arc::make_mut(n).upsert_allocs(entries);
+            match self.slots.get(&node).and_then(|s| self.nodes.get_mut(*s as usize)) {
+                Some(n) => Arc::make_mut(n).upsert_allocs(entries),
+                None => self.homeless.extend(entries.iter().map(|e| (node.clone(), e.alloc.id.clone()))),
             }
         }
     }
@@ -294,4 +337,12 @@ impl State {
     fn touch(&mut self, index: u64) {
         self.index = self.index.max(index);
     }
+}
+
+/// Whether two records of a node have the same row in the index.
+fn listed_alike(a: &Node, b: &Node) -> bool {
+    a.ready() == b.ready()
+        && a.datacenter == b.datacenter
+        && a.node_pool == b.node_pool
+        && a.computed_class == b.computed_class
 }

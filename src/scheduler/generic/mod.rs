@@ -20,7 +20,7 @@ use super::tainted::{TaintedNodes, stop_lost, tainted_nodes};
 use super::working_plan::WorkingPlan;
 use super::{Context, NodeOrder, Planner, descriptions, order};
 use crate::model::*;
-use crate::state::{NodeEntry, Snapshot};
+use crate::state::Snapshot;
 
 /// How often a plan may be rejected in a row.
 const MAX_SERVICE_ATTEMPTS: u32 = 5;
@@ -116,17 +116,17 @@ impl Generic<'_, '_> {
         self.planner.update_eval(e);
     }
 
-    /// The candidates in the order in which they are visited.
-    fn visiting_order(&mut self, ready: &ReadyNodes) -> Result<Vec<Arc<NodeEntry>>, String> {
+    /// The slots of the candidates in the order in which they are visited.
+    fn visiting_order(&mut self, ready: &ReadyNodes) -> Result<Vec<u32>, String> {
         self.lists += 1;
         if let NodeOrder::Explicit(lists) = &self.ctx.order
             && let Some(list) = lists.get(self.lists - 1)
         {
-            return Ok(list.iter().filter_map(|id| self.state.node(id).cloned()).collect());
+            return Ok(list.iter().filter_map(|id| Some(self.state.node(id)?.slot)).collect());
         }
-        let mut nodes = ready.nodes.clone();
-        order::shuffle(&mut nodes, &self.eval.id, self.state.index)?;
-        Ok(nodes)
+        let mut slots = ready.slots.clone();
+        order::shuffle(&mut slots, &self.eval.id, self.state.index)?;
+        Ok(slots)
     }
 }
 
@@ -139,7 +139,7 @@ impl Attempt {
         let mut stack = Stack::new(kind, g.state.clone());
         job.iter().filter(|j| !j.stop).for_each(|j| stack.set_job(j));
         Attempt {
-            plan: WorkingPlan::new(&g.eval, job.clone(), g.ctx.now),
+            plan: WorkingPlan::new(&g.eval, job.clone(), g.state.clone(), g.ctx.now),
             job,
             stack,
             deployment: deployment.map(Arc::unwrap_or_clone),

@@ -209,7 +209,10 @@ mod tests {
     fn class(a: &Allocation) -> Class {
         let mut tainted: TaintedNodes = ["down", "disconnected", "ready", "initializing"]
             .map(|s| {
-                (s.to_string(), Some(Arc::new(NodeEntry::new(Arc::new(Node { status: s.into(), ..Node::default() })))))
+                (
+                    s.to_string(),
+                    Some(Arc::new(NodeEntry::new(Arc::new(Node { status: s.into(), ..Node::default() }), 0))),
+                )
             })
             .into();
         tainted.insert("gone".into(), None);

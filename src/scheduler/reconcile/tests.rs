@@ -109,7 +109,7 @@ impl Default for Run {
 impl Run {
     fn taint(mut self, node: &str, status: &str) -> Run {
         let n = Node { id: node.into(), status: status.into(), ..Default::default() };
-        self.tainted.insert(node.into(), Some(Arc::new(NodeEntry::new(Arc::new(n)))));
+        self.tainted.insert(node.into(), Some(Arc::new(NodeEntry::new(Arc::new(n), 0))));
         self
     }
 

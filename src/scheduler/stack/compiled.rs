@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use super::devices::DeviceAsk;
+use super::feasible::Constraints;
+use super::network;
 use crate::model::*;
 use crate::scheduler::constraint::{Check, escapes};
 use crate::state::AllocUsage;
@@ -44,8 +46,6 @@ pub struct CompiledGroup {
     pub count: i64,
     /// Drivers of all tasks.
     pub drivers: Vec<String>,
-    /// Group constraints, then those of each task.
-    pub constraints: Vec<Check>,
     /// Device requests of all tasks.
     pub devices: Vec<DeviceAsk>,
     /// Attributes that secrets providers need.
@@ -56,6 +56,8 @@ pub struct CompiledGroup {
     pub network: Option<NetworkResource>,
     /// Affinities of job, group and tasks.
     pub affinities: Vec<WeightedCheck>,
+    /// No affinity depends on more than the computed class.
+    pub affinities_by_class: bool,
     /// Sum of the absolute weights of the affinities.
     pub affinity_weight: f64,
     /// A constraint depends on more than the computed class, or a CSI volume is asked for.
@@ -68,6 +70,15 @@ pub struct CompiledGroup {
     pub usage: AllocUsage,
     /// Whether the template is all there is to give.
     pub simple: bool,
+    /// The host networks of the ports if ports of the group network are all there is to give besides the template and
+    /// the host networks are the same on every node: then ports can wait until a node is chosen.
+    pub late_hosts: Option<Vec<String>>,
+}
+
+/// The constraints of a group, then those of each task.
+pub fn constraints(group: &TaskGroup) -> Constraints {
+    let all = group.constraints.iter().chain(group.tasks.iter().flat_map(|t| &t.constraints));
+    Constraints::new(all.map(Check::from).collect())
 }
 
 /// Whether the first `distinct_hosts` among the constraints is in force.
@@ -87,8 +98,6 @@ pub fn escaped(group: &TaskGroup) -> bool {
 impl CompiledGroup {
     /// Prepares a group of a job.
     pub fn new(job: &Job, group: &TaskGroup, oversubscription: bool) -> CompiledGroup {
-        let constraints = group.constraints.iter().chain(group.tasks.iter().flat_map(|t| &t.constraints));
-        let constraints: Vec<Check> = constraints.map(Check::from).collect();
         let affinities = job.affinities.iter().chain(&group.affinities);
         let affinities: Vec<WeightedCheck> = affinities
             .chain(group.tasks.iter().flat_map(|t| &t.affinities))
@@ -100,23 +109,24 @@ impl CompiledGroup {
         let tasks: Vec<TaskAsk> = group.tasks.iter().map(|t| TaskAsk::new(t, oversubscription)).collect();
         let disk = group.ephemeral_disk.as_ref().map_or(0, |d| d.size_mb);
         let template = template(group, &tasks, disk);
+        let only_group_network = tasks.iter().all(|t| t.cores == 0 && t.network.is_none() && t.devices.is_empty());
         let secrets = group.tasks.iter().flat_map(|t| &t.secrets);
         CompiledGroup {
             name: group.name.clone(),
             count: group.count,
             drivers,
             escaped: escaped(group),
-            constraints,
             devices: tasks.iter().flat_map(|t| t.devices.clone()).collect(),
             secrets: secrets.map(|s| format!("plugins.secrets.{}.version", s.provider)).collect(),
             network: group.networks.first().cloned(),
+            affinities_by_class: !affinities.iter().any(|a| a.check.escaped),
             affinity_weight: affinities.iter().map(|a| a.weight.abs()).sum(),
             affinities,
             distinct_hosts: distinct_hosts(&group.constraints),
             usage: AllocUsage::new(&template),
             template: Arc::new(template),
-            simple: group.networks.is_empty()
-                && tasks.iter().all(|t| t.cores == 0 && t.network.is_none() && t.devices.is_empty()),
+            simple: group.networks.is_empty() && only_group_network,
+            late_hosts: group.networks.first().filter(|_| only_group_network).and_then(network::fixed_hosts),
             tasks,
         }
     }

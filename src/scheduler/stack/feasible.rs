@@ -2,83 +2,104 @@
 //! (`spec/scheduling.md §5, 6.1-6.5`).
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::compiled::CompiledGroup;
 use super::devices;
+use crate::model::Node;
 use crate::model::quote::quoted;
 use crate::model::version::{VersionConstraints, VersionRules};
-use crate::model::{NetworkResource, Node};
 use crate::scheduler::constraint::{Check, Target};
 
 /// The reason of every node after the first of a class that can't run the job or group.
 pub const CLASS_INELIGIBLE: &str = "computed class ineligible";
 
-/// Verdicts per computed class; classes are numbered.
+/// Verdicts on one job or group by class.
+#[derive(Debug, Clone, Default)]
+struct Verdicts(Vec<Option<bool>>);
+
+impl Verdicts {
+    fn get(&self, class: usize) -> Option<bool> {
+        self.0.get(class).copied().flatten()
+    }
+
+    fn set(&mut self, class: usize, eligible: bool) {
+        if self.0.len() <= class {
+            self.0.resize(class + 1, None);
+        }
+        self.0[class] = Some(eligible);
+    }
+
+    fn forget(&mut self, class: usize) {
+        if let Some(v) = self.0.get_mut(class) {
+            *v = None;
+        }
+    }
+}
+
+/// Verdicts per computed class, by the class numbers of the node index; groups are numbered by name.
 #[derive(Debug, Clone, Default)]
 pub struct ClassCache {
-    numbers: HashMap<String, usize>,
-    names: Vec<String>,
-    job: Vec<Option<bool>>,
-    groups: BTreeMap<String, Vec<Option<bool>>>,
+    job: Verdicts,
+    groups: Vec<(String, Verdicts)>,
+    /// Classes with a verdict, so that forgetting costs no more than remembering.
+    known: Vec<usize>,
 }
 
 impl ClassCache {
-    /// The number of a class.
-    pub fn number(&mut self, class: &str) -> usize {
-        if let Some(n) = self.numbers.get(class) {
-            return *n;
-        }
-        self.numbers.insert(class.to_string(), self.names.len());
-        self.names.push(class.to_string());
-        self.names.len() - 1
+    /// The number of a group.
+    pub fn group_number(&mut self, name: &str) -> usize {
+        self.groups.iter().position(|(n, _)| n == name).unwrap_or_else(|| {
+            self.groups.push((name.to_string(), Verdicts::default()));
+            self.groups.len() - 1
+        })
     }
 
     /// Forgets all verdicts, keeps the numbers.
     pub fn clear(&mut self) {
-        self.job.clear();
-        self.groups.clear();
+        for class in self.known.drain(..) {
+            self.job.forget(class);
+            self.groups.iter_mut().for_each(|(_, v)| v.forget(class));
+        }
     }
 
     /// The job's verdict on a class.
     pub fn job(&self, class: usize) -> Option<bool> {
-        self.job.get(class).copied().flatten()
+        self.job.get(class)
     }
 
     /// Remembers the job's verdict.
     pub fn set_job(&mut self, class: usize, eligible: bool) {
-        set(&mut self.job, class, eligible);
+        self.known.push(class);
+        self.job.set(class, eligible);
     }
 
     /// A group's verdict on a class.
-    pub fn group(&self, group: &str, class: usize) -> Option<bool> {
-        self.groups.get(group)?.get(class).copied().flatten()
+    pub fn group(&self, group: usize, class: usize) -> Option<bool> {
+        self.groups.get(group)?.1.get(class)
     }
 
     /// Remembers a group's verdict.
-    pub fn set_group(&mut self, group: &str, class: usize, eligible: bool) {
-        match self.groups.get_mut(group) {
-            Some(v) => set(v, class, eligible),
-            None => {
-                let mut v = Vec::new();
-                set(&mut v, class, eligible);
-                self.groups.insert(group.to_string(), v);
-            }
+    pub fn set_group(&mut self, group: usize, class: usize, eligible: bool) {
+        self.known.push(class);
+        if let Some((_, v)) = self.groups.get_mut(group) {
+            v.set(class, eligible);
         }
     }
 
     /// What a blocked evaluation remembers (`§5.4`): eligible if any group can run there, ineligible if none can, and
     /// always ineligible where the job can't.
-    pub fn eligibility(&self) -> BTreeMap<String, bool> {
+    pub fn eligibility(&self, names: &[String]) -> BTreeMap<String, bool> {
         let mut out: BTreeMap<String, bool> = BTreeMap::new();
-        for verdicts in self.groups.values() {
-            for (name, v) in self.names.iter().zip(verdicts) {
+        for (_, verdicts) in &self.groups {
+            for (name, v) in names.iter().zip(&verdicts.0) {
                 if let Some(v) = v {
                     *out.entry(name.clone()).or_insert(false) |= *v;
                 }
             }
         }
-        for (name, v) in self.names.iter().zip(&self.job) {
+        for (name, v) in names.iter().zip(&self.job.0) {
             match v {
                 Some(false) => {
                     out.insert(name.clone(), false);
@@ -93,48 +114,87 @@ impl ClassCache {
     }
 }
 
-fn set(v: &mut Vec<Option<bool>>, i: usize, eligible: bool) {
-    if v.len() <= i {
-        v.resize(i + 1, None);
-    }
-    v[i] = Some(eligible);
+/// Constraints with what they said about each computed class. Unlike the [`ClassCache`] this only saves work: it never
+/// changes what a node is told.
+#[derive(Debug, Clone)]
+pub struct Constraints {
+    checks: Vec<Check>,
+    /// By class: the first check that fails.
+    by_class: Option<Vec<Verdict>>,
 }
 
-/// The first constraint the node does not meet.
-pub fn failing<'a>(constraints: &'a [Check], node: &Node) -> Option<&'a Check> {
-    constraints.iter().find(|c| !c.matches(node))
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Verdict {
+    Unknown,
+    Passes,
+    Fails(usize),
+}
+
+impl Constraints {
+    /// Constraints in the order in which they are checked.
+    pub fn new(checks: Vec<Check>) -> Constraints {
+        let by_class = (!checks.iter().any(|c| c.escaped)).then(Vec::new);
+        Constraints { checks, by_class }
+    }
+
+    /// Whether any depends on more than the computed class.
+    pub fn escaped(&self) -> bool {
+        self.by_class.is_none()
+    }
+
+    /// The first constraint the node does not meet. `class_holds`: what is true of the class is true of the node.
+    pub fn failing(&mut self, node: &Node, class: usize, class_holds: bool) -> Option<&Check> {
+        if self.checks.is_empty() {
+            return None;
+        }
+        let known = self.by_class.as_ref().filter(|_| class_holds).and_then(|c| c.get(class)).copied();
+        let verdict = match known.unwrap_or(Verdict::Unknown) {
+            Verdict::Unknown => {
+                let v = self.checks.iter().position(|c| !c.matches(node)).map_or(Verdict::Passes, Verdict::Fails);
+                if class_holds && let Some(classes) = &mut self.by_class {
+                    if classes.len() <= class {
+                        classes.resize(class + 1, Verdict::Unknown);
+                    }
+                    classes[class] = v;
+                }
+                v
+            }
+            v => v,
+        };
+        if let Verdict::Fails(i) = verdict { self.checks.get(i) } else { None }
+    }
 }
 
 /// The network check. It keeps the mode and ports of the last group that had a network, also for groups that have
 /// none (a quirk of the reference).
 #[derive(Debug, Clone, Default)]
 pub struct NetworkCheck {
-    ask: Option<NetworkResource>,
+    group: Option<Arc<CompiledGroup>>,
 }
 
 impl NetworkCheck {
     /// Takes over the group's network, if it has one.
-    pub fn set_group(&mut self, group: &CompiledGroup) {
+    pub fn set_group(&mut self, group: &Arc<CompiledGroup>) {
         if group.network.is_some() {
-            self.ask = group.network.clone();
+            self.group = Some(group.clone());
         }
     }
 
     /// Why the node's networks can't serve the group, if they can't.
     fn refuses(&self, node: &Node) -> Option<Cow<'static, str>> {
-        let default = |m: &str| if m.is_empty() { "host".to_string() } else { m.to_string() };
-        let mode = default(self.ask.as_ref().map_or("", |a| &a.mode));
+        let ask = self.group.as_ref().and_then(|g| g.network.as_ref());
+        let mode = mode_of(ask.map_or("", |a| &a.mode));
         if mode == "none" {
             return None;
         }
         let resources = node.node_resources.as_ref();
-        let has_mode = resources.is_some_and(|r| r.networks.iter().any(|n| default(&n.mode) == mode));
+        let has_mode = resources.is_some_and(|r| r.networks.iter().any(|n| mode_of(&n.mode) == mode));
         if !has_mode {
             // Clients before 0.12 did not report bridges.
             let old = mode == "bridge" && node.attributes.get("nomad.version").is_some_and(|v| before_bridges(v));
             return if old { None } else { Some("missing network".into()) };
         }
-        let ask = self.ask.as_ref()?;
+        let ask = ask?;
         for p in ask.dynamic_ports.iter().chain(&ask.reserved_ports).filter(|p| !p.host_network.is_empty()) {
             let Some(alias) = Target::parse(&p.host_network).resolve(node).map(str::to_string) else {
                 let (network, label) = (quoted(&p.host_network), quoted(&p.label));
@@ -147,6 +207,10 @@ impl NetworkCheck {
         }
         None
     }
+}
+
+fn mode_of(mode: &str) -> &str {
+    if mode.is_empty() { "host" } else { mode }
 }
 
 fn before_bridges(version: &str) -> bool {
@@ -165,12 +229,18 @@ fn has_driver(node: &Node, driver: &str) -> bool {
 }
 
 /// The checks of a group that the class cache covers, in order. `Some` tells why the node can't.
-pub fn group_refuses(group: &CompiledGroup, network: &NetworkCheck, node: &Node) -> Option<Cow<'static, str>> {
+/// `failing` gives the text of the first constraint that is not met.
+pub fn group_refuses(
+    group: &CompiledGroup,
+    failing: impl FnOnce(&Node) -> Option<String>,
+    network: &NetworkCheck,
+    node: &Node,
+) -> Option<Cow<'static, str>> {
     if !group.drivers.iter().all(|d| has_driver(node, d)) {
         return Some("missing drivers".into());
     }
-    if let Some(c) = failing(&group.constraints, node) {
-        return Some(c.text.clone().into());
+    if let Some(text) = failing(node) {
+        return Some(text.into());
     }
     let devices = node.node_resources.as_ref().map_or(&[][..], |r| &r.devices);
     if !devices::feasible(&group.devices, devices) {

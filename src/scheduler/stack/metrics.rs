@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::model::{AllocMetric, Node, NodeScoreMeta, Scores};
+use crate::state::State;
 
 /// How many scored nodes are kept.
 const TOP: usize = 5;
@@ -69,13 +70,13 @@ impl Tally {
         bump(&mut self.dimension_exhausted, dimension);
     }
 
-    /// A node was scored.
-    pub fn score(&mut self, node: &Node, norm_score: f64, scores: impl FnOnce() -> Scores) {
-        self.top.offer(node, norm_score, scores);
+    /// The node in that slot was scored.
+    pub fn score(&mut self, slot: u32, norm_score: f64, parts: ScoreParts) {
+        self.top.offer(Scored { slot, norm_score, parts });
     }
 
     /// The metrics, without what only the caller knows.
-    pub fn into_metric(self) -> AllocMetric {
+    pub fn into_metric(self, state: &State) -> AllocMetric {
         let owned = |m: BTreeMap<Cow<'static, str>, i64>| m.into_iter().map(|(k, v)| (k.into_owned(), v)).collect();
         AllocMetric {
             nodes_evaluated: self.evaluated,
@@ -85,16 +86,70 @@ impl Tally {
             class_exhausted: self.class_exhausted,
             constraint_filtered: owned(self.constraint_filtered),
             dimension_exhausted: owned(self.dimension_exhausted),
-            score_meta_data: self.top.into_sorted(),
+            score_meta_data: self.top.into_sorted().into_iter().filter_map(|s| s.meta(state)).collect(),
             ..Default::default()
         }
+    }
+}
+
+/// The scores of a node by scorer.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ScoreParts {
+    /// Fit score.
+    pub binpack: f64,
+    /// Device score, if any device affinity has a weight.
+    pub devices: Option<f64>,
+    /// What only service and batch jobs have.
+    pub generic: Option<GenericScores>,
+}
+
+/// The scores that only service and batch jobs have.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct GenericScores {
+    /// Other allocations of the group on the node.
+    pub anti_affinity: f64,
+    /// The allocation failed there before.
+    pub penalty: f64,
+    /// Affinities.
+    pub affinity: f64,
+    /// Spreads; 0 does not show.
+    pub spread: f64,
+    /// What has to be evicted, if anything.
+    pub preemption: Option<f64>,
+}
+
+/// A node with its scores.
+#[derive(Debug, Clone, Copy)]
+struct Scored {
+    slot: u32,
+    norm_score: f64,
+    parts: ScoreParts,
+}
+
+impl Scored {
+    fn meta(&self, state: &State) -> Option<NodeScoreMeta> {
+        let ScoreParts { binpack, devices, generic } = self.parts;
+        let mut s = Scores(Vec::with_capacity(if generic.is_some() { 7 } else { 2 }));
+        s.set("binpack", binpack);
+        devices.into_iter().for_each(|d| s.set("devices", d));
+        if let Some(g) = generic {
+            s.set("job-anti-affinity", g.anti_affinity);
+            s.set("node-reschedule-penalty", g.penalty);
+            s.set("node-affinity", g.affinity);
+            if g.spread != 0.0 {
+                s.set("allocation-spread", g.spread);
+            }
+            g.preemption.into_iter().for_each(|p| s.set("preemption", p));
+        }
+        let node_id = state.node_at(self.slot)?.node.id.clone();
+        Some(NodeScoreMeta { node_id, scores: s, norm_score: self.norm_score })
     }
 }
 
 /// The best nodes: a min-heap whose layout decides the order of equal scores.
 #[derive(Debug, Clone, Default)]
 struct TopScores {
-    heap: Vec<NodeScoreMeta>,
+    heap: Vec<Scored>,
 }
 
 impl TopScores {
@@ -102,16 +157,18 @@ impl TopScores {
         self.heap[a].norm_score < self.heap[b].norm_score
     }
 
-    fn offer(&mut self, node: &Node, norm_score: f64, scores: impl FnOnce() -> Scores) {
+    fn offer(&mut self, entry: Scored) {
         let full = self.heap.len() == TOP;
-        if full && self.heap[0].norm_score.partial_cmp(&norm_score) != Some(std::cmp::Ordering::Less) {
+        if full && self.heap[0].norm_score.partial_cmp(&entry.norm_score) != Some(std::cmp::Ordering::Less) {
             return;
         }
-        let entry = NodeScoreMeta { node_id: node.id.clone(), scores: scores(), norm_score };
         if full {
             self.heap[0] = entry;
             self.sift_down(self.heap.len());
             return;
+        }
+        if self.heap.capacity() == 0 {
+            self.heap.reserve_exact(TOP);
         }
         self.heap.push(entry);
         let mut i = self.heap.len() - 1;
@@ -138,7 +195,7 @@ impl TopScores {
     }
 
     /// Best first.
-    fn into_sorted(mut self) -> Vec<NodeScoreMeta> {
+    fn into_sorted(mut self) -> Vec<Scored> {
         for last in (1..self.heap.len()).rev() {
             self.heap.swap(0, last);
             self.sift_down(last);
@@ -155,11 +212,10 @@ mod tests {
     fn equal_scores_come_out_in_heap_order() {
         let order = |names: &str| -> String {
             let mut top = TopScores::default();
-            for c in names.chars() {
-                let node = Node { id: c.to_string(), ..Default::default() };
-                top.offer(&node, 1.0, Scores::default);
+            for c in names.bytes() {
+                top.offer(Scored { slot: u32::from(c), norm_score: 1.0, parts: ScoreParts::default() });
             }
-            top.into_sorted().into_iter().map(|s| s.node_id).collect()
+            top.into_sorted().into_iter().filter_map(|s| char::from_u32(s.slot)).collect()
         };
         assert_eq!(order("ABCDE"), "BCDEA");
         assert_eq!(order("ABCD"), "BCDA");

@@ -233,3 +233,38 @@ pub fn resolve_hosts(node: &Node, ask: &NetworkResource) -> Option<Vec<String>> 
         })
         .collect()
 }
+
+/// The host networks of a network's ports, reserved ones first, if they do not depend on the node.
+pub fn fixed_hosts(ask: &NetworkResource) -> Option<Vec<String>> {
+    let ports = ask.reserved_ports.iter().chain(&ask.dynamic_ports);
+    ports
+        .map(|p| match Target::parse(&p.host_network) {
+            Target::Literal(s) if s.is_empty() => Some("default".to_string()),
+            Target::Literal(s) => Some(s),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Whether [`PortView::assign_group`] is sure to succeed on an empty offer: every reserved port has a free address,
+/// and every dynamic port more free ports than can be taken. `false` says nothing.
+pub fn surely_assignable(info: &NodeInfo, usage: &NodeUsage, ask: &NetworkResource, hosts: &[String]) -> bool {
+    let (reserved_hosts, dynamic_hosts) = hosts.split_at(ask.reserved_ports.len().min(hosts.len()));
+    let used = |a: usize, port: u16| {
+        info.addresses[a].reserved.contains(port) || usage.ports.get(a).is_some_and(|s| s.contains(port))
+    };
+    let reserved = ask.reserved_ports.iter().zip(reserved_hosts).all(|(p, host)| {
+        let Some(value) = u16::try_from(p.value).ok() else { return false };
+        info.host_network(host).iter().any(|a| p.ignore_collision || !used(*a, value))
+    });
+    let asked = ask.reserved_ports.len() + ask.dynamic_ports.len();
+    let (min, max) = info.dynamic_range;
+    let width = usize::from(max.saturating_sub(min));
+    reserved
+        && dynamic_hosts.iter().all(|host| {
+            info.host_network(host).first().is_some_and(|a| {
+                let taken = info.addresses[*a].reserved.len() + usage.ports.get(*a).map_or(0, |s| s.len());
+                min <= max && width > taken + asked
+            })
+        })
+}

@@ -1,12 +1,12 @@
 //! How many allocations of a job use each value of a node property (`spec/scheduling.md §6.9`).
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use crate::model::quote::quoted;
-use crate::model::{Allocation, Job, Node};
-use crate::scheduler::constraint::Target;
+use crate::model::{Allocation, Job};
+use crate::scheduler::constraint::{Target, escapes};
 use crate::scheduler::working_plan::{Change, WorkingPlan};
-use crate::state::State;
+use crate::state::{IdHash, NodeEntry, State};
 
 /// Every value that is no explicit target counts under this one.
 pub const OTHERS: &str = "*";
@@ -30,7 +30,16 @@ impl Counts {
     }
 }
 
-/// The uses of one property by a job, or by one of its groups.
+/// One value of a property.
+#[derive(Debug, Clone)]
+struct Value {
+    text: String,
+    /// The value under which it counts: itself or `*`.
+    counted_under: usize,
+    counts: Counts,
+}
+
+/// The uses of one property by a job, or by one of its groups. Values are numbered as they are met.
 #[derive(Debug, Clone)]
 pub struct PropertySet {
     /// The property as written.
@@ -40,11 +49,24 @@ pub struct PropertySet {
     job_id: String,
     group: Option<String>,
     explicit: Vec<String>,
-    counts: BTreeMap<String, Counts>,
+    values: Vec<Value>,
+    numbers: HashMap<String, usize, IdHash>,
+    /// Values that were ever counted, by ascending text.
+    counted: Vec<usize>,
+    /// Values by computed class, unless the property is not part of the class.
+    by_class: Option<Vec<ClassValue>>,
     /// How many of the plan's changes are counted.
     cursor: usize,
     /// Smallest and largest combined count, for the even spread.
     extremes: Option<(i64, i64)>,
+}
+
+/// What the nodes of one computed class have.
+#[derive(Debug, Clone, Copy)]
+enum ClassValue {
+    Unknown,
+    Missing,
+    Number(usize),
 }
 
 impl PropertySet {
@@ -57,11 +79,14 @@ impl PropertySet {
             job_id: job.id.clone(),
             group: group.map(str::to_string),
             explicit,
-            counts: BTreeMap::new(),
+            values: Vec::new(),
+            numbers: HashMap::default(),
+            counted: Vec::new(),
+            by_class: (!escapes(attribute)).then(Vec::new),
             cursor: 0,
             extremes: None,
         };
-        for a in state.allocs_of_job(&job.namespace, &job.id) {
+        for a in state.allocs_of_job_id(&job.id).filter(|a| a.alloc.namespace == job.namespace) {
             let same_job = a.alloc.job.as_ref().is_none_or(|j| j.create_index == job.create_index);
             if same_job && !a.alloc.terminal() {
                 set.count(state, &a.alloc, |c| &mut c.existing, 1);
@@ -92,30 +117,73 @@ impl PropertySet {
             return;
         }
         let Some(node) = state.node(&a.node_id) else { return };
-        let Some(value) = value_of(&self.target, &self.explicit, &node.node) else { return };
-        if let Some(c) = self.counts.get_mut(value) {
-            *field(c) += by;
-        } else {
-            let mut c = Counts::default();
-            *field(&mut c) += by;
-            let value = value.to_string();
-            self.counts.insert(value, c);
+        let class = state.node_index().class_of(node.slot);
+        let Some(value) = self.value(node, class) else { return };
+        let value = self.values[value].counted_under;
+        let values = &self.values;
+        let place = self.counted.binary_search_by(|v| values[*v].text.cmp(&values[value].text));
+        if let Err(i) = place {
+            self.counted.insert(i, value);
         }
+        *field(&mut self.values[value].counts) += by;
     }
 
-    /// The node's own value, `None` if it lacks the property.
-    pub fn value<'a>(&'a self, node: &'a Node) -> Option<&'a str> {
-        self.target.resolve(node)
+    /// The number of the node's own value, `None` if it lacks the property.
+    pub fn value(&mut self, node: &NodeEntry, class: usize) -> Option<usize> {
+        let shared = node.info.class_holds;
+        if shared && let Some(known) = self.by_class.as_ref().and_then(|c| c.get(class)) {
+            match known {
+                ClassValue::Number(n) => return Some(*n),
+                ClassValue::Missing => return None,
+                ClassValue::Unknown => {}
+            }
+        }
+        let found = self.target.resolve(&node.node).map(|v| match self.numbers.get(v) {
+            Some(n) => Ok(*n),
+            None => Err(v.to_string()),
+        });
+        let number = found.map(|f| f.unwrap_or_else(|text| self.add(text)));
+        if shared && let Some(classes) = &mut self.by_class {
+            if classes.len() <= class {
+                classes.resize(class + 1, ClassValue::Unknown);
+            }
+            classes[class] = number.map_or(ClassValue::Missing, ClassValue::Number);
+        }
+        number
     }
 
-    /// The value under which a node with that value counts.
-    pub fn counted_under<'a>(&self, value: &'a str) -> &'a str {
-        counted_under(&self.explicit, value)
+    /// Numbers a new value, and `*` if it counts under that.
+    fn add(&mut self, text: String) -> usize {
+        let number = self.values.len();
+        self.numbers.insert(text.clone(), number);
+        let other = !self.explicit.is_empty() && !self.explicit.contains(&text) && text != OTHERS;
+        self.values.push(Value { text, counted_under: number, counts: Counts::default() });
+        if other {
+            let others = self.numbers.get(OTHERS).copied();
+            let others = others.unwrap_or_else(|| self.add(OTHERS.to_string()));
+            self.values[number].counted_under = others;
+        }
+        number
+    }
+
+    /// The text of a value.
+    pub fn text(&self, value: usize) -> &str {
+        &self.values[value].text
+    }
+
+    /// How many values have numbers.
+    pub fn value_count(&self) -> usize {
+        self.values.len()
     }
 
     /// How many allocations use the value after the plan; `None` if none is known to.
-    pub fn combined(&self, value: &str) -> Option<i64> {
-        self.counts.get(value).and_then(|c| c.combined())
+    pub fn combined(&self, value: usize) -> Option<i64> {
+        self.values.get(value)?.counts.combined()
+    }
+
+    /// The same for all that counts under the same value.
+    pub fn combined_with_others(&self, value: usize) -> Option<i64> {
+        self.combined(self.values.get(value)?.counted_under)
     }
 
     /// Smallest and largest count over all values in use.
@@ -127,20 +195,12 @@ impl PropertySet {
     /// values: ascending here.
     fn find_extremes(&self) -> Option<(i64, i64)> {
         let mut out: Option<(i64, i64)> = None;
-        for n in self.counts.values().filter_map(|c| c.combined()) {
+        for n in self.counted.iter().filter_map(|v| self.combined(*v)) {
             let (min, max) = out.unwrap_or((0, 0));
             out = Some((if min == 0 || n < min { n } else { min }, max.max(n)));
         }
         out
     }
-}
-
-fn value_of<'a>(target: &'a Target, explicit: &[String], node: &'a Node) -> Option<&'a str> {
-    target.resolve(node).map(|v| counted_under(explicit, v))
-}
-
-fn counted_under<'a>(explicit: &[String], value: &'a str) -> &'a str {
-    if explicit.is_empty() || explicit.iter().any(|e| e == value) { value } else { OTHERS }
 }
 
 /// A `distinct_property` constraint.
@@ -163,17 +223,19 @@ impl DistinctProperty {
     }
 
     /// Why the node can't be used, if it can't.
-    pub fn refuses(&self, node: &Node) -> Option<String> {
+    pub fn refuses(&mut self, node: &NodeEntry, class: usize) -> Option<String> {
         let allowed = match &self.allowed {
             Ok(n) => *n,
             Err(e) => return Some(e.clone()),
         };
+        let value = self.set.value(node, class);
         let attribute = &self.set.attribute;
-        let Some(value) = self.set.value(node) else { return Some(format!("missing property {}", quoted(attribute))) };
+        let Some(value) = value else { return Some(format!("missing property {}", quoted(attribute))) };
         let used = self.set.combined(value).unwrap_or(0);
         if u64::try_from(used).is_ok_and(|u| u < allowed) {
             return None;
         }
+        let value = self.set.text(value);
         Some(format!("distinct_property: {attribute}={value} used by {used} allocs"))
     }
 }

@@ -27,8 +27,8 @@ fn exhausted(text: impl Into<Cow<'static, str>>) -> Refusal {
 
 /// A node with what it gives.
 pub struct Fitted {
-    /// Resources of the allocation.
-    pub resources: Arc<AllocatedResources>,
+    /// Resources of the allocation; `None` where the node surely has the ports and they wait until it is chosen.
+    pub resources: Option<Arc<AllocatedResources>>,
     /// Victims: ports and networks, then devices, then the rest.
     pub preempted: Vec<Arc<AllocEntry>>,
     /// Fit score in 0..1.
@@ -90,15 +90,20 @@ pub fn fit_group(
         return Err(exhausted("network: port collision"));
     }
     let mut p = Proposed { node, plan, usage, entries: None, victims: Vec::new() };
-    let mut resources = group.template.clone();
+    let mut resources = None;
     let mut weights = (0.0, 0.0);
     let assigned;
     let ask: &AllocUsage = if group.simple {
+        resources = Some(group.template.clone());
+        &group.usage
+    } else if has_late_ports(group, node, &p.usage) {
+        // Ports do not count for the fit.
         &group.usage
     } else {
-        let r = Arc::make_mut(&mut resources);
-        assign(group, &mut p, terms, random, r, &mut weights)?;
-        assigned = AllocUsage::new(r);
+        let mut r = AllocatedResources::clone(&group.template);
+        assign(group, &mut p, terms, random, &mut r, &mut weights)?;
+        assigned = AllocUsage::new(&r);
+        resources = Some(Arc::new(r));
         &assigned
     };
     let max_allocs = node.node.node_max_allocs;
@@ -124,6 +129,28 @@ pub fn fit_group(
         score: fit::score(&node.info, total, terms.spread),
         device_score: (weights.1 > 0.0).then(|| weights.0 / weights.1),
     })
+}
+
+fn has_late_ports(group: &CompiledGroup, node: &NodeEntry, usage: &NodeUsage) -> bool {
+    let (Some(hosts), Some(ask)) = (&group.late_hosts, &group.network) else { return false };
+    network::surely_assignable(&node.info, usage, ask, hosts)
+}
+
+/// The resources of a placement whose ports waited until its node was chosen.
+pub fn assign_late(
+    group: &CompiledGroup,
+    node: &NodeEntry,
+    plan: &WorkingPlan,
+    random: &mut Random,
+) -> Option<Arc<AllocatedResources>> {
+    let (ask, hosts) = (group.network.as_ref()?, group.late_hosts.as_ref()?);
+    let mut offers = Offers::default();
+    let mut view = PortView { info: &node.info, usage: plan.usage_of(node), offers: &mut offers };
+    let ports = view.assign_group(ask, hosts, random).ok()?;
+    let mut r = AllocatedResources::clone(&group.template);
+    r.shared.networks = vec![network::group_network(&node.node, ask, &ports)];
+    r.shared.ports = ports;
+    Some(Arc::new(r))
 }
 
 /// Gives ports, networks, devices and cores. `weights`: matched and total weights of device affinities.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::property::{OTHERS, PropertySet};
-use crate::model::{Job, Node, Spread, TaskGroup};
+use crate::model::{Job, Spread, TaskGroup};
 use crate::scheduler::working_plan::WorkingPlan;
-use crate::state::State;
+use crate::state::{NodeEntry, State};
 
 /// What is wanted for one attribute.
 #[derive(Debug, Clone, Default)]
@@ -19,7 +19,10 @@ struct Detail {
 #[derive(Debug, Clone, Default)]
 pub struct GroupSpreads {
     sets: Vec<PropertySet>,
-    details: BTreeMap<String, Detail>,
+    /// By set: what is wanted for its attribute.
+    details: Vec<Detail>,
+    /// By set and number of a value: the wanted count.
+    wanted: Vec<Vec<Option<f64>>>,
 }
 
 /// What the whole evaluation shares: the sum of weights never shrinks, the lowest boost is remembered.
@@ -39,15 +42,18 @@ impl GroupSpreads {
     /// The job's spreads, then the group's. Adds their weights to the evaluation's sum.
     pub fn new(state: &State, job: &Job, group: &TaskGroup, totals: &mut SpreadTotals) -> GroupSpreads {
         let mut out = GroupSpreads::default();
+        let mut details: BTreeMap<&str, Detail> = BTreeMap::new();
         for s in job.spreads.iter().chain(&group.spreads) {
             let explicit = s.spread_target.iter().map(|t| t.value.clone()).collect();
             out.sets.push(PropertySet::new(state, job, Some(&group.name), &s.attribute, explicit));
         }
         // The job's details win over the group's for the same attribute.
         for s in group.spreads.iter().chain(&job.spreads) {
-            out.details.insert(s.attribute.clone(), Detail::new(s, group.count));
+            details.insert(&s.attribute, Detail::new(s, group.count));
             totals.weights += s.weight as f64;
         }
+        out.details = out.sets.iter().map(|s| details.get(s.attribute.as_str()).cloned().unwrap_or_default()).collect();
+        out.wanted = vec![Vec::new(); out.sets.len()];
         out
     }
 
@@ -63,26 +69,37 @@ impl GroupSpreads {
         }
     }
 
-    /// The score of a node; 0 is not reported.
-    pub fn score(&self, node: &Node, totals: &mut SpreadTotals) -> f64 {
-        self.sets.iter().map(|set| self.score_set(set, node, totals)).sum()
+    /// The score of a node of that computed class; 0 is not reported.
+    pub fn score(&mut self, entry: &NodeEntry, class: usize, totals: &mut SpreadTotals) -> f64 {
+        let sets = self.sets.iter_mut().zip(&self.details).zip(&mut self.wanted);
+        sets.map(|((set, detail), wanted)| boost(set, detail, wanted, entry, class, totals)).sum()
     }
+}
 
-    fn score_set(&self, set: &PropertySet, node: &Node, totals: &mut SpreadTotals) -> f64 {
-        let Some(value) = set.value(node) else { return -1.0 };
-        let Some(detail) = self.details.get(&set.attribute) else { return -1.0 };
-        if detail.desired.is_empty() {
-            return even(set, value);
-        }
-        let used = set.combined(set.counted_under(value)).unwrap_or(0) as f64 + 1.0;
-        let Some(desired) = detail.desired.get(value).or_else(|| detail.desired.get(OTHERS)) else { return -1.0 };
-        if *desired == 0.0 {
-            return totals.lowest;
-        }
-        let boost = (desired - used) / desired * (detail.weight / totals.weights);
-        totals.lowest = totals.lowest.min(boost);
-        boost
+/// What one spread adds to the score of a node.
+fn boost(
+    set: &mut PropertySet,
+    detail: &Detail,
+    wanted: &mut Vec<Option<f64>>,
+    entry: &NodeEntry,
+    class: usize,
+    totals: &mut SpreadTotals,
+) -> f64 {
+    let Some(value) = set.value(entry, class) else { return -1.0 };
+    if detail.desired.is_empty() {
+        return even(set, value);
     }
+    for v in wanted.len()..set.value_count() {
+        wanted.push(detail.desired.get(set.text(v)).or_else(|| detail.desired.get(OTHERS)).copied());
+    }
+    let used = set.combined_with_others(value).unwrap_or(0) as f64 + 1.0;
+    let Some(desired) = wanted[value] else { return -1.0 };
+    if desired == 0.0 {
+        return totals.lowest;
+    }
+    let boost = (desired - used) / desired * (detail.weight / totals.weights);
+    totals.lowest = totals.lowest.min(boost);
+    boost
 }
 
 impl Detail {
@@ -104,7 +121,7 @@ impl Detail {
 
 /// The boost of a value when all values should have the same count. The node's own value is looked up even where the
 /// set counts it among the others.
-fn even(set: &PropertySet, value: &str) -> f64 {
+fn even(set: &PropertySet, value: usize) -> f64 {
     let Some((min, max)) = set.extremes() else { return 0.0 };
     let current = set.combined(value).unwrap_or(0);
     let delta = if min == 0 { -1.0 } else { (min - current) as f64 / min as f64 };

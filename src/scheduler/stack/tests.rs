@@ -81,8 +81,8 @@ fn search(allocs: Vec<Arc<Allocation>>, job: Job) -> Selection {
     let job = Arc::new(job);
     let mut stack = Stack::new(StackKind::Service, state.clone());
     stack.set_job(&job);
-    stack.set_nodes(state.nodes().cloned());
-    let mut plan = WorkingPlan::new(&Evaluation::default(), Some(job.clone()), 0);
+    stack.set_nodes(state.nodes().map(|n| n.slot).collect());
+    let mut plan = WorkingPlan::new(&Evaluation::default(), Some(job.clone()), state.clone(), 0);
     let options = SelectOptions { preempt: true, ..Default::default() };
     stack.select(&mut plan, &job.task_groups[0], &options, &mut |_| 0)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::model::version::Version;
 use crate::model::*;
 use crate::scheduler::candidates::ReadyNodes;
+use crate::state::State;
 
 /// The oldest release whose clients take part in deployments of system jobs.
 const MIN_CLIENT_VERSION: &str = "1.11.0";
@@ -142,8 +143,8 @@ impl<'a> DeploymentTracker<'a> {
 
     /// Takes a first deployment back that must not be: something of the job's version runs already, or a client is
     /// too old to report health.
-    pub fn finish(&mut self, ready: &ReadyNodes) {
-        if self.current.is_some() && self.had_none && (self.same_version || has_old_client(ready)) {
+    pub fn finish(&mut self, state: &State, ready: &ReadyNodes) {
+        if self.current.is_some() && self.had_none && (self.same_version || has_old_client(state, ready)) {
             self.current = None;
             self.updates.clear();
         }
@@ -170,11 +171,11 @@ fn new_deployment(job: &Job, priority: i64, id: String, now: i64) -> Deployment 
 }
 
 /// Whether a ready node runs a client that is too old for deployments of system jobs.
-fn has_old_client(ready: &ReadyNodes) -> bool {
+fn has_old_client(state: &State, ready: &ReadyNodes) -> bool {
     let Some(min) = Version::parse(MIN_CLIENT_VERSION) else { return false };
     // Nodes run few releases: parse each run of equal texts once.
     let (mut text, mut old) = ("", false);
-    ready.nodes.iter().any(|n| {
+    ready.slots.iter().filter_map(|slot| state.node_at(*slot)).any(|n| {
         let v = n.node.attributes.get("nomad.version").map_or("", String::as_str);
         if v != text {
             (text, old) = (v, Version::parse(v).is_some_and(|v| v < min));
@@ -186,7 +187,7 @@ fn has_old_client(ready: &ReadyNodes) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::NodeEntry;
+    use crate::scheduler::candidates::ready_nodes;
 
     fn job(version: u64) -> Job {
         let update = Some(UpdateStrategy { max_parallel: 1, canary: 50, ..Default::default() });
@@ -210,7 +211,7 @@ mod tests {
     fn track(
         job: &Job,
         latest: Option<Arc<Deployment>>,
-        ready: &ReadyNodes,
+        state: &State,
         seen: bool,
     ) -> (Option<Deployment>, Vec<DeploymentStatusUpdate>) {
         let mut new_id = || "new".to_string();
@@ -224,13 +225,13 @@ mod tests {
                 t.ensure(g, false, &[], std::iter::empty);
             }
         }
-        t.finish(ready);
+        t.finish(state, &ready_nodes(state, &["dc1".into()], ""));
         (t.current, t.updates)
     }
 
     #[test]
     fn a_new_version_cancels_the_old_deployment_and_gets_its_own() {
-        let (current, updates) = track(&job(1), Some(stored(0, "running")), &ReadyNodes::default(), true);
+        let (current, updates) = track(&job(1), Some(stored(0, "running")), &State::new(), true);
         assert_eq!(current.map(|d| (d.id, d.eval_priority, d.task_groups.len())), Some(("new".into(), 70, 1)));
         let got: Vec<_> = updates.iter().map(|u| (u.deployment_id.as_str(), u.status.as_str())).collect();
         assert_eq!(got, [("d", "cancelled"), ("new", "running")]);
@@ -238,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_failed_deployment_of_an_older_version_stays_current() {
-        let (current, updates) = track(&job(1), Some(stored(0, "failed")), &ReadyNodes::default(), false);
+        let (current, updates) = track(&job(1), Some(stored(0, "failed")), &State::new(), false);
         assert_eq!(current.map(|d| d.id), Some("d".into()));
         assert!(updates.is_empty());
     }
@@ -246,18 +247,27 @@ mod tests {
     #[test]
     fn a_stopped_job_cancels_once_per_node() {
         let stopped = Job { stop: true, task_groups: Vec::new(), ..job(0) };
-        let (_, updates) = track(&stopped, Some(stored(0, "running")), &ReadyNodes::default(), false);
+        let (_, updates) = track(&stopped, Some(stored(0, "running")), &State::new(), false);
         assert_eq!(updates.len(), 2);
     }
 
     #[test]
     fn a_first_deployment_is_taken_back() {
-        let node = |version: &str| {
-            let attributes = [("nomad.version".to_string(), version.to_string())].into();
-            Arc::new(NodeEntry::new(Arc::new(Node { attributes, ..Default::default() })))
+        let ready = |version: &str| {
+            let mut state = State::new();
+            for v in ["2.0.5", version] {
+                state.upsert_node(Arc::new(Node {
+                    id: v.into(),
+                    datacenter: "dc1".into(),
+                    status: "ready".into(),
+                    scheduling_eligibility: "eligible".into(),
+                    attributes: [("nomad.version".to_string(), v.to_string())].into(),
+                    ..Default::default()
+                }));
+            }
+            state
         };
-        let ready = |version: &str| ReadyNodes { nodes: vec![node("2.0.5"), node(version)], ..Default::default() };
-        let made = |ready: &ReadyNodes, seen| track(&job(0), None, ready, seen).0.is_some();
+        let made = |state: &State, seen| track(&job(0), None, state, seen).0.is_some();
         assert!(made(&ready("1.11.0"), false));
         assert!(!made(&ready("1.11.0"), true), "an allocation of this version runs already");
         assert!(!made(&ready("1.10.9"), false), "an old client");

@@ -97,14 +97,21 @@ fn attempt(snapshot: &Snapshot, eval: &Evaluation, ctx: &mut Context) -> Attempt
     let required = wanted.map_or_else(Vec::new, |j| required_names(j));
     let allocs = snapshot.allocs_of_job(&eval.namespace, &eval.job_id);
     let tainted = tainted_nodes(snapshot, allocs.iter().map(|a| &a.alloc));
-    let mut plan = WorkingPlan::new(eval, job.cloned(), ctx.now);
+    let mut plan = WorkingPlan::new(eval, job.cloned(), snapshot.clone(), ctx.now);
     stop_lost(&mut plan, &tainted, allocs.iter().map(|a| &a.alloc));
 
     let latest = if sysbatch { None } else { snapshot.latest_deployment(&eval.namespace, &eval.job_id) };
     let mut tracker = DeploymentTracker::new(job.map(|j| &**j), latest.as_ref(), !sysbatch, ctx.now, ctx.new_id);
     let now = ctx.now;
-    let inputs =
-        Inputs { job: job.map(|j| &**j), required: &required, allocs: &allocs, tainted: &tainted, ready: &ready, now };
+    let inputs = Inputs {
+        state: snapshot,
+        job: job.map(|j| &**j),
+        required: &required,
+        allocs: &allocs,
+        tainted: &tainted,
+        ready: &ready,
+        now,
+    };
     let mut found = reconcile(&inputs, &mut tracker);
     let (current, deployment_updates) = (tracker.current, tracker.updates);
     let held = current.or_else(|| latest.as_deref().cloned());
@@ -131,7 +138,7 @@ fn attempt(snapshot: &Snapshot, eval: &Evaluation, ctx: &mut Context) -> Attempt
         blocked = placer.finish(&mut desired, &mut outcome);
     }
     if !sysbatch {
-        rollout.finish(&mut plan, &ready, &mut desired);
+        rollout.finish(&mut plan, snapshot, &ready, &mut desired);
     }
     outcome.deployment_id = rollout.deployment_id().to_string();
     outcome.annotations.desired_tg_updates = desired;

@@ -184,8 +184,7 @@ impl<'a, 'p> Placer<'a, 'p> {
         }
         self.rollout.note_replaced_canaries(&list);
         for e in &list {
-            let node = self.ready.nodes.binary_search_by(|n| n.node.id.as_str().cmp(e.node_id)).ok();
-            let Some(node) = node.and_then(|i| self.ready.nodes.get(i)) else { continue };
+            let Some(node) = e.node else { continue };
             let mut selection = self.select(e, node, ctx);
             selection.metrics.nodes_available = Some(self.ready.available.clone());
             selection.metrics.nodes_in_pool = self.ready.in_pool;

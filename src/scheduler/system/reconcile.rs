@@ -9,10 +9,12 @@ use crate::model::*;
 use crate::scheduler::candidates::ReadyNodes;
 use crate::scheduler::disconnect;
 use crate::scheduler::tainted::TaintedNodes;
-use crate::state::AllocEntry;
+use crate::state::{AllocEntry, NodeEntry, State};
 
 /// What the reconciler looks at.
 pub struct Inputs<'a> {
+    /// The state.
+    pub state: &'a State,
     /// The job, unless it is gone or stopped.
     pub job: Option<&'a Job>,
     /// The names of the job's allocations on each node, ascending, each with its group; none of a stopped job.
@@ -36,6 +38,8 @@ pub struct Entry<'a> {
     pub group: &'a TaskGroup,
     /// The node.
     pub node_id: &'a str,
+    /// The node's entry, if the job may use it.
+    pub node: Option<&'a Arc<NodeEntry>>,
     /// The allocation that is kept, updated or replaced; for a placement the finished one before it.
     pub alloc: Option<Arc<Allocation>>,
     /// A destructive update that may be a canary.
@@ -97,16 +101,16 @@ pub fn reconcile<'a>(i: &Inputs<'a>, deployments: &mut DeploymentTracker) -> Rec
     }
     let mut out = Reconciled::default();
     let nothing = OnNode::default();
-    for (node_id, ready) in visited(i.ready, &by_node) {
+    for (node_id, node) in visited(i, &by_node) {
         let on_node = by_node.get(node_id).unwrap_or(&nothing);
         deployments.triage();
         let updates_before = out.update.len();
         for a in &on_node.live {
-            i.classify(a, node_id, ready, deployments, &mut out);
+            i.classify(a, node_id, node, deployments, &mut out);
         }
         for (name, group) in i.required {
             if !on_node.live.iter().any(|a| a.name == *name) {
-                i.add_missing(name, group, node_id, ready, on_node, &mut out);
+                i.add_missing(name, group, node_id, node, on_node, &mut out);
             }
         }
         let updating = out.update.len() > updates_before;
@@ -114,20 +118,26 @@ pub fn reconcile<'a>(i: &Inputs<'a>, deployments: &mut DeploymentTracker) -> Rec
             deployments.ensure(group, updating, &on_node.live, || on_node.terminal.values().copied());
         }
     }
-    deployments.finish(i.ready);
+    deployments.finish(i.state, i.ready);
     out
 }
 
-/// The nodes with live allocations and the ready ones, ascending, and whether each is ready.
-fn visited<'a>(ready: &'a ReadyNodes, by_node: &HashMap<&'a str, OnNode<'a>>) -> Vec<(&'a str, bool)> {
-    let mut out: Vec<(&str, bool)> = ready.nodes.iter().map(|n| (n.node.id.as_str(), true)).collect();
-    let others: Vec<(&str, bool)> = by_node
+/// A node to look at: its ID, and its entry if the job may use it.
+type Visited<'a> = (&'a str, Option<&'a Arc<NodeEntry>>);
+
+/// The nodes with live allocations and the ready ones, ascending.
+fn visited<'a>(i: &Inputs<'a>, by_node: &HashMap<&'a str, OnNode<'a>>) -> Vec<Visited<'a>> {
+    let ready = i.ready.slots.iter().filter_map(|slot| i.state.node_at(*slot));
+    let mut out: Vec<Visited> = ready.map(|n| (n.node.id.as_str(), Some(n))).collect();
+    let others: Vec<Visited> = by_node
         .iter()
         .filter(|(id, n)| !n.live.is_empty() && out.binary_search_by(|(r, _)| r.cmp(id)).is_err())
-        .map(|(id, _)| (*id, false))
+        .map(|(id, _)| (*id, None))
         .collect();
-    out.extend(others);
-    out.sort_unstable();
+    if !others.is_empty() {
+        out.extend(others);
+        out.sort_unstable_by_key(|(id, _)| *id);
+    }
     out
 }
 
@@ -137,7 +147,7 @@ impl<'a> Inputs<'a> {
         &self,
         alloc: &'a Arc<Allocation>,
         node_id: &'a str,
-        ready: bool,
+        ready_node: Option<&'a Arc<NodeEntry>>,
         deployments: &mut DeploymentTracker,
         out: &mut Reconciled<'a>,
     ) {
@@ -146,7 +156,14 @@ impl<'a> Inputs<'a> {
             out.stop.push(alloc);
             return;
         };
-        let entry = |alloc: Arc<Allocation>, canary| Entry { name, group, node_id, alloc: Some(alloc), canary };
+        let entry = |alloc: Arc<Allocation>, canary| Entry {
+            name,
+            group,
+            node_id,
+            node: ready_node,
+            alloc: Some(alloc),
+            canary,
+        };
         let status = alloc.client_status.as_str();
         let reconnects =
             matches!(status, client_status::UNKNOWN | client_status::RUNNING) && disconnect::needs_reconnect(alloc);
@@ -173,14 +190,14 @@ impl<'a> Inputs<'a> {
         } else if reconnects {
             let back = disconnect::with_status_entry(alloc, status, self.now);
             out.reconnecting.push(entry(Arc::new(back), false));
-        } else if self.ready.not_ready.contains(node_id) {
+        } else if self.ready.is_not_ready(self.state, node_id) {
             if self.other_version(alloc) {
                 out.stop.push(alloc);
             } else {
                 deployments.same_version_seen();
                 out.ignore.push(entry(alloc.clone(), false));
             }
-        } else if !ready {
+        } else if ready_node.is_none() {
             // The job's datacenters or pool do not reach the node any more.
             out.stop.push(alloc);
         } else if self.other_version(alloc) {
@@ -197,12 +214,12 @@ impl<'a> Inputs<'a> {
         name: &'a str,
         group: &'a TaskGroup,
         node_id: &'a str,
-        ready: bool,
+        node: Option<&'a Arc<NodeEntry>>,
         on_node: &OnNode<'a>,
         out: &mut Reconciled<'a>,
     ) {
         let finished = on_node.terminal.get(name).copied();
-        let entry = Entry { name, group, node_id, alloc: finished.cloned(), canary: false };
+        let entry = Entry { name, group, node_id, node, alloc: finished.cloned(), canary: false };
         match finished {
             Some(a) if self.job.is_some_and(|j| j.r#type == "sysbatch") => {
                 if self.other_version(a) {
@@ -211,7 +228,7 @@ impl<'a> Inputs<'a> {
                     out.ignore.push(entry);
                 }
             }
-            _ if ready => out.place.push(entry),
+            _ if node.is_some() => out.place.push(entry),
             _ => {}
         }
     }
@@ -282,8 +299,15 @@ mod tests {
         let required = required_names(job);
         let mut new_id = String::new;
         let mut tracker = DeploymentTracker::new(Some(job), None, false, 0, &mut new_id);
-        let inputs =
-            Inputs { job: Some(job), required: &required, allocs: &allocs, tainted: &tainted, ready: &ready, now: 100 };
+        let inputs = Inputs {
+            state: &snapshot,
+            job: Some(job),
+            required: &required,
+            allocs: &allocs,
+            tainted: &tainted,
+            ready: &ready,
+            now: 100,
+        };
         let r = reconcile(&inputs, &mut tracker);
         let entries =
             [("place", &r.place), ("update", &r.update), ("reconnecting", &r.reconnecting), ("ignore", &r.ignore)];

@@ -9,6 +9,7 @@ use crate::model::*;
 use crate::scheduler::candidates::ReadyNodes;
 use crate::scheduler::common::promotion_text;
 use crate::scheduler::working_plan::WorkingPlan;
+use crate::state::State;
 
 /// Counts of one group.
 #[derive(Debug, Default)]
@@ -97,6 +98,7 @@ impl<'a> Rollout<'a> {
     pub fn finish(
         &mut self,
         plan: &mut WorkingPlan,
+        cluster: &State,
         ready: &ReadyNodes,
         desired: &mut BTreeMap<String, DesiredUpdates>,
     ) {
@@ -109,7 +111,7 @@ impl<'a> Rollout<'a> {
         let mut complete = true;
         let job = self.job;
         for group in job.iter().flat_map(|j| &j.task_groups) {
-            complete &= self.finish_group(group, &mut d, plan, ready, desired);
+            complete &= self.finish_group(group, &mut d, plan, cluster, ready, desired);
         }
         if d.requires_promotion() {
             d.status_description = promotion_text(&d).into();
@@ -129,6 +131,7 @@ impl<'a> Rollout<'a> {
         group: &'a TaskGroup,
         d: &mut Deployment,
         plan: &mut WorkingPlan,
+        cluster: &State,
         ready: &ReadyNodes,
         desired: &mut BTreeMap<String, DesiredUpdates>,
     ) -> bool {
@@ -151,7 +154,7 @@ impl<'a> Rollout<'a> {
         let required = ((strategy.canary as f64 * outdated / 100.0).ceil() as i64).min(strategy.max_parallel);
         state.desired_canaries = required;
         if required > 0 {
-            let (kept, dropped) = self.trim(counts, required, ready);
+            let (kept, dropped) = self.trim(counts, required, cluster, ready);
             count(desired, &group.name).canary = kept.len() as u64;
             state.placed_canaries = kept;
             if !dropped.is_empty() {
@@ -168,6 +171,7 @@ impl<'a> Rollout<'a> {
         &self,
         counts: &'b GroupCounts,
         required: i64,
+        cluster: &State,
         ready: &ReadyNodes,
     ) -> (Vec<String>, Vec<&'b PlannedCanary>) {
         let mut room = required - self.replacements;
@@ -178,7 +182,7 @@ impl<'a> Rollout<'a> {
         planned.sort_by(|a, b| a.node_id.cmp(&b.node_id));
         for c in planned {
             let fits = room > 0 || self.replaced.contains(&c.previous);
-            if fits && !ready.not_ready.contains(&c.node_id) {
+            if fits && !ready.is_not_ready(cluster, &c.node_id) {
                 kept.push(c.id.clone());
                 room -= 1;
             } else {
@@ -204,8 +208,9 @@ mod tests {
         let d = Deployment { id: "d".into(), status: status.into(), task_groups, ..Default::default() };
         let mut rollout = Rollout::new(Some(&job), Some(d), Vec::new());
         rollout.group("a").candidates = 1;
-        let mut plan = WorkingPlan::default();
-        rollout.finish(&mut plan, &ReadyNodes::default(), &mut BTreeMap::new());
+        let cluster = State::new();
+        let mut plan = WorkingPlan::new(&Evaluation::default(), None, cluster.snapshot(), 0);
+        rollout.finish(&mut plan, &cluster, &ReadyNodes::default(), &mut BTreeMap::new());
         plan.plan.deployment
     }
 
@@ -225,7 +230,7 @@ mod tests {
             deployment_status: Some(AllocDeploymentStatus { canary, ..Default::default() }),
             ..Default::default()
         };
-        rollout.placed(&Entry { name: "j.g[0]", group, node_id, alloc: None, canary }, &alloc);
+        rollout.placed(&Entry { name: "j.g[0]", group, node_id, node: None, alloc: None, canary }, &alloc);
     }
 
     #[test]
@@ -241,14 +246,17 @@ mod tests {
             (counts.candidates, counts.destructive, counts.kept_canaries) = (7, 5, vec!["old".into()]);
             let mark = Some(AllocDeploymentStatus { canary: failed_canary, ..Default::default() });
             let failed = Arc::new(Allocation { id: "a0".into(), deployment_status: mark, ..Default::default() });
-            let entry = Entry { name: "j.g[0]", group: &group, node_id: "n0", alloc: Some(failed), canary: false };
+            let entry =
+                Entry { name: "j.g[0]", group: &group, node_id: "n0", node: None, alloc: Some(failed), canary: false };
             rollout.note_replaced_canaries(&[entry]);
             place(&mut rollout, &group, "n0", "a0", false);
             for (node, previous) in [("n3", "a3"), ("n1", "a1"), ("n2", "a2")] {
                 place(&mut rollout, &group, node, previous, true);
             }
-            let (mut plan, mut desired) = (WorkingPlan::default(), BTreeMap::new());
-            rollout.finish(&mut plan, &ReadyNodes::default(), &mut desired);
+            let cluster = State::new();
+            let mut plan = WorkingPlan::new(&Evaluation::default(), None, cluster.snapshot(), 0);
+            let mut desired = BTreeMap::new();
+            rollout.finish(&mut plan, &cluster, &ReadyNodes::default(), &mut desired);
             let state = plan.plan.deployment.and_then(|d| d.task_groups["g"].clone()).unwrap();
             assert_eq!(
                 (state.desired_canaries, state.placed_canaries),
