@@ -116,7 +116,8 @@ pub fn cluster(options: &ClusterOptions) -> Result<Cluster, SimError> {
         let fit = builder.room();
         // More than in proportion: few nodes may happen to be large ones.
         let enough = options.nodes.saturating_mul(options.allocs) / fit.max(1);
-        let enough = enough.saturating_add(enough / 2).saturating_add(1);
+        let spare = if options.nodes < 100 { enough } else { enough / 5 };
+        let enough = enough.saturating_add(spare).saturating_add(1);
         return Err(SimError::NoRoom { nodes: options.nodes, allocs: options.allocs, fit, enough });
     }
     Ok(builder.finish())

@@ -249,6 +249,8 @@ pub struct Ground {
 
 /// Pairs of nodes that are looked at before all are.
 const TRIES: usize = 12;
+/// Nodes that are looked at after that, so that a crowded cluster of many nodes does not take forever.
+const SCAN: usize = 2000;
 
 impl Ground {
     /// The nodes, empty.
@@ -290,10 +292,14 @@ impl Ground {
         let found = match found {
             Some(i) => i,
             None => {
-                let open = classes.iter().filter_map(|c| self.open.get(*c)).flatten();
-                *open
-                    .into_iter()
-                    .find(|i| self.spot(**i).is_some_and(|spot| here(spot) && spot.fits(ask, job, true)))?
+                let total = self.open_in(classes);
+                let start = usize::try_from(random.below(u64::try_from(total).ok()?)).ok()?;
+                let looked = (0..total.min(SCAN)).filter_map(|n| self.open_at(classes, (start + n) % total));
+                let mut fitting = looked.filter_map(|(class, at)| {
+                    let i = *self.open.get(class)?.get(at)?;
+                    Some((i, self.spot(i)?))
+                });
+                fitting.find(|(_, spot)| here(spot) && spot.fits(ask, job, true))?.0
             }
         };
         let share = self.take(found, ask, job, random)?;
@@ -311,26 +317,35 @@ impl Ground {
         self.spots.get(usize::try_from(node).ok()?)
     }
 
+    /// How many nodes of the classes are below their target.
+    fn open_in(&self, classes: &[usize]) -> usize {
+        classes.iter().filter_map(|c| self.open.get(*c)).map(Vec::len).sum()
+    }
+
+    /// Class, and position in its list, of one of those.
+    fn open_at(&self, classes: &[usize], mut at: usize) -> Option<(usize, usize)> {
+        for class in classes {
+            let len = self.open.get(*class)?.len();
+            if at < len {
+                return Some((*class, at));
+            }
+            at -= len;
+        }
+        None
+    }
+
     /// One of the nodes below their target. Full ones that come up are dropped from the lists.
     fn sample(&mut self, classes: &[usize], random: &mut Random) -> Option<u32> {
-        let len = |open: &[Vec<u32>], class: &usize| open.get(*class).map_or(0, Vec::len);
-        let total: usize = classes.iter().map(|c| len(&self.open, c)).sum();
+        let total = self.open_in(classes);
         if total == 0 {
             return None;
         }
-        let mut at = usize::try_from(random.below(u64::try_from(total).ok()?)).ok()?;
-        let class = classes.iter().find(|c| {
-            let n = len(&self.open, c);
-            let here = at < n;
-            if !here {
-                at -= n;
-            }
-            here
-        })?;
-        let node = *self.open.get(*class)?.get(at)?;
+        let at = usize::try_from(random.below(u64::try_from(total).ok()?)).ok()?;
+        let (class, at) = self.open_at(classes, at)?;
+        let node = *self.open.get(class)?.get(at)?;
         let spot = self.spot(node)?;
         if spot.condition == Condition::Down || spot.fill() >= spot.target {
-            self.open.get_mut(*class)?.swap_remove(at);
+            self.open.get_mut(class)?.swap_remove(at);
             return None;
         }
         Some(node)
