@@ -221,6 +221,9 @@ pub fn node(number: usize, class: &Shape, condition: Condition, now: i64, random
         ("unique.network.ip-address", ip.clone()),
     ];
     node.attributes = attributes.into_iter().map(|(k, v)| (k.to_string(), v)).collect();
+    if class.gpu.is_some_and(|gpu| gpu.vendor == "nvidia") {
+        node.attributes.insert("cuda.version".into(), choose(random, &["12.4", "12.4", "11.8"]));
+    }
     node.meta = [("rack", format!("r{:02}", random.below(12) + 1)), ("ssd", class.ssd.to_string())]
         .into_iter()
         .map(|(k, v)| (k.to_string(), v))
