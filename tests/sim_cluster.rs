@@ -217,5 +217,5 @@ fn replacements_and_what_they_replaced_name_each_other() {
         }
         assert!(a.create_time <= a.modify_time && a.modify_time <= encamp::sim::cluster::EPOCH, "{}", a.name);
     }
-    assert!(links > 50 && tracked > 10, "{links} links, {tracked} trackers");
+    assert!(links >= 20 && tracked >= 5, "{links} links, {tracked} trackers");
 }
