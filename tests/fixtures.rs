@@ -196,7 +196,7 @@ fn demo_cluster(folder: &Path) -> SnapshotFile {
         node_pools: state.node_pools().map(|p| p.as_ref().clone()).collect(),
         namespaces: state.namespaces().map(|n| n.as_ref().clone()).collect(),
         jobs: state.jobs().map(|j| j.current.as_ref().clone()).collect(),
-        allocations,
+        allocations: allocations.into_iter().map(Arc::new).collect(),
         deployments: state.deployments().map(|d| d.as_ref().clone()).collect(),
         ..Default::default()
     }

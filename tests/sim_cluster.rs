@@ -203,7 +203,7 @@ fn a_cluster_that_is_too_small_says_what_would_do() {
 fn replacements_and_what_they_replaced_name_each_other() {
     let file = made(100, 3000, 2).into_file();
     let by_id: std::collections::HashMap<&str, &Allocation> =
-        file.allocations.iter().map(|a| (a.id.as_str(), a)).collect();
+        file.allocations.iter().map(|a| (a.id.as_str(), &**a)).collect();
     assert_eq!(by_id.len(), 3000);
     let (mut links, mut tracked) = (0, 0);
     for a in &file.allocations {

@@ -10,6 +10,7 @@ use super::job::*;
 use super::json::{is_default, nil, or_default};
 use super::resources::*;
 use super::scores::Scores;
+use super::sorted_map::SortedMap;
 use super::time::Time;
 
 /// One task group instance placed on a node.
@@ -38,11 +39,11 @@ pub struct Allocation {
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub task_group: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub resources: Option<Resources>,
+    pub resources: Option<Box<Resources>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub shared_resources: Option<Resources>,
+    pub shared_resources: Option<Box<Resources>>,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub task_resources: BTreeMap<String, Resources>,
+    pub task_resources: SortedMap<Resources>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocated_resources: Option<Arc<AllocatedResources>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,7 +59,7 @@ pub struct Allocation {
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub client_description: String,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub task_states: BTreeMap<String, TaskState>,
+    pub task_states: SortedMap<TaskState>,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub alloc_states: Vec<AllocState>,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
@@ -72,7 +73,7 @@ pub struct Allocation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reschedule_tracker: Option<RescheduleTracker>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub network_status: Option<AllocNetworkStatus>,
+    pub network_status: Option<Box<AllocNetworkStatus>>,
     #[serde(rename = "FollowupEvalID", deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub followup_eval_id: String,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
@@ -130,7 +131,7 @@ pub struct AllocListStub {
     #[serde(deserialize_with = "or_default")]
     pub desired_transition: DesiredTransition,
     #[serde(with = "nil")]
-    pub task_states: BTreeMap<String, TaskState>,
+    pub task_states: SortedMap<TaskState>,
     pub deployment_status: Option<AllocDeploymentStatus>,
     #[serde(rename = "FollowupEvalID", deserialize_with = "or_default")]
     pub followup_eval_id: String,
@@ -156,9 +157,9 @@ pub struct AllocListStub {
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocatedResources {
     #[serde(with = "nil")]
-    pub tasks: BTreeMap<String, AllocatedTaskResources>,
+    pub tasks: SortedMap<AllocatedTaskResources>,
     #[serde(with = "nil")]
-    pub task_lifecycles: BTreeMap<String, Option<TaskLifecycleConfig>>,
+    pub task_lifecycles: SortedMap<Option<TaskLifecycleConfig>>,
     #[serde(deserialize_with = "or_default")]
     pub shared: AllocatedSharedResources,
 }
@@ -183,7 +184,7 @@ pub struct AllocMetric {
     #[serde(deserialize_with = "or_default")]
     pub node_pool: String,
     /// Ready nodes per datacenter; shared by all placements of one evaluation.
-    pub nodes_available: Option<Arc<BTreeMap<String, i64>>>,
+    pub nodes_available: Option<Arc<SortedMap<i64>>>,
     #[serde(with = "nil")]
     pub class_filtered: BTreeMap<String, i64>,
     #[serde(with = "nil")]

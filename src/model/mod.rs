@@ -6,7 +6,7 @@
 //! - [`node`], [`alloc`], [`eval`], [`cluster`], [`volume`]: the rest of the cluster. [`plan`]: what schedulers propose.
 //! - [`diff`]: job diffs. [`json`], [`time`], [`quote`]: how values look in JSON and in texts. [`random`]: numbers from a
 //!   seed.
-//! - [`version`], [`regexp`]: what constraints compare with. [`cron`]: when periodic jobs launch.
+//! - [`sorted_map`]: maps of few names. [`version`], [`regexp`]: what constraints compare with. [`cron`]: when periodic jobs launch.
 
 pub mod alloc;
 pub mod api;
@@ -27,6 +27,7 @@ pub mod regexp;
 pub mod resources;
 pub mod scores;
 pub mod service;
+pub mod sorted_map;
 pub mod time;
 pub mod version;
 pub mod volume;
@@ -44,5 +45,6 @@ pub use quote::{float_text, quoted};
 pub use resources::*;
 pub use scores::Scores;
 pub use service::*;
+pub use sorted_map::SortedMap;
 pub use time::{HOUR, MINUTE, SECOND, Time, format_duration};
 pub use volume::*;

@@ -1,8 +1,8 @@
 //! Candidate nodes of a job (`spec/scheduling.md §3.1`).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::model::SortedMap;
 use crate::state::State;
 
 /// The ready nodes of a job's pool and datacenters.
@@ -11,7 +11,7 @@ pub struct ReadyNodes {
     /// Slots of the candidates by ascending node ID.
     pub slots: Vec<u32>,
     /// Candidates per datacenter; a datacenter without any has no entry.
-    pub available: Arc<BTreeMap<String, i64>>,
+    pub available: Arc<SortedMap<i64>>,
     /// Number of candidates.
     pub in_pool: i64,
     /// The pool they were looked for in, unless nobody looked.

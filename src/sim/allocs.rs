@@ -185,12 +185,7 @@ pub fn allocation(
 }
 
 /// The states of the tasks, without events.
-fn task_states(
-    group: &TaskGroup,
-    fate: Fate,
-    started: i64,
-    ended: i64,
-) -> std::collections::BTreeMap<String, TaskState> {
+fn task_states(group: &TaskGroup, fate: Fate, started: i64, ended: i64) -> SortedMap<TaskState> {
     let state = |task: &Task| {
         let once = task.lifecycle.as_ref().is_some_and(|l| l.hook == "prestart" && !l.sidecar);
         let over = !fate.live() && fate != Fate::Lost;

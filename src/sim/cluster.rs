@@ -1,5 +1,7 @@
 //! A made-up cluster of so many nodes and allocations.
 
+use std::sync::Arc;
+
 use super::allocs::{Fate, JobFacts, NodeFacts, Placement, allocation};
 use super::build::Builder;
 use super::summary::Summary;
@@ -93,7 +95,7 @@ impl Cluster {
 
     /// The whole snapshot in memory.
     pub fn into_file(mut self) -> SnapshotFile {
-        self.file.allocations = self.allocations().collect();
+        self.file.allocations = self.allocations().map(Arc::new).collect();
         self.file
     }
 }

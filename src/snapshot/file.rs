@@ -1,5 +1,6 @@
 //! Snapshot files (docs/snapshot-format.md).
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{self, Read};
 use std::path::Path;
@@ -9,12 +10,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::json::or_default;
 use crate::model::*;
-use crate::state::State;
+use crate::state::{IdHash, State};
 
 /// The version this build writes, and the only one it reads.
 pub const FORMAT_VERSION: u64 = 1;
 /// The largest decompressed size that is read.
 const MAX_SIZE: u64 = 8 << 30;
+/// How many times larger a snapshot usually is than its compressed file, generously.
+const USUAL_RATIO: usize = 24;
+/// The most that is set aside for decompressing before anything is known about the content.
+const MOST_RESERVED: usize = 1 << 30;
 
 /// A volume of either kind.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -57,7 +62,7 @@ pub struct SnapshotFile {
     pub jobs: Vec<Job>,
     /// All allocations.
     #[serde(deserialize_with = "or_default")]
-    pub allocations: Vec<Allocation>,
+    pub allocations: Vec<Arc<Allocation>>,
     /// All deployments.
     #[serde(deserialize_with = "or_default")]
     pub deployments: Vec<Deployment>,
@@ -117,25 +122,28 @@ pub enum SnapshotError {
 pub fn load(path: &Path) -> Result<ClusterSnapshot, SnapshotError> {
     let name = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|source| SnapshotError::Io { path: name.clone(), source })?;
-    read(&bytes, &name)
+    let file = decode(&bytes, &name)?;
+    drop(bytes);
+    into_state(file).map_err(|problem| SnapshotError::Content { path: name, problem })
 }
 
 /// Reads a snapshot from memory; `name` is for messages.
 pub fn read(bytes: &[u8], name: &str) -> Result<ClusterSnapshot, SnapshotError> {
-    let plain;
-    let json = match decompress(bytes, name)? {
-        Some(p) => {
-            plain = p;
-            &plain[..]
-        }
-        None => bytes,
-    };
     let content = |problem: String| SnapshotError::Content { path: name.to_string(), problem };
-    let file = parse(json).map_err(content)?;
-    into_state(file).map_err(content)
+    into_state(decode(bytes, name)?).map_err(content)
 }
 
-fn decompress(bytes: &[u8], name: &str) -> Result<Option<Vec<u8>>, SnapshotError> {
+/// Decompresses and parses; the text is gone when this returns.
+fn decode(bytes: &[u8], name: &str) -> Result<SnapshotFile, SnapshotError> {
+    let file = match decompress(bytes, name)? {
+        Some(plain) => parse(&plain),
+        None => parse(bytes),
+    };
+    file.map_err(|problem| SnapshotError::Content { path: name.to_string(), problem })
+}
+
+/// The text of a gzip or zstd file; `None` if the file is neither. `name` is for messages.
+pub fn decompress(bytes: &[u8], name: &str) -> Result<Option<Vec<u8>>, SnapshotError> {
     let (kind, reader): (&'static str, Box<dyn Read + '_>) = if bytes.starts_with(&[0x1f, 0x8b]) {
         ("gzip", Box::new(flate2::read::MultiGzDecoder::new(bytes)))
     } else if bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
@@ -150,6 +158,9 @@ fn decompress(bytes: &[u8], name: &str) -> Result<Option<Vec<u8>>, SnapshotError
     };
     let problem = |problem: String| SnapshotError::Compression { path: name.to_string(), kind, problem };
     let mut out = Vec::new();
+    // Room that is not written to costs nothing, and growing by doubling would touch twice what is needed. Where the
+    // system refuses, growing it is.
+    let _ = out.try_reserve(bytes.len().saturating_mul(USUAL_RATIO).min(MOST_RESERVED));
     reader.take(MAX_SIZE + 1).read_to_end(&mut out).map_err(|e| problem(e.to_string()))?;
     if out.len() as u64 > MAX_SIZE {
         return Err(problem(format!("it holds more than {} GiB", MAX_SIZE >> 30)));
@@ -158,7 +169,7 @@ fn decompress(bytes: &[u8], name: &str) -> Result<Option<Vec<u8>>, SnapshotError
 }
 
 /// Parses the JSON. Well-formed files are parsed once; for others a second pass finds the path of the problem.
-fn parse(json: &[u8]) -> Result<SnapshotFile, String> {
+pub fn parse(json: &[u8]) -> Result<SnapshotFile, String> {
     // A list would be taken for the members in order.
     if json.trim_ascii_start().first() == Some(&b'[') {
         return Err("it is a list, not an object".into());
@@ -208,10 +219,10 @@ fn explain(json: &[u8], first: serde_json::Error) -> String {
 pub fn into_state(file: SnapshotFile) -> Result<ClusterSnapshot, String> {
     let mut state = State::new();
     let mut notes = Vec::new();
-    unique("Nodes", &file.nodes, |n| n.id.clone())?;
-    unique("Allocations", &file.allocations, |a| a.id.clone())?;
-    unique("Deployments", &file.deployments, |d| d.id.clone())?;
-    unique("Jobs", &file.jobs, |j| if j.id.is_empty() { String::new() } else { job_key(j) })?;
+    unique("Nodes", &file.nodes, |n| (&n.id).into())?;
+    unique("Allocations", &file.allocations, |a| (&a.id).into())?;
+    unique("Deployments", &file.deployments, |d| (&d.id).into())?;
+    unique("Jobs", &file.jobs, |j| if j.id.is_empty() { "".into() } else { job_key(j).into() })?;
     if let Some(c) = file.scheduler_configuration {
         state.set_scheduler_config(Arc::new(c));
     }
@@ -227,9 +238,10 @@ pub fn into_state(file: SnapshotFile) -> Result<ClusterSnapshot, String> {
     let mut orphans = 0;
     let mut allocs = Vec::with_capacity(file.allocations.len());
     for mut a in file.allocations {
-        join_job(&state, &mut a);
+        // Nobody else holds it yet, so this changes it where it is.
+        join_job(&state, Arc::make_mut(&mut a));
         orphans += usize::from(a.job.is_none());
-        allocs.push(Arc::new(a));
+        allocs.push(a);
     }
     state.upsert_allocs(allocs);
     if orphans > 0 {
@@ -265,8 +277,8 @@ fn job_key(j: &Job) -> String {
 }
 
 /// Every object needs an ID, and no two the same.
-fn unique<T>(list: &str, items: &[T], id: impl Fn(&T) -> String) -> Result<(), String> {
-    let mut seen = HashSet::with_capacity(items.len());
+fn unique<'a, T>(list: &str, items: &'a [T], id: impl Fn(&'a T) -> Cow<'a, str>) -> Result<(), String> {
+    let mut seen: HashSet<Cow<str>, IdHash> = HashSet::with_capacity_and_hasher(items.len(), IdHash::default());
     for (i, item) in items.iter().enumerate() {
         let id = id(item);
         if id.is_empty() {

@@ -265,7 +265,7 @@ mod tests {
             node_pools: vec![NodePool { name: text("all"), ..Default::default() }],
             namespaces: vec![Namespace { name: text("default"), ..Default::default() }],
             jobs: vec![Job { id: text("j"), namespace: text("default"), ..Default::default() }],
-            allocations: vec![tracked("a", None), tracked("b", Some(Vec::new()))],
+            allocations: vec![tracked("a", None).into(), tracked("b", Some(Vec::new())).into()],
             deployments: vec![Deployment { id: text("d"), ..Default::default() }],
             volumes: vec![Volume::Csi(Box::new(csi)), Volume::Host(Box::new(host))],
             host_volume_claims: vec![claim],
@@ -285,7 +285,7 @@ mod tests {
         write(&mut whole, Compression::None, &file, []).unwrap();
         let mut parts = Vec::new();
         let more = file.allocations.split_off(1);
-        write(&mut parts, Compression::None, &file, more).unwrap();
+        write(&mut parts, Compression::None, &file, more.into_iter().map(std::sync::Arc::unwrap_or_clone)).unwrap();
         assert_eq!(parts, whole);
         assert_eq!(sample().allocations.len(), whole.windows(8).filter(|w| w == b"\"JobID\":").count());
     }

@@ -1,6 +1,6 @@
 //! Whether an allocation can go on with the new job version (`spec/reconciliation.md §7`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::model::*;
@@ -81,7 +81,7 @@ impl<'a> InPlaceCheck<'a> {
 /// The allocation with the new resources; networks, devices and cores stay as they are.
 fn updated(a: &Allocation, eval_id: &str, tg: &TaskGroup, option: RankedNode) -> Allocation {
     let mut resources = Arc::unwrap_or_clone(option.resources);
-    let none = (BTreeMap::new(), AllocatedSharedResources::default());
+    let none = (SortedMap::new(), AllocatedSharedResources::default());
     let (tasks, shared) = a.allocated_resources.as_ref().map_or((&none.0, &none.1), |r| (&r.tasks, &r.shared));
     for (name, t) in &mut resources.tasks {
         if let Some(old) = tasks.get(name) {

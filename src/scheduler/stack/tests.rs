@@ -57,7 +57,7 @@ fn node() -> Node {
 }
 
 fn running(id: &str, job: Job, resources: AllocatedTaskResources) -> Arc<Allocation> {
-    let tasks = BTreeMap::from([("t".to_string(), resources)]);
+    let tasks = SortedMap::from([("t".to_string(), resources)]);
     Arc::new(Allocation {
         id: id.into(),
         namespace: job.namespace.clone(),
