@@ -1,0 +1,175 @@
+//! An evaluation that is processed again, after its plan was carried out, finds nothing to do.
+//!
+//! A group may only change the second time for one of the reasons the specification gives: see [`excuse`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use encamp::model::*;
+use encamp::scheduler::descriptions;
+use encamp::state::State;
+
+use super::apply::{Outcome, Terms, apply, run};
+use super::replayed;
+
+/// Processes the evaluation on the state its plan leads to. True if nothing changed, false if what changed is excused.
+pub fn check(before: &State, job: &Job, eval: &Evaluation, terms: &Terms, first: &Outcome) -> Result<bool, String> {
+    let after = apply(before, &first.plan, terms.now).snapshot();
+    let terms = Terms { seed: terms.seed ^ 0xffff, ..terms.clone() };
+    let second = run(&after, eval, &terms)?;
+    if replayed() {
+        println!("again: {}", second.sketch(&after));
+    }
+    let facts = Facts { before, after: &after, job, first, second: &second };
+    let mut changes = changes(&second.plan).filter(|a| !facts.noted_again(a)).peekable();
+    if changes.peek().is_none() {
+        return if second.plan.node_preemptions.is_empty() { Ok(true) } else { Err("only preempts".into()) };
+    }
+    for a in changes {
+        if facts.excuse(&a.task_group).is_none() {
+            return Err(format!("the second time it plans {} {}, group {}", a.desired_status, a.id, a.task_group));
+        }
+    }
+    Ok(false)
+}
+
+/// Everything a plan stops, places or changes.
+fn changes(plan: &Plan) -> impl Iterator<Item = &Arc<Allocation>> {
+    plan.node_update.values().chain(plan.node_allocation.values()).flatten()
+}
+
+struct Facts<'a> {
+    before: &'a State,
+    after: &'a State,
+    job: &'a Job,
+    first: &'a Outcome,
+    second: &'a Outcome,
+}
+
+impl Facts<'_> {
+    /// What is written once more as it is: a failed allocation that still finds no node (§8.5), and stops of batch
+    /// allocations that are over (§5.4 rule 2).
+    fn noted_again(&self, a: &Allocation) -> bool {
+        let Some(stored) = self.after.alloc(&a.id).map(|e| &e.alloc) else { return false };
+        if a.server_terminal() && stored.server_terminal() && stored.client_terminal() {
+            return true;
+        }
+        self.failed(&a.task_group)
+            && !a.server_terminal()
+            && *a == Allocation { job: a.job.clone(), ..Allocation::clone(stored) }
+    }
+
+    /// No node was found for the group; evaluations handed back to the blocked queue do not say for which.
+    fn failed(&self, group: &str) -> bool {
+        !self.first.reblocked.is_empty() || self.first.failed().iter().any(|g| g == group)
+    }
+
+    /// Allocations of a group that hold its places.
+    fn live(&self, group: &str) -> usize {
+        let all = self.after.allocs_of_job(&self.job.namespace, &self.job.id);
+        // What a batch job has finished counts, too.
+        let over = |a: &Allocation| matches!(a.client_status.as_str(), client_status::COMPLETE | client_status::LOST);
+        let holds = |a: &Allocation| !a.server_terminal() && (self.job.r#type == "batch" || !over(a));
+        all.iter().filter(|a| a.alloc.task_group == group && holds(&a.alloc)).count()
+    }
+
+    /// Why a group may change in the second plan (`spec/reconciliation.md`, `spec/scheduling.md`).
+    fn excuse(&self, group: &str) -> Option<&'static str> {
+        let system = matches!(self.job.r#type.as_str(), "system" | "sysbatch");
+        let failed = self.failed(group);
+        let stopped = || self.first.plan.node_update.values().flatten().filter(|a| a.task_group == group);
+        if failed && (!self.first.plan.node_update.is_empty() || !self.first.plan.node_preemptions.is_empty()) {
+            return Some("it failed, and room was made after it had been tried");
+        }
+        // System jobs do not report groups that nodes filtered as failed.
+        if failed && self.mixed_classes() || (failed || system) && self.mixed_networks() {
+            return Some("scheduling §5.4, §6.4: what is found depends on the node that is visited first");
+        }
+        if self.distinct_property() {
+            return Some("scheduling §6.9: counts of values depend on what else the plan writes");
+        }
+        if self.first.plan.deployment_updates.iter().any(|u| u.status != "running") {
+            return Some("§6.4, §5.1: the deployment that held back or caused changes is over");
+        }
+        let updates = self.first.updated.iter().filter_map(|e| e.plan_annotations.as_ref());
+        let updates: BTreeMap<&str, &DesiredUpdates> =
+            updates.flat_map(|p| p.desired_tg_updates.iter().map(|(g, d)| (g.as_str(), d))).collect();
+        let done = stopped().filter(|a| a.desired_description == descriptions::UPDATING).count() as u64;
+        let unknown =
+            self.first.planned().filter(|a| a.task_group == group && a.client_status == client_status::UNKNOWN);
+        let lost_at_once = |a: &Arc<Allocation>| {
+            let group = self.before.alloc(&a.id).and_then(|e| e.alloc.group().cloned());
+            group.is_some_and(|g| g.disconnect.is_none_or(|d| d.lost_after == 0))
+        };
+        if unknown.into_iter().any(lost_at_once) {
+            return Some("§2.3, Q4: without lost_after an unknown allocation is lost for the next evaluation");
+        }
+        if system {
+            if updates.get(group).is_some_and(|d| d.destructive_update > done) {
+                return Some("§9.3 step 6: max_parallel holds back updates");
+            }
+            let ready = |a: &&Arc<Allocation>| self.before.node(&a.node_id).is_some_and(|n| n.node.ready());
+            if stopped().filter(ready).any(|a| a.desired_description != descriptions::UPDATING) {
+                return Some(
+                    "§9.2 rows 2 and 3: a name that is stopped on a ready node is placed by the next evaluation",
+                );
+            }
+            return None;
+        }
+        if stopped().any(|a| !a.followup_eval_id.is_empty()) {
+            return Some("§5.8 Q5, E9: any other evaluation replaces what was stopped to be replaced later");
+        }
+        if self.first.placed(self.before).any(|a| a.task_group == group && a.job.is_some()) {
+            return Some("§8.4: a replacement of an older version is updated as soon as it can be");
+        }
+        let both = |a: &Arc<Allocation>| {
+            let t = self.before.alloc(&a.id).map(|e| &e.alloc.desired_transition);
+            t.is_some_and(|t| t.should_migrate() && (t.should_reschedule() || t.should_force_reschedule()))
+        };
+        if changes(&self.first.plan).filter(|a| a.task_group == group).any(both) {
+            return Some(
+                "§5.3 step 7, §5.13: what is migrated and rescheduled counts twice, so that one too few is placed",
+            );
+        }
+        let update = self.job.lookup_group(group).and_then(|g| g.update.as_ref());
+        if update.is_some_and(|u| u.is_empty() && u.canary > 0) {
+            return Some("§5.3 step 18, §5.15: canaries without max_parallel have no deployment that knows them");
+        }
+        let count = self.job.lookup_group(group).map_or(0, |g| g.count.max(0) as usize);
+        let only_stops = !self.second.planned().any(|a| a.task_group == group);
+        let rescheduled = self.first.planned().any(|a| a.task_group == group && a.reschedule_tracker.is_some());
+        if rescheduled && only_stops && self.live(group) > count {
+            return Some("§5.13: reschedules are replaced also while scaling down, the surplus goes next");
+        }
+        None
+    }
+
+    /// Nodes of one computed class that differ in what the class does not cover.
+    fn mixed_classes(&self) -> bool {
+        let facts = |n: &Node| {
+            let r = n.node_resources.clone().unwrap_or_default();
+            let healthy: Vec<usize> =
+                r.devices.iter().map(|d| d.instances.iter().filter(|i| i.healthy).count()).collect();
+            let modes: Vec<String> = r.networks.iter().map(|n| n.mode.clone()).collect();
+            let aliases: BTreeSet<String> =
+                r.node_networks.iter().flat_map(|n| &n.addresses).map(|a| a.alias.clone()).collect();
+            format!("{:?} {healthy:?} {modes:?} {aliases:?}", n.drivers)
+        };
+        let mut seen: BTreeMap<&str, String> = BTreeMap::new();
+        self.after.nodes().any(|n| {
+            let facts = facts(&n.node);
+            *seen.entry(&n.node.computed_class).or_insert_with(|| facts.clone()) != facts
+        })
+    }
+
+    fn distinct_property(&self) -> bool {
+        let groups = self.job.task_groups.iter().flat_map(|g| &g.constraints);
+        self.job.constraints.iter().chain(groups).any(|c| c.operand == "distinct_property")
+    }
+
+    /// Groups with and without a network.
+    fn mixed_networks(&self) -> bool {
+        let with = self.job.task_groups.iter().filter(|g| !g.networks.is_empty()).count();
+        with > 0 && with < self.job.task_groups.len()
+    }
+}
