@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use super::node::NodeEntry;
+use crate::model::Node;
 
 /// What decides whether a node is a candidate; names are numbers into the index.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +28,7 @@ pub struct NodeIndex {
     classes: Vec<String>,
     /// Class by slot.
     class_of: Vec<u32>,
+    client_versions: Vec<String>,
 }
 
 /// Numbers names in the order of their first use.
@@ -52,6 +54,7 @@ impl NodeIndex {
     /// Indexes nodes given by ascending ID; `slots` is one more than the largest slot.
     pub(super) fn new<'a>(nodes: impl Iterator<Item = &'a NodeEntry>, slots: usize) -> NodeIndex {
         let (mut datacenters, mut pools, mut classes) = (Numbers::default(), Numbers::default(), Numbers::default());
+        let mut versions = Numbers::default();
         let mut rows = Vec::with_capacity(slots);
         let mut class_of = vec![0; slots];
         for n in nodes {
@@ -62,11 +65,19 @@ impl NodeIndex {
                 pool: pools.number(&node.node_pool),
                 ready: node.ready(),
             });
+            versions.number(client_version(node));
             if let Some(c) = class_of.get_mut(n.slot as usize) {
                 *c = classes.number(&node.computed_class);
             }
         }
-        NodeIndex { rows, datacenters: datacenters.names, pools: pools.names, classes: classes.names, class_of }
+        NodeIndex {
+            rows,
+            datacenters: datacenters.names,
+            pools: pools.names,
+            classes: classes.names,
+            class_of,
+            client_versions: versions.names,
+        }
     }
 
     /// All nodes by ascending ID.
@@ -89,8 +100,18 @@ impl NodeIndex {
         &self.classes
     }
 
+    /// The releases the nodes' clients run, each once; empty text for nodes that do not say.
+    pub fn client_versions(&self) -> &[String] {
+        &self.client_versions
+    }
+
     /// The number of a node's computed class.
     pub fn class_of(&self, slot: u32) -> usize {
         self.class_of.get(slot as usize).map_or(0, |c| *c as usize)
     }
+}
+
+/// The release a node's client runs.
+pub fn client_version(node: &Node) -> &str {
+    node.attributes.get("nomad.version").map_or("", String::as_str)
 }

@@ -7,7 +7,7 @@ use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap, OrdSet, Vector};
 
 use super::hash::IdHash;
-use super::index::NodeIndex;
+use super::index::{NodeIndex, client_version};
 use super::node::NodeEntry;
 use super::usage::AllocEntry;
 use crate::model::*;
@@ -345,4 +345,5 @@ fn listed_alike(a: &Node, b: &Node) -> bool {
         && a.datacenter == b.datacenter
         && a.node_pool == b.node_pool
         && a.computed_class == b.computed_class
+        && client_version(a) == client_version(b)
 }

@@ -6,6 +6,7 @@ use crate::model::version::Version;
 use crate::model::*;
 use crate::scheduler::candidates::ReadyNodes;
 use crate::state::State;
+use crate::state::index::client_version;
 
 /// The oldest release whose clients take part in deployments of system jobs.
 const MIN_CLIENT_VERSION: &str = "1.11.0";
@@ -173,15 +174,15 @@ fn new_deployment(job: &Job, priority: i64, id: String, now: i64) -> Deployment 
 /// Whether a ready node runs a client that is too old for deployments of system jobs.
 fn has_old_client(state: &State, ready: &ReadyNodes) -> bool {
     let Some(min) = Version::parse(MIN_CLIENT_VERSION) else { return false };
-    // Nodes run few releases: parse each run of equal texts once.
-    let (mut text, mut old) = ("", false);
-    ready.slots.iter().filter_map(|slot| state.node_at(*slot)).any(|n| {
-        let v = n.node.attributes.get("nomad.version").map_or("", String::as_str);
-        if v != text {
-            (text, old) = (v, Version::parse(v).is_some_and(|v| v < min));
-        }
-        old
-    })
+    let old = |v: &str| Version::parse(v).is_some_and(|v| v < min);
+    // Nodes run few releases: look at the nodes only if any of them is old.
+    let versions: Vec<&str> =
+        state.node_index().client_versions().iter().map(String::as_str).filter(|v| old(v)).collect();
+    if versions.is_empty() {
+        return false;
+    }
+    let mut nodes = ready.slots.iter().filter_map(|slot| state.node_at(*slot));
+    nodes.any(|n| versions.contains(&client_version(&n.node)))
 }
 
 #[cfg(test)]
