@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use encamp::jobspec::admission::mutate::mutate;
 use encamp::jobspec::admission::validate::{validate, warnings};
-use encamp::jobspec::admission::{ServerContext, check_update};
+use encamp::jobspec::admission::{Entry, ServerContext, check_request, check_update};
 use encamp::jobspec::canonicalize::canonicalize;
 use encamp::jobspec::convert::{ConvertOptions, to_server};
 use encamp::jobspec::parse::{self, ParseOptions};
@@ -219,6 +219,7 @@ fn run(case: &Case, tally: &mut Tally) -> Vec<String> {
         check("raw", difference("", &serde_json::to_value(&job).expect("a job is JSON"), &raw));
     }
     let ctx = server(case);
+    let refused = check_request(Some(&job), Entry::Register { path_id: None, eval_priority: 0 }).err();
     let (parsed, stored) = match register(job, &ctx) {
         Ok(jobs) => jobs,
         Err(text) => {
@@ -243,7 +244,7 @@ fn run(case: &Case, tally: &mut Tally) -> Vec<String> {
             register(job, &ctx).expect("the existing job is registered").1
         });
         let want = expected.as_ref().and_then(|e| e.get("register_error")).and_then(Json::as_str).unwrap_or("");
-        let got = check_update(existing.as_ref(), &stored).err().unwrap_or_default();
+        let got = refused.or_else(|| check_update(existing.as_ref(), &stored).err()).unwrap_or_default();
         check("register", (got != want).then(|| format!("got {got:?}, want {want:?}")));
         return problems;
     }

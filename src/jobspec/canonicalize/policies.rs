@@ -97,7 +97,9 @@ pub fn default_logs() -> LogConfig {
 
 /// Update, reschedule, migrate and restart of a group, in this order.
 pub fn merge_group_policies(group: &mut TaskGroup, job: &Job, r#type: &str) {
-    inherit(&mut group.update, job.update.as_ref().filter(|u| !is_empty(u)), || None, &default_update());
+    // An empty update block of the job still lies below the group's own.
+    let job_update = job.update.as_ref().filter(|u| group.update.is_some() || !is_empty(u));
+    inherit(&mut group.update, job_update, || None, &default_update());
     let reschedule = default_reschedule(r#type);
     let own = || (!matches!(r#type, "system" | "sysbatch")).then(|| reschedule.clone());
     inherit(&mut group.reschedule_policy, job.reschedule.as_ref(), own, &reschedule);

@@ -29,6 +29,8 @@ fn a_job_update_with_only_zeros_does_not_reach_groups() {
     let zero = json!({"Stagger": 0, "MaxParallel": 0, "HealthCheck": "", "MinHealthyTime": 0, "HealthyDeadline": 0,
         "ProgressDeadline": 0, "Canary": 0, "AutoRevert": false, "AutoPromote": false});
     assert_eq!(group_of(json!({"Update": zero, "TaskGroups": [{}]}))["Update"], Value::Null);
+    let below = group_of(json!({"Update": zero, "TaskGroups": [{"Update": {"Canary": 1}}]}));
+    assert_eq!((&below["Update"]["Canary"], &below["Update"]["Stagger"]), (&json!(1), &json!(0)));
     let one = group_of(json!({"Update": {"MaxParallel": 0}, "TaskGroups": [{}]}));
     assert_eq!(one["Update"]["MaxParallel"], json!(0));
     assert_eq!(one["Update"]["Stagger"], json!(30_000_000_000_i64));

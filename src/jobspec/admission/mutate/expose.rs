@@ -64,23 +64,26 @@ fn the_network<'a>(group: &str, networks: &'a mut [NetworkResource]) -> Result<&
     let count = networks.len();
     let [network] = networks else {
         return Err(format!(
-            "connect expose check: must have exactly one network for Consul Connect: group {group:?} has {count} networks"
+            "connect expose check: must have exactly one network for Consul Connect: group {} has {count} networks",
+            quoted(group)
         ));
     };
     if network.mode != "bridge" && !network.mode.starts_with("cni/") {
         return Err(format!(
-            "connect expose check: invalid network mode for Consul Connect: group {group:?} uses network mode {:?}; must be \
+            "connect expose check: invalid network mode for Consul Connect: group {} uses network mode {}; must be \
              \"bridge\" or \"cni/*\"",
-            network.mode
+            quoted(group),
+            quoted(&network.mode)
         ));
     }
     Ok(network)
 }
 
-/// The port the service itself listens on.
+/// The port the service itself listens on. A dynamic port has no value before it is placed.
 fn local_port(label: &str, network: &NetworkResource) -> Option<i64> {
     let mut ports = network.reserved_ports.iter().chain(&network.dynamic_ports);
-    ports.find(|p| p.label == label).map(|p| p.value).or_else(|| label.parse().ok())
+    let value = ports.find(|p| p.label == label).map(|p| p.value).filter(|v| *v > 0);
+    value.or_else(|| label.parse().ok().filter(|v| *v > 0))
 }
 
 /// Six hex digits that tell the checks of a service apart and stay the same for an unchanged check.

@@ -156,6 +156,11 @@ fn exposed_checks_need_one_bridge_network_and_a_port() {
             network mode \"host\"; must be \"bridge\" or \"cni/*\"",
         ),
         (json!([{"Mode": "bridge"}]), "web", "unable to determine local service port for service check g->s->c"),
+        (
+            json!([{"Mode": "bridge", "DynamicPorts": [{"Label": "web"}]}]),
+            "web",
+            "unable to determine local service port for service check g->s->c",
+        ),
     ] {
         assert_eq!(job(networks, port).unwrap_err(), format!("error in job mutator expose-check: {want}"));
     }
