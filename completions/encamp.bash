@@ -358,12 +358,16 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__job__subcmd__plan)
-            opts="-h --json --hcl2-strict --var --var-file --vault-namespace --snapshot --diff --verbose --json-output --t --policy-override --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --diff --verbose --json-output --t --policy-override --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --diagnostics)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
                 --hcl2-strict)
                     COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
@@ -436,12 +440,16 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__job__subcmd__run)
-            opts="-h --json --hcl2-strict --var --var-file --vault-namespace --check-index --detach --eval-priority --output --preserve-counts --preserve-resources --policy-override --consul-namespace --verbose --ui --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --check-index --detach --eval-priority --output --preserve-counts --preserve-resources --policy-override --consul-namespace --verbose --ui --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --diagnostics)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
                 --hcl2-strict)
                     COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
@@ -514,12 +522,16 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__job__subcmd__validate)
-            opts="-h --json --hcl2-strict --var --var-file --vault-namespace --snapshot --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --diagnostics)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
                 --hcl2-strict)
                     COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
@@ -584,12 +596,16 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__plan)
-            opts="-h --json --hcl2-strict --var --var-file --vault-namespace --snapshot --diff --verbose --json-output --t --policy-override --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --diff --verbose --json-output --t --policy-override --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --diagnostics)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
                 --hcl2-strict)
                     COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
@@ -662,12 +678,16 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__run)
-            opts="-h --json --hcl2-strict --var --var-file --vault-namespace --check-index --detach --eval-priority --output --preserve-counts --preserve-resources --policy-override --consul-namespace --verbose --ui --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --check-index --detach --eval-priority --output --preserve-counts --preserve-resources --policy-override --consul-namespace --verbose --ui --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --diagnostics)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
                 --hcl2-strict)
                     COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
@@ -788,12 +808,16 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__validate)
-            opts="-h --json --hcl2-strict --var --var-file --vault-namespace --snapshot --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --diagnostics)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
                 --hcl2-strict)
                     COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0

@@ -80,6 +80,8 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l diagnostics -d 'How to print what is wrong with the job file: text on standard error, or json on standard output' -r -f -a "text\t'Text on standard error'
+json\t'One JSON object on standard output'"
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l hcl2-strict -d 'Refuse variables that the job file does not declare' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
@@ -107,6 +109,8 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l diagnostics -d 'How to print what is wrong with the job file: text on standard error, or json on standard output' -r -f -a "text\t'Text on standard error'
+json\t'One JSON object on standard output'"
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l hcl2-strict -d 'Refuse variables that the job file does not declare' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
@@ -137,6 +141,8 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l diagnostics -d 'How to print what is wrong with the job file: text on standard error, or json on standard output' -r -f -a "text\t'Text on standard error'
+json\t'One JSON object on standard output'"
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l hcl2-strict -d 'Refuse variables that the job file does not declare' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
@@ -209,6 +215,8 @@ complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l insecure -d 'T
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand plan" -l diagnostics -d 'How to print what is wrong with the job file: text on standard error, or json on standard output' -r -f -a "text\t'Text on standard error'
+json\t'One JSON object on standard output'"
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l hcl2-strict -d 'Refuse variables that the job file does not declare' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
@@ -236,6 +244,8 @@ complete -c encamp -n "__fish_encamp_using_subcommand plan" -l insecure -d 'The 
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l diagnostics -d 'How to print what is wrong with the job file: text on standard error, or json on standard output' -r -f -a "text\t'Text on standard error'
+json\t'One JSON object on standard output'"
 complete -c encamp -n "__fish_encamp_using_subcommand run" -l hcl2-strict -d 'Refuse variables that the job file does not declare' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand run" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
@@ -266,6 +276,8 @@ complete -c encamp -n "__fish_encamp_using_subcommand run" -l insecure -d 'The s
 complete -c encamp -n "__fish_encamp_using_subcommand run" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand run" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l diagnostics -d 'How to print what is wrong with the job file: text on standard error, or json on standard output' -r -f -a "text\t'Text on standard error'
+json\t'One JSON object on standard output'"
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l hcl2-strict -d 'Refuse variables that the job file does not declare' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r

@@ -301,8 +301,9 @@ fn errors_show_the_line_they_are_about() {
     folder.file("bad.hcl", "job \"x\" {\n  group \"g\" {\n    cuont = 2\n  }\n}\n");
     let ran = run_in(folder.path(), &["validate", "bad.hcl"]);
     let want = "Error getting job struct: Error parsing job file from bad.hcl:\n\
-                bad.hcl:3,5-10: Unsupported argument; An argument named \"cuont\" is not expected here. Did you mean \"count\"?\n\n \
-                --> bad.hcl:3:5\n  |\n3 |     cuont = 2\n  |     ^^^^^\n";
+                bad.hcl:3,5-10: Unsupported argument; An argument named \"cuont\" is not expected here. Did you mean \"count\"?\n\n\
+                error: unknown attribute \"cuont\" in a group block\n --> bad.hcl:3:5\n  | in job \"x\" > group \"g\"\n  |\n\
+                3 |     cuont = 2\n  |     ^^^^^\n  = help: did you mean \"count\"?\n";
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.exit), ("", want, 1));
 }
 

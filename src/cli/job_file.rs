@@ -6,6 +6,9 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::context::Environment;
+use super::diagnostics::{DiagnosticsFormat, Refused};
+use crate::jobspec::explain::outline::Outline;
+use crate::jobspec::explain::{Finding, Severity, Syntax, parse_error, parse_json_error, validation};
 use crate::jobspec::parse::{ParseOptions, parse, parse_json};
 use crate::model::{api, quoted};
 
@@ -37,6 +40,9 @@ pub struct JobFileFlags {
     /// The file is a job in JSON form, bare or below a top-level "Job" key, instead of HCL
     #[arg(long)]
     pub json: bool,
+    /// How to print what is wrong with the job file: text on standard error, or json on standard output
+    #[arg(long, value_name = "format", value_enum, default_value_t = DiagnosticsFormat::Text)]
+    pub diagnostics: DiagnosticsFormat,
     #[command(flatten)]
     pub variables: VariableFlags,
     /// Vault namespace to set in the job
@@ -54,11 +60,11 @@ impl VariableFlags {
         out.concat()
     }
 
-    /// Reads a job file in HCL. The error is the whole line to print.
-    pub fn load(&self, path: &str, env: &Environment) -> Result<api::Job, String> {
+    /// Reads a job file in HCL.
+    pub fn load(&self, path: &str, env: &Environment) -> Result<JobFile, Refused> {
         let source = read(path, env).map_err(getting)?;
         let options = ParseOptions {
-            path: source.name,
+            path: source.name.clone(),
             vars: self.var.clone(),
             var_files: self.var_file.clone(),
             env: env.vars.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
@@ -69,29 +75,72 @@ impl VariableFlags {
             random: Arc::new(fill_random),
             ..ParseOptions::default()
         };
-        parse(&source.content, &options).map_err(|e| {
-            let excerpts = e.diagnostics.excerpts();
-            let below = if excerpts.is_empty() { String::new() } else { format!("\n\n{}", excerpts.trim_end()) };
-            getting(format!("Error parsing job file from {path}:\n{e}{below}"))
-        })
+        match parse(&source.content, &options) {
+            Ok(job) => Ok(source.with(job, Syntax::Hcl)),
+            Err(e) => {
+                let text = getting(format!("Error parsing job file from {path}:\n{e}"));
+                Err(Refused { text, findings: source.located(parse_error(&e)) })
+            }
+        }
     }
 }
 
 impl JobFileFlags {
-    /// Reads the job file, or standard input for `-`. The error is the whole line to print.
-    pub fn load(&self, path: &str, env: &Environment) -> Result<api::Job, String> {
-        let mut job = if self.json {
-            if !(self.variables.var.is_empty() && self.variables.var_file.is_empty()) {
-                return Err("Invalid job options: cannot use variables with JSON files.".into());
-            }
-            parse_json(&read(path, env).map_err(getting)?.content).map_err(|e| getting(e.to_string()))?
-        } else {
-            self.variables.load(path, env)?
-        };
+    /// Reads the job file, or standard input for `-`.
+    pub fn load(&self, path: &str, env: &Environment) -> Result<JobFile, Refused> {
+        let mut file = if self.json { self.load_json(path, env)? } else { self.variables.load(path, env)? };
         if let Some(namespace) = self.vault_namespace.clone().filter(|n| !n.is_empty()) {
-            job.vault_namespace = Some(namespace);
+            file.job.vault_namespace = Some(namespace);
         }
-        Ok(job)
+        Ok(file)
+    }
+
+    fn load_json(&self, path: &str, env: &Environment) -> Result<JobFile, Refused> {
+        if !(self.variables.var.is_empty() && self.variables.var_file.is_empty()) {
+            return Err("Invalid job options: cannot use variables with JSON files.".into());
+        }
+        let source = read(path, env).map_err(getting)?;
+        match parse_json(&source.content) {
+            Ok(job) => Ok(source.with(job, Syntax::Api)),
+            Err(e) => {
+                let finding = parse_json_error(&source.name, &source.text(), &e);
+                Err(Refused { text: getting(e), findings: source.located(vec![finding]) })
+            }
+        }
+    }
+}
+
+/// A job, and the file it came from.
+pub struct JobFile {
+    pub job: api::Job,
+    source: Source,
+    syntax: Syntax,
+}
+
+impl JobFile {
+    /// The findings of errors or warnings about the job, with their places in the file.
+    pub fn findings(&self, items: &[String], severity: Severity) -> Vec<Finding> {
+        let outline = Outline::read(&self.source.name, &self.source.text(), self.syntax);
+        self.source.located(validation(&outline, items, severity))
+    }
+}
+
+impl Source {
+    fn with(self, job: api::Job, syntax: Syntax) -> JobFile {
+        JobFile { job, source: self, syntax }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.content).into_owned()
+    }
+
+    /// Names the file by its path, as the user did.
+    fn located(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
+        let places = findings.iter_mut().flat_map(|f| f.place.iter_mut().chain(f.related.iter_mut().map(|(p, _)| p)));
+        for place in places.filter(|p| p.range.file == self.name) {
+            place.range.file.clone_from(&self.path);
+        }
+        findings
     }
 }
 
@@ -111,17 +160,19 @@ fn fill_random(bytes: &mut [u8]) {
 struct Source {
     /// The name that positions in error texts carry: the last part of the path, or `stdin`.
     name: String,
+    /// The name that people find the file by: its path.
+    path: String,
     content: Vec<u8>,
 }
 
 /// Reads a job file, or standard input for `-`.
 fn read(path: &str, env: &Environment) -> Result<Source, String> {
     if path != "-" {
-        return Ok(Source { name: base_name(path), content: read_file(path, env)? });
+        return Ok(Source { name: base_name(path), path: path.into(), content: read_file(path, env)? });
     }
     let mut content = Vec::new();
     match std::io::stdin().lock().read_to_end(&mut content) {
-        Ok(_) => Ok(Source { name: "stdin".into(), content }),
+        Ok(_) => Ok(Source { name: "stdin".into(), path: "stdin".into(), content }),
         Err(e) => Err(format!("Error reading standard input: {}", cause(&e))),
     }
 }

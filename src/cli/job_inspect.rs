@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::context::{Context, Environment};
+use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::flags::parse_int;
 use super::general::GeneralFlags;
 use super::job_file::VariableFlags;
@@ -52,13 +53,17 @@ impl Run for JobInspect {
         if self.json && self.template.is_some() {
             return context.failure("Both json and template formatting are not allowed");
         }
-        let job = if self.hcl { self.read_file(name, context.env) } else { self.find_in_snapshot(name, context.env) };
-        match job.and_then(|job| self.text(&job)) {
+        let job = if self.hcl {
+            self.read_file(name, context.env)
+        } else {
+            self.find_in_snapshot(name, context.env).map_err(Refused::from)
+        };
+        match job.and_then(|job| self.text(&job).map_err(Refused::from)) {
             Ok(text) => {
                 context.ui.output(&text);
                 0
             }
-            Err(e) => context.failure(&e),
+            Err(e) => context.refuse(e, DiagnosticsFormat::Text),
         }
     }
 }
@@ -75,8 +80,8 @@ impl JobInspect {
         .map_err(failed)
     }
 
-    fn read_file(&self, path: &str, env: &Environment) -> Result<api::Job, String> {
-        let mut job = self.variables.load(path, env)?;
+    fn read_file(&self, path: &str, env: &Environment) -> Result<api::Job, Refused> {
+        let mut job = self.variables.load(path, env)?.job;
         canonicalize(&mut job);
         Ok(job)
     }

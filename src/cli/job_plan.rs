@@ -1,13 +1,16 @@
 //! `job plan`: what registering a job would do (`spec/cli.md §7`).
 
 use super::context::{Context, Environment};
+use super::diagnostics::Refused;
 use super::general::GeneralFlags;
 use super::job_file::JobFileFlags;
 use super::registry::Run;
 use super::render::plan::PlanView;
 use super::render::{json, plan, template};
+use crate::jobspec::admission::AdmissionError;
+use crate::jobspec::explain::Severity;
 use crate::model::{Job, JobPlanResponse};
-use crate::plan::{JobPlan as Planned, plan_job, server_context};
+use crate::plan::{JobPlan as Planned, PlanError, plan_job, server_context};
 use crate::snapshot;
 
 /// Show what registering a job would change
@@ -81,7 +84,7 @@ impl Run for JobPlan {
         }
         let planned = match self.plan(path, context.env) {
             Ok(planned) => planned,
-            Err(e) => return context.failure(&e),
+            Err(e) => return context.refuse(e, self.job.diagnostics),
         };
         let (notes, plan) = planned;
         for note in notes {
@@ -109,20 +112,26 @@ impl Run for JobPlan {
 }
 
 impl JobPlan {
-    /// Plans the job file at `path`. Beside the plan: what the snapshot lacks. The error is the whole text to print.
-    fn plan(&self, path: &str, env: &Environment) -> Result<(Vec<String>, Planned), String> {
-        let job = self.job.load(path, env)?;
-        let Some(file) = &self.snapshot else {
+    /// Plans the job file at `path`. Beside the plan: what the snapshot lacks.
+    fn plan(&self, path: &str, env: &Environment) -> Result<(Vec<String>, Planned), Refused> {
+        let file = self.job.load(path, env)?;
+        let Some(cluster) = &self.snapshot else {
             return Err(
                 "Planning against a running cluster is not supported yet: give a cluster snapshot with -snapshot FILE"
                     .into(),
             );
         };
-        let cluster = snapshot::load(&env.directory.join(file)).map_err(|e| format!("Error reading snapshot: {e}"))?;
-        let options = self.general.convert_options(&job, env, &cluster.state);
+        let cluster =
+            snapshot::load(&env.directory.join(cluster)).map_err(|e| format!("Error reading snapshot: {e}"))?;
+        let options = self.general.convert_options(&file.job, env, &cluster.state);
         let context = server_context(&cluster.state);
-        let planned = plan_job(&cluster.state, &job, &options, &context, env.now)
-            .map_err(|e| format!("Error during plan: {e}"))?;
+        let planned = plan_job(&cluster.state, &file.job, &options, &context, env.now).map_err(|e| {
+            let items: &[String] = match &e {
+                PlanError::Admission(AdmissionError::Invalid(items)) => items,
+                _ => &[],
+            };
+            Refused { text: format!("Error during plan: {e}"), findings: file.findings(items, Severity::Error) }
+        })?;
         Ok((cluster.notes, planned))
     }
 }

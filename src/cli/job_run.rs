@@ -60,8 +60,8 @@ impl Run for JobRun {
             return context.usage_error("This command takes one argument: <path>");
         };
         let mut job = match self.job.load(path, context.env) {
-            Ok(job) => job,
-            Err(e) => return context.failure(&e),
+            Ok(file) => file.job,
+            Err(e) => return context.refuse(e, self.job.diagnostics),
         };
         if let Some(namespace) = self.consul_namespace.filter(|n| !n.is_empty()) {
             job.consul_namespace = Some(namespace);

@@ -1,6 +1,7 @@
 //! `job validate`: checks a job file (`spec/cli.md §8.2`).
 
 use super::context::{Context, Environment};
+use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::general::GeneralFlags;
 use super::job_file::JobFileFlags;
 use super::registry::Run;
@@ -8,6 +9,7 @@ use super::render::plan;
 use crate::jobspec::admission::{ServerContext, check, check_offline, error_list};
 use crate::jobspec::canonicalize::canonicalize;
 use crate::jobspec::convert::to_server;
+use crate::jobspec::explain::Severity;
 use crate::model::{Job, Namespace, NodePool, api};
 use crate::plan::server_context;
 use crate::snapshot;
@@ -41,16 +43,22 @@ impl Run for JobValidate {
         let [path] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <path>");
         };
-        let job = match self.job.load(path, context.env) {
-            Ok(job) => job,
-            Err(e) => return context.failure(&e),
+        let format = self.job.diagnostics;
+        let file = match self.job.load(path, context.env) {
+            Ok(file) => file,
+            Err(e) => return context.refuse(e, format),
         };
         let state = match self.snapshot.as_ref().map(|file| snapshot::load(&context.env.directory.join(file))) {
             None => None,
             Some(Ok(cluster)) => Some(cluster.state),
-            Some(Err(e)) => return context.failure(&format!("Error reading snapshot: {e}")),
+            Some(Err(e)) => return context.refuse(format!("Error reading snapshot: {e}").into(), format),
         };
-        match self.check(job, state.as_ref(), context.env) {
+        match self.check(file.job.clone(), state.as_ref(), context.env) {
+            Ok(warnings) if format == DiagnosticsFormat::Json => {
+                let items: Vec<String> = warning_items(&warnings).map(str::to_string).collect();
+                context.diagnose(true, &file.findings(&items, Severity::Warning));
+                0
+            }
             Ok(warnings) => {
                 context.ui.output_markup(&format!("[bold][yellow]{NOT_ASKED}[reset]\n"));
                 plan::print_warnings(context.ui, &warnings);
@@ -58,8 +66,11 @@ impl Run for JobValidate {
                 0
             }
             Err(errors) => {
-                context.ui.error_markup("[bold][red]Job validation errors:[reset]");
-                context.failure(&errors)
+                if format == DiagnosticsFormat::Text {
+                    context.ui.error_markup("[bold][red]Job validation errors:[reset]");
+                }
+                let findings = file.findings(&errors.items, Severity::Error);
+                context.refuse(Refused { text: errors.text, findings }, format)
             }
         }
     }
@@ -67,19 +78,32 @@ impl Run for JobValidate {
 
 impl JobValidate {
     /// The warnings about a job, or its errors.
-    fn check(&self, mut job: api::Job, state: Option<&State>, env: &Environment) -> Result<String, String> {
+    fn check(&self, mut job: api::Job, state: Option<&State>, env: &Environment) -> Result<String, Errors> {
         canonicalize(&mut job);
         let nothing = State::new();
         let options = self.general.convert_options(&job, env, state.unwrap_or(&nothing));
-        let job = to_server(&job, &options)?;
+        let job = to_server(&job, &options).map_err(|e| Errors { items: vec![e.clone()], text: e })?;
         let server = state.map_or_else(|| indifferent_server(&job), server_context);
         let (errors, warnings) = match check(job.clone(), &server) {
             Ok(checked) => (checked.errors, checked.warnings),
             // What cannot even be completed is judged by its structure.
             Err(e) => (check_offline(job, &server).into_iter().chain([e]).collect(), String::new()),
         };
-        if errors.is_empty() { Ok(warnings) } else { Err(error_list(&errors)) }
+        if errors.is_empty() { Ok(warnings) } else { Err(Errors { text: error_list(&errors), items: errors }) }
     }
+}
+
+/// What is wrong with a job.
+struct Errors {
+    /// As it is printed.
+    text: String,
+    /// One by one.
+    items: Vec<String>,
+}
+
+/// The items of a text of warnings.
+fn warning_items(text: &str) -> impl Iterator<Item = &str> {
+    text.split("\n* ").skip(1).map(str::trim)
 }
 
 /// A server that has everything a job asks of its surroundings, so that only the job itself can be wrong.

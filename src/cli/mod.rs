@@ -7,6 +7,7 @@
 
 pub mod completion;
 pub mod context;
+pub mod diagnostics;
 pub mod flags;
 pub mod general;
 pub mod help;

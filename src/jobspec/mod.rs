@@ -5,10 +5,12 @@
 //! - [`canonicalize`], [`convert`]: defaults, and the stored form.
 //! - [`admission`]: what registration adds, refuses and warns about.
 //! - [`diff`]: job diffs and their annotations.
+//! - [`explain`]: where in a job file a problem is, and what may help.
 
 pub mod admission;
 pub mod canonicalize;
 pub mod convert;
 pub mod diff;
+pub mod explain;
 pub mod hcl;
 pub mod parse;

@@ -3,8 +3,10 @@
 //! - [`ui`]: output channels and colours. [`markup`]: `[bold]`-style tags.
 //! - [`table`], [`values`], [`json`], [`template`]: tables, single values, JSON, output by template.
 //! - [`diff`], [`plan`], [`metrics`]: job diffs, dry runs, why placements failed.
+//! - [`findings`]: problems of job files.
 
 pub mod diff;
+pub mod findings;
 pub mod json;
 pub mod markup;
 pub mod metrics;

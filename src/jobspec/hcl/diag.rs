@@ -124,14 +124,25 @@ impl Sources {
         }
     }
 
-    /// The first line a span touches, and the byte columns of the span inside it.
-    fn line_of(&self, span: Span) -> Option<String> {
-        let s = self.get(span.source)?;
-        let start = (span.start as usize).min(s.text.len());
-        let from = s.text.get(..start)?.rfind('\n').map_or(0, |i| i + 1);
-        let line = s.text.get(from..)?.split('\n').next()?.trim_end_matches('\r');
-        // The text of an embedded template starts somewhere inside a line; its own line would not fit the columns.
-        if from == 0 && s.base.column > 1 { None } else { Some(line.to_owned()) }
+    /// The texts that are whole files (or values given elsewhere), in the order in which they were added, and for each
+    /// source the one it lies in.
+    fn wholes(&self) -> (Vec<(String, String)>, Vec<usize>) {
+        let mut texts: Vec<(String, String)> = Vec::new();
+        let place = |source: &Rc<Source>| {
+            if source.base.byte == 0 {
+                texts.push((source.name.clone(), source.text.clone()));
+                return texts.len() - 1;
+            }
+            texts.iter().position(|(name, _)| *name == source.name).unwrap_or(0)
+        };
+        let owners = self.list.borrow().iter().map(place).collect();
+        (texts, owners)
+    }
+
+    fn origin(&self, span: Span, owners: &[usize]) -> Option<Origin> {
+        let base = self.get(span.source)?.base.byte;
+        let text = *owners.get(span.source as usize)?;
+        Some(Origin { text, start: base + span.start as usize, end: base + span.end as usize })
     }
 }
 
@@ -187,14 +198,25 @@ impl Diag {
     }
 }
 
-/// A diagnostic with its position and the source line it starts in.
+/// The bytes of a text that a diagnostic is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// Index in [`Diagnostics::texts`].
+    pub text: usize,
+    pub start: usize,
+    /// Exclusive.
+    pub end: usize,
+}
+
+/// A diagnostic with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// `None` prints as `<nil>`.
     pub range: Option<Range>,
     pub summary: String,
     pub detail: String,
-    line: Option<String>,
+    /// Where that is in the texts.
+    pub origin: Option<Origin>,
 }
 
 impl fmt::Display for Diagnostic {
@@ -218,83 +240,25 @@ pub struct Diagnostics {
     pub first_only: bool,
     /// Text before the first one, such as `unable to parse var file: `.
     pub prefix: String,
+    /// Diagnostics of a later phase, which the reference does not get to.
+    pub later: Vec<Diagnostic>,
+    /// Names and contents of the texts that were read; the job file comes first.
+    pub texts: Vec<(String, String)>,
 }
 
 impl Diagnostics {
     /// Resolves positions.
     pub fn new(list: &[Diag], sources: &Sources) -> Diagnostics {
+        let (texts, owners) = sources.wholes();
         let resolve = |d: &Diag| {
-            let (range, line) = match d.subject {
+            let (range, origin) = match d.subject {
                 Subject::Nowhere => (None, None),
                 Subject::Outside => (Some(Range::default()), None),
-                Subject::At(span) => (Some(sources.range(span)), sources.line_of(span)),
+                Subject::At(span) => (Some(sources.range(span)), sources.origin(span, &owners)),
             };
-            Diagnostic { range, summary: d.summary.clone(), detail: d.detail.clone(), line }
+            Diagnostic { range, summary: d.summary.clone(), detail: d.detail.clone(), origin }
         };
-        Diagnostics { list: list.iter().take(MAX_RESOLVED).map(resolve).collect(), ..Default::default() }
-    }
-
-    /// The places alone, each with its source line: what goes below the reference's form of the diagnostics.
-    pub fn excerpts(&self) -> String {
-        let mut out = String::new();
-        for d in self.list.iter().filter(|d| d.line.is_some()) {
-            d.excerpt(&mut out);
-        }
-        out
-    }
-
-    /// The form for a terminal: each diagnostic with its place, source line, underline and hint.
-    pub fn render(&self) -> String {
-        let mut out = String::new();
-        for d in &self.list {
-            d.render(&mut out);
-        }
-        out
-    }
-}
-
-impl Diagnostic {
-    fn render(&self, out: &mut String) {
-        let (detail, hint) = split_hint(&self.detail);
-        out.push_str(&format!("error: {}\n", self.summary));
-        let gutter = self.excerpt(out);
-        if !detail.is_empty() {
-            out.push_str(&format!("{gutter} = {}\n", detail.trim_end().replace('\n', "\n   ")));
-        }
-        if let Some(hint) = hint {
-            out.push_str(&format!("{gutter} = help: {hint}\n"));
-        }
-        out.push('\n');
-    }
-
-    /// The place, and the source line with its underline. Returns the blanks that stand for the line number.
-    fn excerpt(&self, out: &mut String) -> String {
-        let mut gutter = String::new();
-        if let Some(r) = &self.range
-            && r.start_line > 0
-        {
-            gutter = " ".repeat(r.start_line.to_string().len());
-            out.push_str(&format!("{gutter}--> {}:{}:{}\n", r.file, r.start_line, r.start_column));
-            if let Some(line) = &self.line {
-                let clusters: Vec<&str> = line.graphemes(true).collect();
-                let before = (r.start_column - 1).min(clusters.len());
-                let end = if r.end_line == r.start_line { r.end_column - 1 } else { clusters.len() };
-                let width = end.saturating_sub(before).clamp(1, clusters.len().saturating_sub(before).max(1));
-                // Tabs are kept so that the underline stands below its text whatever the terminal's tab stops are.
-                let pad: String = clusters.iter().take(before).map(|c| if *c == "\t" { '\t' } else { ' ' }).collect();
-                out.push_str(&format!("{gutter} |\n{} | {line}\n", r.start_line));
-                out.push_str(&format!("{gutter} | {pad}{}\n", "^".repeat(width)));
-            }
-        }
-        gutter
-    }
-}
-
-/// Splits a detail text into what is wrong and the suggestion at its end.
-fn split_hint(detail: &str) -> (&str, Option<&str>) {
-    match detail.find(" Did you mean ") {
-        Some(i) => (detail.get(..i).unwrap_or(detail), detail.get(i + 1..)),
-        None => (detail, None),
+        Diagnostics { list: list.iter().take(MAX_RESOLVED).map(resolve).collect(), texts, ..Default::default() }
     }
 }
 
@@ -365,16 +329,5 @@ mod tests {
         assert_eq!(suggestion("drivr", ["driver"]), Some("driver"));
         assert_eq!(suggestion("equals", ["attribute", "value"]), None);
         assert_eq!(edit_distance("", "ab"), 2);
-    }
-
-    #[test]
-    fn terminal_form_shows_line_and_underline() {
-        let sources = Sources::default();
-        let source = sources.add("f.hcl", "job \"x\" {\n\tdrivr = 1\n}\n");
-        let d = Diag::at(Span { source, start: 11, end: 16 }, "Unsupported argument", "No. Did you mean \"driver\"?");
-        let text = Diagnostics::new(&[d], &sources).render();
-        let want = "error: Unsupported argument\n --> f.hcl:2:2\n  |\n2 | \tdrivr = 1\n  | \t^^^^^\n  = No.\n  \
-                    = help: Did you mean \"driver\"?\n\n";
-        assert_eq!(text, want);
     }
 }

@@ -11,7 +11,7 @@ use crate::jobspec::hcl::types::Type;
 use crate::jobspec::hcl::value::Value;
 
 /// Attributes of a constraint, sorted.
-const CONSTRAINT: [(&str, bool); 13] = [
+pub const CONSTRAINT: [(&str, bool); 13] = [
     ("attribute", false),
     ("distinct_hosts", false),
     ("distinct_property", false),
@@ -27,7 +27,7 @@ const CONSTRAINT: [(&str, bool); 13] = [
     ("version", false),
 ];
 /// Attributes of an affinity, sorted.
-const AFFINITY: [(&str, bool); 10] = [
+pub const AFFINITY: [(&str, bool); 10] = [
     ("attribute", false),
     ("operator", false),
     ("regexp", false),

@@ -6,12 +6,12 @@
 //! - [`api_json`]: jobs as API JSON
 
 mod api_json;
-mod constraint;
+pub(in crate::jobspec) mod constraint;
 mod decode;
 pub mod duration;
 mod free;
 mod normalize;
-mod schema;
+pub(in crate::jobspec) mod schema;
 mod variables;
 
 use std::fmt;
@@ -78,7 +78,7 @@ impl Default for ParseOptions {
     }
 }
 
-/// Why a job file is no job. Prints as the reference does; `diagnostics.render()` is the form for a terminal.
+/// Why a job file is no job. Prints as the reference does; [`crate::jobspec::explain`] tells more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
     pub diagnostics: Diagnostics,
@@ -182,7 +182,10 @@ pub fn parse(body: &[u8], opts: &ParseOptions) -> Result<Job, ParseError> {
     let mut decoder = decode::Decoder { ev: &mut ev, later: Vec::new() };
     let members = decoder.body(job.body, &schema::JOB, &scope);
     let later = decoder.later;
-    end_phase(&mut ev)?;
+    end_phase(&mut ev).map_err(|mut error| {
+        error.diagnostics.later = Diagnostics::new(&later, &sources).list;
+        error
+    })?;
     if !later.is_empty() {
         return Err(first_only(later, ""));
     }

@@ -1,0 +1,9 @@
+job "web" {
+  group "api" {
+    count: 2
+
+    task "server" {
+      driver = "docker
+    }
+  }
+}

@@ -1,0 +1,17 @@
+job "web" {
+  group "api" {
+    task "server" {
+      driver = "docker"
+    }
+  }
+
+  group "api" {
+    task "server" {
+      driver = "docker"
+    }
+
+    task "server" {
+      driver = "docker"
+    }
+  }
+}

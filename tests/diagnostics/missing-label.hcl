@@ -1,0 +1,9 @@
+job "web" {
+  group {
+    count = 2
+
+    task "server" {
+      driver = "docker"
+    }
+  }
+}
