@@ -339,8 +339,8 @@ fn recorded_offline_runs_are_reproduced() {
         } else {
             ran.stderr.replace(here.to_str().unwrap(), shown_directory)
         };
-        // Below the recorded diagnostics stand the source lines, which are our own.
-        let got_err = match got_err.find("-->").and_then(|i| got_err[..i].rfind("\n\n")) {
+        // Below the recorded text stand our own explanations.
+        let got_err = match got_err.find("\n\nerror: ") {
             Some(i) => format!("{}\n", &got_err[..i]),
             None => got_err,
         };

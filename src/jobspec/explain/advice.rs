@@ -81,6 +81,7 @@ pub fn advise(given: &Given) -> Advice {
         }
         "Attribute redefined" => Advice { related: first_definition(given), ..Advice::help("keep one of the two") },
         "Undefined -var variable" | "Undefined variable" => undeclared(given),
+        "Duplicate variable" => declared_twice(given),
         s if s.starts_with("Unset variable ") => unset(given, s),
         s if s.starts_with("Missing name for ") => missing_label(s),
         s if s.starts_with("Extraneous label for ") => Advice::help("take this label away"),
@@ -292,6 +293,18 @@ fn unset(given: &Given, summary: &str) -> Advice {
     let help = format!("give -var {name}=…, a -var-file, the environment variable NOMAD_VAR_{name}, or a default");
     let place = block.map(|b| Place::of(main, b.header));
     Advice { place, ..Advice::say(format!("the variable {name:?} has no value"), Some(help)) }
+}
+
+fn declared_twice(given: &Given) -> Advice {
+    let Some((main, name)) = given.main.zip(given.detail.split(' ').nth(1)) else { return Advice::default() };
+    let mut blocks = main.root.of("variable").filter(|b| b.labels.first().is_some_and(|l| l == name));
+    let (first, second) = (blocks.next(), blocks.next());
+    Advice {
+        message: Some(format!("the variable {name:?} is declared twice")),
+        help: Some("keep one of the two".to_owned()),
+        place: second.or(first).map(|b| Place::of(main, b.header)),
+        related: second.and(first).map(|b| (Place::of(main, b.header), "first declared here".to_owned())),
+    }
 }
 
 /// The other definition that a detail text names.
