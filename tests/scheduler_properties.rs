@@ -15,6 +15,9 @@ use std::time::Instant;
 use property_support::case::run_case;
 use property_support::tally::{EVENTS, Tally};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn setting(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))

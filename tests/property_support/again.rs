@@ -20,7 +20,7 @@ pub fn check(before: &State, job: &Job, eval: &Evaluation, terms: &Terms, first:
     if replayed() {
         println!("again: {}", second.sketch(&after));
     }
-    let facts = Facts { before, after: &after, job, first, second: &second };
+    let facts = Facts { before, now: terms.now, after: &after, job, first, second: &second };
     let mut changes = changes(&second.plan).filter(|a| !facts.noted_again(a)).peekable();
     if changes.peek().is_none() {
         return if second.plan.node_preemptions.is_empty() { Ok(true) } else { Err("only preempts".into()) };
@@ -40,6 +40,7 @@ fn changes(plan: &Plan) -> impl Iterator<Item = &Arc<Allocation>> {
 
 struct Facts<'a> {
     before: &'a State,
+    now: i64,
     after: &'a State,
     job: &'a Job,
     first: &'a Outcome,
@@ -85,6 +86,15 @@ impl Facts<'_> {
         if failed && self.mixed_classes() || (failed || system) && self.mixed_networks() {
             return Some("scheduling §5.4, §6.4: what is found depends on the node that is visited first");
         }
+        if failed && self.first.planned().any(|a| a.client_terminal()) {
+            return Some("scheduling §2.4: what the plan writes is in the way even if it is over");
+        }
+        let tg = self.job.lookup_group(group);
+        let task_networks =
+            tg.is_some_and(|g| g.tasks.iter().flat_map(|t| &t.resources).any(|r| !r.networks.is_empty()));
+        if failed && task_networks {
+            return Some("scheduling §7.2: dynamic ports are drawn without regard to what the tasks ask for");
+        }
         if self.distinct_property() {
             return Some("scheduling §6.9: counts of values depend on what else the plan writes");
         }
@@ -95,14 +105,9 @@ impl Facts<'_> {
         let updates: BTreeMap<&str, &DesiredUpdates> =
             updates.flat_map(|p| p.desired_tg_updates.iter().map(|(g, d)| (g.as_str(), d))).collect();
         let done = stopped().filter(|a| a.desired_description == descriptions::UPDATING).count() as u64;
-        let unknown =
-            self.first.planned().filter(|a| a.task_group == group && a.client_status == client_status::UNKNOWN);
-        let lost_at_once = |a: &Arc<Allocation>| {
-            let group = self.before.alloc(&a.id).and_then(|e| e.alloc.group().cloned());
-            group.is_some_and(|g| g.disconnect.is_none_or(|d| d.lost_after == 0))
-        };
-        if unknown.into_iter().any(lost_at_once) {
-            return Some("§2.3, Q4: without lost_after an unknown allocation is lost for the next evaluation");
+        let unknown = |a: &&Arc<Allocation>| a.task_group == group && a.client_status == client_status::UNKNOWN;
+        if self.first.planned().filter(unknown).any(|a| self.expired(a)) {
+            return Some("§2.3, Q4: an allocation whose lost_after is over is lost for the next evaluation");
         }
         if system {
             if updates.get(group).is_some_and(|d| d.destructive_update > done) {
@@ -131,17 +136,36 @@ impl Facts<'_> {
                 "§5.3 step 7, §5.13: what is migrated and rescheduled counts twice, so that one too few is placed",
             );
         }
+        let keeps_slot = |a: &Arc<Allocation>| {
+            self.before.alloc(&a.id).is_some_and(|e| e.alloc.desired_transition.migrate_disable_placement())
+        };
+        if stopped().any(keeps_slot) {
+            return Some("§5.4 rule 2: a drained batch allocation counts also when it was stopped for another reason");
+        }
         let update = self.job.lookup_group(group).and_then(|g| g.update.as_ref());
         if update.is_some_and(|u| u.is_empty() && u.canary > 0) {
             return Some("§5.3 step 18, §5.15: canaries without max_parallel have no deployment that knows them");
         }
         let count = self.job.lookup_group(group).map_or(0, |g| g.count.max(0) as usize);
+        let placed = self.first.placed(self.before).filter(|a| a.task_group == group).count();
+        let limit = update.filter(|u| !u.is_empty()).map_or(count, |u| u.max_parallel.max(0) as usize);
+        if placed > done as usize && placed >= limit {
+            return Some("§5.12, §5.14: placements use up the number of updates there may be");
+        }
         let only_stops = !self.second.planned().any(|a| a.task_group == group);
         let rescheduled = self.first.planned().any(|a| a.task_group == group && a.reschedule_tracker.is_some());
         if rescheduled && only_stops && self.live(group) > count {
             return Some("§5.13: reschedules are replaced also while scaling down, the surplus goes next");
         }
         None
+    }
+
+    /// Lost contact counts from the first of the latest entries in a row that say so, and without lost_after at once.
+    fn expired(&self, a: &Allocation) -> bool {
+        let Some(stored) = self.before.alloc(&a.id).map(|e| &e.alloc) else { return false };
+        let lost_after = stored.group().and_then(|g| g.disconnect.as_ref()).map_or(0, |d| d.lost_after);
+        let entries = a.alloc_states.iter().rev().take_while(|s| s.value == client_status::UNKNOWN);
+        entries.last().and_then(|s| s.time.unix_nanos()).is_some_and(|t| t + lost_after <= self.now)
     }
 
     /// Nodes of one computed class that differ in what the class does not cover.

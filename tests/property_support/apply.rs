@@ -1,5 +1,6 @@
 //! Runs evaluations, and applies plans as the plan applier and the clients would (`spec/reconciliation.md §11.4`).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use encamp::model::random::Random;
@@ -141,31 +142,37 @@ pub fn apply(state: &State, plan: &Plan, now: i64) -> State {
         (d.status, d.status_description, d.modify_index) = (u.status.clone(), u.status_description.clone(), index);
         next.upsert_deployment(Arc::new(d));
     }
+    let mut written: BTreeMap<&str, Allocation> = BTreeMap::new();
+    // One allocation may be planned twice: as unknown and updated in place.
+    let current = |written: &BTreeMap<&str, Allocation>, id: &str| -> Option<Allocation> {
+        written.get(id).cloned().or_else(|| state.alloc(id).map(|e| Allocation::clone(&e.alloc)))
+    };
     for a in plan.node_allocation.values().flatten() {
-        // One allocation may be planned twice: as unknown and updated in place.
-        let stored = next.alloc(&a.id).map(|e| e.alloc.clone());
-        let alloc = match &stored {
+        let alloc = match current(&written, &a.id) {
             None => new_alloc(a, plan, index, now),
-            Some(old) => updated_alloc(a, old, plan, index, now),
+            Some(old) => updated_alloc(a, &old, plan, index, now),
         };
-        if stored.is_none() {
+        if state.alloc(&a.id).is_none() {
             count_in_deployment(&mut next, &alloc, index);
-            if let Some(previous) = next.alloc(&alloc.previous_allocation).map(|e| e.alloc.clone()) {
-                let next_allocation = alloc.id.clone();
-                next.upsert_allocs([Arc::new(Allocation { next_allocation, ..Allocation::clone(&previous) })]);
+            if let Some(mut previous) = current(&written, &a.previous_allocation) {
+                previous.next_allocation = a.id.clone();
+                written.insert(&a.previous_allocation, previous);
             }
         }
-        next.upsert_allocs([Arc::new(alloc)]);
+        written.insert(&a.id, alloc);
     }
     for a in plan.node_update.values().flatten() {
-        let Some(stored) = next.alloc(&a.id).map(|e| Allocation::clone(&e.alloc)) else { continue };
-        next.upsert_allocs([Arc::new(stopped_alloc(stored, a, index, now))]);
+        if let Some(stored) = current(&written, &a.id) {
+            written.insert(&a.id, stopped_alloc(stored, a, index, now));
+        }
     }
     for v in plan.node_preemptions.values().flatten() {
-        let Some(stored) = next.alloc(&v.id).map(|e| Allocation::clone(&e.alloc)) else { continue };
-        let evicted = Allocation { preempted_by_allocation: v.preempted_by_allocation.clone(), ..stored };
-        next.upsert_allocs([Arc::new(stopped_alloc(evicted, v, index, now))]);
+        if let Some(mut stored) = current(&written, &v.id) {
+            stored.preempted_by_allocation = v.preempted_by_allocation.clone();
+            written.insert(&v.id, stopped_alloc(stored, v, index, now));
+        }
     }
+    next.upsert_allocs(written.into_values().map(Arc::new));
     next.index = next.index.max(index);
     next
 }

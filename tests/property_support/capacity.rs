@@ -140,17 +140,19 @@ fn port_list(text: &str) -> BTreeSet<i64> {
 pub fn after(before: &State, plan: &Plan, node: &str) -> Vec<Arc<Allocation>> {
     let gone = [&plan.node_update, &plan.node_preemptions];
     let gone: BTreeSet<&str> = gone.iter().flat_map(|m| m.get(node)).flatten().map(|a| a.id.as_str()).collect();
-    let planned: Vec<Arc<Allocation>> = plan.node_allocation.get(node).into_iter().flatten().cloned().collect();
-    let stored = before.node(node).into_iter().flat_map(|n| &n.allocs).map(|e| e.alloc.clone());
+    // The last of several records of one allocation counts.
+    let planned = plan.node_allocation.get(node).into_iter().flatten();
+    let planned: BTreeMap<&str, &Arc<Allocation>> = planned.map(|a| (a.id.as_str(), a)).collect();
+    let stored = before.node(node).into_iter().flat_map(|n| &n.allocs).map(|e| &e.alloc);
     stored
-        .filter(|a| !planned.iter().any(|p| p.id == a.id))
-        .chain(planned.iter().cloned())
+        .filter(|a| !planned.contains_key(a.id.as_str()))
+        .chain(planned.values().copied())
         .filter(|a| !gone.contains(a.id.as_str()) && !a.client_terminal())
+        .cloned()
         .collect()
 }
 
-/// Nodes that got new allocations have all of what they gave away; allocations that were only changed leave the room of
-/// the node as it is or fit alone.
+/// Nodes that got new allocations have all of what they gave away; allocations updated in place fit for themselves.
 pub fn check(before: &State, plan: &Plan) -> Verdict {
     for node_id in plan.node_allocation.keys() {
         let Some(node) = before.node(node_id) else { return Err(format!("an allocation on {node_id}, which is gone")) };
@@ -160,76 +162,141 @@ pub fn check(before: &State, plan: &Plan) -> Verdict {
 }
 
 fn check_node(before: &State, plan: &Plan, node: &Node) -> Verdict {
-    let list = after(before, plan, &node.id);
-    let (fresh, rest): (Vec<_>, Vec<_>) = list.iter().cloned().partition(|a| before.alloc(&a.id).is_none());
+    // A stop that is taken back because no node was found (reconciliation §8.5) may come after its room was given away.
+    let taken_back = |a: &Allocation| {
+        let tracker = a.reschedule_tracker.as_ref().is_some_and(|t| t.last_reschedule == "no placement");
+        tracker && plan.node_allocation.values().flatten().any(|p| p.id == a.id) && before.alloc(&a.id).is_some()
+    };
+    let mut list = after(before, plan, &node.id);
+    list.retain(|a| !taken_back(a));
+    let fresh: Vec<&Arc<Allocation>> = list.iter().filter(|a| before.alloc(&a.id).is_none()).collect();
+    for a in plan.node_allocation.get(&node.id).into_iter().flatten() {
+        check_updated(before, plan, node, a)?;
+    }
     if fresh.is_empty() {
         return Ok(());
     }
     let room = room(node);
     let uses: Vec<Taken> = list.iter().map(|a| taken(a)).collect();
-    // Own allocations are not subtracted when preemption looks for room (§8.3), so that too little may be evicted.
-    let own = |a: &Allocation| list.iter().any(|b| b.id != a.id && b.job_id == a.job_id && b.namespace == a.namespace);
-    let preempted = fresh.iter().any(|a| !a.preempted_allocations.is_empty() && own(a));
-    let sums = [
-        ("cpu", uses.iter().map(|t| t.cpu).sum(), room.cpu),
-        ("memory", uses.iter().map(|t| t.memory).sum(), room.memory),
-        ("disk", uses.iter().map(|t| t.disk).sum::<i64>(), room.disk),
-    ];
-    if let Some((what, used, has)) = sums.into_iter().find(|(_, used, has)| used > has && !preempted) {
-        return Err(format!("{used} of {has} {what}"));
+    let evicts = |a: &&&Arc<Allocation>| !a.preempted_allocations.is_empty();
+    match fresh.iter().rfind(evicts) {
+        None => fits(&room, &uses)?,
+        // Own allocations are not subtracted when room is made (§8.3), so that too little may be evicted.
+        Some(a) => {
+            let own = |b: &Allocation| b.id != a.id && (&b.job_id, &b.namespace) == (&a.job_id, &a.namespace);
+            let others: Vec<Taken> = list.iter().filter(|b| !own(b)).map(|b| taken(b)).collect();
+            fits(&room, &others).map_err(|e| format!("{e}, without those of the evicting job"))?;
+        }
     }
     let evicted = fresh.iter().any(|a| !a.preempted_allocations.is_empty());
-    // The search for victims looks at resources, not at how many there are (§8.1).
-    if node.node_max_allocs > 0 && list.len() as i64 > node.node_max_allocs && !evicted {
-        return Err(format!("{} allocations of {}", list.len(), node.node_max_allocs));
+    // The search for victims looks at resources: one victim is enough where there are too many allocations (§8.1).
+    let stopped = plan.node_update.get(&node.id);
+    let stopped = |id: &str| stopped.is_some_and(|list| list.iter().any(|a| a.id == id));
+    let stored = before.node(&node.id).map_or(0, |n| n.live_allocs().filter(|e| !stopped(&e.alloc.id)).count() as i64);
+    let most = if evicted { node.node_max_allocs.max(stored) } else { node.node_max_allocs };
+    if node.node_max_allocs > 0 && list.len() as i64 > most {
+        return Err(format!("{} allocations of {most}", list.len()));
     }
-    for (i, a) in fresh.iter().enumerate() {
-        let others: Vec<Taken> = fresh[..i].iter().chain(&rest).map(|a| taken(a)).collect();
-        check_exclusive(&room, &taken(a), &others, evicted).map_err(|e| format!("allocation {}: {e}", a.id))?;
+    let held = Held::new(list.iter().map(|a| before.alloc(&a.id).is_none()).zip(&uses));
+    for (a, t) in list.iter().zip(&uses).filter(|(a, _)| before.alloc(&a.id).is_none()) {
+        held.check(&room, t, evicted).map_err(|e| format!("allocation {}: {e}", a.id))?;
     }
     Ok(())
 }
 
-/// Cores, ports, device instances and bandwidth of a new allocation are the node's and nobody else's.
-fn check_exclusive(room: &Room, a: &Taken, others: &[Taken], evicted: bool) -> Verdict {
-    for (i, core) in a.cores.iter().enumerate() {
-        if a.cores[..i].contains(core) || others.iter().any(|o| o.cores.contains(core)) {
-            return Err(format!("core {core} is given twice"));
-        }
-        if !room.cores.contains(core) && !evicted {
-            return Err(format!("core {core} is not to be had"));
-        }
+/// CPU, memory and disk suffice.
+fn fits(room: &Room, uses: &[Taken]) -> Verdict {
+    let sums = [
+        ("cpu", uses.iter().map(|t| t.cpu).sum::<i64>(), room.cpu),
+        ("memory", uses.iter().map(|t| t.memory).sum(), room.memory),
+        ("disk", uses.iter().map(|t| t.disk).sum(), room.disk),
+    ];
+    match sums.into_iter().find(|(_, used, has)| used > has) {
+        Some((what, used, has)) => Err(format!("{used} of {has} {what}")),
+        None => Ok(()),
     }
-    for (i, (ip, port, shared)) in a.ports.iter().enumerate() {
-        if !(0..65536).contains(port) {
-            return Err(format!("port {port} does not exist"));
-        }
-        if *shared {
-            continue;
-        }
-        let same = |p: &(String, i64, bool)| p.0 == *ip && p.1 == *port;
-        if a.ports[..i].iter().any(same) || others.iter().any(|o| o.ports.iter().any(same)) {
-            return Err(format!("port {ip}:{port} is given twice"));
-        }
-        if room.reserved_ports.get(ip).is_some_and(|r| r.contains(port)) {
-            return Err(format!("port {ip}:{port} is reserved"));
-        }
+}
+
+/// An allocation of a service or batch job that goes on with a new version fits beside what its node holds now: what the
+/// plan stops or changes there does not count yet (`spec/reconciliation.md §7`).
+fn check_updated(before: &State, plan: &Plan, node: &Node, a: &Allocation) -> Verdict {
+    let Some(stored) = before.alloc(&a.id).map(|e| &e.alloc) else { return Ok(()) };
+    let (Some(old), Some(job)) = (&stored.job, &plan.job) else { return Ok(()) };
+    let changed = old.job_modify_index != job.job_modify_index && a.job.is_none() && a.eval_id == plan.eval_id;
+    let group = old.task_groups.iter().find(|g| g.name == a.task_group);
+    // Batch allocations with a duration are not asked whether they fit (Q8), system jobs may ignore victims (§4.2).
+    let unasked = old.r#type == "batch" && group.is_some_and(|g| g.max_run_duration.is_some());
+    if !changed || unasked || a.client_terminal() || matches!(job.r#type.as_str(), "system" | "sysbatch") {
+        return Ok(());
     }
-    for (i, device) in a.devices.iter().enumerate() {
-        if !room.devices.contains(device) {
-            return Err(format!("device {device:?} is not there or not healthy"));
+    let lost = |id: &str| plan.node_update.values().flatten().any(|s| s.id == id && s.client_status == "lost");
+    let entry = before.node(&node.id).expect("the node was found before");
+    let others = entry.live_allocs().filter(|e| e.alloc.id != a.id && !lost(&e.alloc.id));
+    let uses: Vec<Taken> = others.map(|e| taken(&e.alloc)).chain([taken(a)]).collect();
+    fits(&room(node), &uses).map_err(|e| format!("updated allocation {}: {e}", a.id))
+}
+
+/// How often everything that only one can have was given away on a node.
+#[derive(Default)]
+struct Held<'a> {
+    cores: BTreeMap<u64, usize>,
+    ports: BTreeMap<(&'a str, i64), usize>,
+    devices: BTreeMap<&'a (String, String), usize>,
+    mbits: BTreeMap<&'a str, i64>,
+}
+
+impl<'a> Held<'a> {
+    /// Counts uses and whether they are new. Who does not mind sharing a port may come to any other.
+    fn new(uses: impl Iterator<Item = (bool, &'a Taken)>) -> Held<'a> {
+        let mut held = Held::default();
+        for (fresh, t) in uses {
+            t.cores.iter().for_each(|c| *held.cores.entry(*c).or_default() += 1);
+            let ports = t.ports.iter().filter(|(_, _, shared)| !(fresh && *shared));
+            ports.for_each(|(ip, port, _)| *held.ports.entry((ip, *port)).or_default() += 1);
+            t.devices.iter().for_each(|d| *held.devices.entry(d).or_default() += 1);
+            t.mbits.iter().for_each(|(d, m)| *held.mbits.entry(d).or_default() += m);
         }
-        if a.devices[..i].contains(device) || others.iter().any(|o| o.devices.contains(device)) {
-            return Err(format!("device {device:?} is given twice"));
-        }
+        held
     }
-    for (device, asked) in a.mbits.iter().filter(|(d, asked)| !d.is_empty() && *asked > 0) {
-        let used: i64 =
-            others.iter().chain([a]).flat_map(|t| &t.mbits).filter(|(d, _)| d == device).map(|(_, m)| m).sum();
-        let has = room.mbits.get(device).copied().unwrap_or(0);
-        if used > has {
-            return Err(format!("{used} of {has} MBit/s on {device}, {asked} asked"));
+
+    /// What a new allocation has is the node's to give, and nobody else's.
+    fn check(&self, room: &Room, a: &Taken, evicted: bool) -> Verdict {
+        for core in &a.cores {
+            if self.cores.get(core) != Some(&1) {
+                return Err(format!("core {core} is given twice"));
+            }
+            if !room.cores.contains(core) && !evicted {
+                return Err(format!("core {core} is not to be had"));
+            }
         }
+        for (ip, port, shared) in &a.ports {
+            if !(0..65536).contains(port) {
+                return Err(format!("port {port} does not exist"));
+            }
+            if *shared {
+                continue;
+            }
+            if self.ports.get(&(ip.as_str(), *port)) != Some(&1) {
+                return Err(format!("port {ip}:{port} is given twice"));
+            }
+            if room.reserved_ports.get(ip).is_some_and(|r| r.contains(port)) {
+                return Err(format!("port {ip}:{port} is reserved"));
+            }
+        }
+        for device in &a.devices {
+            if !room.devices.contains(device) {
+                return Err(format!("device {device:?} is not there or not healthy"));
+            }
+            if self.devices.get(device) != Some(&1) {
+                return Err(format!("device {device:?} is given twice"));
+            }
+        }
+        for (device, asked) in a.mbits.iter().filter(|(d, asked)| !d.is_empty() && *asked > 0) {
+            let (used, has) = (self.mbits.get(device.as_str()), room.mbits.get(device));
+            if used > has.or(Some(&0)) {
+                return Err(format!("{used:?} of {has:?} MBit/s on {device}, {asked} asked"));
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }

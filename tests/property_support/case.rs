@@ -16,6 +16,8 @@ use super::{Verdict, again, capacity, cluster, eligible, events, jobs, order, pr
 const START: i64 = 1_700_000_000 * SECOND;
 /// Allocations at most, so that cases stay small.
 const MOST_ALLOCS: usize = 150;
+/// The same for clusters with room.
+const MOST_ALLOCS_IN_ROOM: usize = 900;
 
 struct Case {
     random: Random,
@@ -29,11 +31,14 @@ struct Case {
 /// Runs the case of a seed; the error says which rule was broken, and where.
 pub fn run_case(seed: u64, tally: &mut Tally) -> Verdict {
     let mut random = Random::new(seed, "scheduler properties");
-    let state = cluster::cluster(&mut random);
+    let roomy = random.one_in(3);
+    let state = cluster::cluster(&mut random, roomy);
     let mut case = Case { random, state, now: START, waiting: Vec::new(), step: 0 };
     tally.cases += 1;
     for number in 0..case.random.between(1, 5) {
-        let job = jobs::job(&mut case.random, number as usize);
+        let crowd = roomy && case.random.one_in(2);
+        let draw = if crowd { jobs::crowd } else { jobs::job };
+        let job = draw(&mut case.random, number as usize);
         let index = case.state.index + 1;
         let job = events::register(&mut case.state, job, index);
         case.evaluate(&job, tally)?;
@@ -45,8 +50,9 @@ pub fn run_case(seed: u64, tally: &mut Tally) -> Verdict {
         }
         let jobs: Vec<Arc<Job>> = case.state.jobs().map(|j| j.current.clone()).collect();
         let Some(job) = case.random.pick(&jobs).cloned() else { continue };
+        let job = if roomy && case.random.one_in(2) { case.restart(&job) } else { job };
         case.evaluate(&job, tally)?;
-        if case.state.allocs().count() > MOST_ALLOCS {
+        if case.state.allocs().count() > if roomy { MOST_ALLOCS_IN_ROOM } else { MOST_ALLOCS } {
             break;
         }
     }
@@ -54,6 +60,14 @@ pub fn run_case(seed: u64, tally: &mut Tally) -> Verdict {
 }
 
 impl Case {
+    /// Registers the job with something else to run, so that all of it is placed again.
+    fn restart(&mut self, job: &Job) -> Arc<Job> {
+        let mut job = job.clone();
+        jobs::restart(&mut self.random, &mut job);
+        let index = self.state.index + 1;
+        events::register(&mut self.state, job, index)
+    }
+
     fn evaluation(&mut self, job: &Job) -> Evaluation {
         let due = |e: &Evaluation| e.job_id == job.id && e.namespace == job.namespace;
         if let Some(i) = self.waiting.iter().position(due)
@@ -63,13 +77,20 @@ impl Case {
             self.now = self.now.max(e.wait_until.unix_nanos().unwrap_or(0));
             return e;
         }
+        if job.stop && self.random.one_in(2) {
+            return Evaluation { r#type: "service".into(), ..self.made(job, "job-deregister") };
+        }
         let trigger = self.random.text(&["job-register", "node-update", "deployment-watcher", "queued-allocs"]);
+        self.made(job, &trigger)
+    }
+
+    fn made(&mut self, job: &Job, trigger: &str) -> Evaluation {
         Evaluation {
             id: self.random.uuid(),
             namespace: job.namespace.clone(),
             priority: job.priority,
             r#type: job.r#type.clone(),
-            triggered_by: trigger,
+            triggered_by: trigger.into(),
             job_id: job.id.clone(),
             job_modify_index: job.modify_index,
             status: if self.random.one_in(8) { "blocked" } else { "pending" }.into(),
@@ -130,11 +151,11 @@ impl Case {
         preemption::check(state, plan, &eval.r#type).map_err(|e| format!("preemption: {e}"))?;
         let settled = again::check(state, job, eval, terms, outcome).map_err(|e| format!("again: {e}"))?;
         tally.add("settled evaluations", usize::from(settled));
-        if self.random.one_in(3) {
+        if self.random.one_in(5) {
             order::check_permuted(state, eval, terms, outcome, &mut self.random)?;
             tally.add("permuted states", 1);
         }
-        if self.random.one_in(3)
+        if self.random.one_in(5)
             && let Some(node) = order::unused_node(state, job, &mut self.random)
         {
             order::check_without(state, job, &node, eval, terms, &mut self.random)?;

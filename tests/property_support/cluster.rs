@@ -16,8 +16,8 @@ pub const POOLS: [&str; 2] = ["default", "gpu"];
 /// Host volumes.
 pub const VOLUMES: [&str; 2] = ["data", "logs"];
 
-/// Nodes, pools, scheduler configuration and host volumes.
-pub fn cluster(random: &mut Random) -> State {
+/// Nodes, pools, scheduler configuration and host volumes; `roomy`: nodes for many allocations.
+pub fn cluster(random: &mut Random, roomy: bool) -> State {
     let mut state = State::new();
     if !random.one_in(4) {
         state.set_scheduler_config(Arc::new(configuration(random)));
@@ -26,9 +26,16 @@ pub fn cluster(random: &mut Random) -> State {
         state.upsert_node_pool(Arc::new(node_pool(random, pool)));
     }
     // Plain clusters have room, so that their evaluations place much.
-    let plain = random.one_in(2);
+    let plain = roomy || random.one_in(2);
+    let scale = if roomy {
+        40
+    } else if plain {
+        8
+    } else {
+        1
+    };
     for i in 0..random.between(1, 12) {
-        let node = node(random, i, plain);
+        let node = node(random, i, plain, scale);
         for (name, v) in node.host_volumes.iter().filter(|(_, v)| !v.id.is_empty()) {
             state.upsert_host_volume(Arc::new(host_volume(random, name, &v.id, &node.id)));
         }
@@ -83,7 +90,7 @@ fn host_volume(random: &mut Random, name: &str, id: &str, node: &str) -> HostVol
     }
 }
 
-fn node(random: &mut Random, number: i64, plain: bool) -> Node {
+fn node(random: &mut Random, number: i64, plain: bool, scale: i64) -> Node {
     let odd = |random: &mut Random, n: usize| !plain && random.one_in(n);
     let id = format!("{:08x}-0000-0000-0000-{number:012}", random.number() & 0xffff_ffff);
     let mut node = Node {
@@ -106,7 +113,7 @@ fn node(random: &mut Random, number: i64, plain: bool) -> Node {
             node.drivers.insert(driver.into(), DriverInfo { detected, healthy, ..Default::default() });
         }
     }
-    node.node_resources = Some(resources(random, plain, number));
+    node.node_resources = Some(resources(random, plain, scale, number));
     node.reserved_resources = (!random.one_in(3)).then(|| NodeReservedResources {
         cpu: NodeReservedCpuResources {
             cpu_shares: random.of(&[0, 100, 500]),
@@ -128,7 +135,8 @@ fn node(random: &mut Random, number: i64, plain: bool) -> Node {
         node.host_volumes.insert(name.to_string(), v);
     }
     node.node_max_allocs = if odd(random, 5) { random.between(1, 5) } else { 0 };
-    node.computed_class = node.compute_class();
+    // The class is what the cluster says it is, if need be the same for everybody.
+    node.computed_class = if odd(random, 25) { "v1:7".into() } else { node.compute_class() };
     node
 }
 
@@ -170,8 +178,7 @@ fn attributes(random: &mut Random, node: &mut Node) {
     }
 }
 
-fn resources(random: &mut Random, plain: bool, number: i64) -> NodeResources {
-    let scale = if plain { 4 } else { 1 };
+fn resources(random: &mut Random, plain: bool, scale: i64, number: i64) -> NodeResources {
     let mut r = NodeResources {
         memory: NodeMemoryResources { memory_mb: scale * random.of(&[512, 1024, 2048, 4096]) },
         disk: NodeDiskResources { disk_mb: scale * random.of(&[300, 1000, 3000]) },
@@ -191,7 +198,7 @@ fn resources(random: &mut Random, plain: bool, number: i64) -> NodeResources {
             guess_speed: 750,
             ..Default::default()
         };
-        let cores = (0..scale * random.between(1, 6)).map(|i| core(i, random)).collect();
+        let cores = (0..scale.min(16) * random.between(1, 6)).map(|i| core(i, random)).collect();
         let total = if random.one_in(6) { 2500 } else { 0 };
         r.processors.topology = Some(Topology { cores, override_total_compute: total, ..Default::default() });
     }
@@ -199,6 +206,9 @@ fn resources(random: &mut Random, plain: bool, number: i64) -> NodeResources {
         r.devices = (0..random.between(1, 2)).map(|n| device(random, n)).collect();
     }
     networks(random, &mut r, plain, number);
+    if scale > 8 {
+        (r.min_dynamic_port, r.max_dynamic_port) = (0, 0);
+    }
     r
 }
 

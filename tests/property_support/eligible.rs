@@ -27,14 +27,28 @@ fn check_alloc(before: &State, plan: &Plan, a: &Allocation) -> Verdict {
     if !(available(&job, node) || kept && node.ready()) {
         return Err(format!("{} {} {} {}", node.status, node.scheduling_eligibility, node.node_pool, node.datacenter));
     }
-    let constraints = job.constraints.iter().chain(&tg.constraints).chain(tg.tasks.iter().flat_map(|t| &t.constraints));
-    if let Some(c) = constraints.clone().find(|c| !holds(c, node)) {
-        return Err(format!("violates {} {} {}", c.ltarget, c.operand, c.rtarget));
-    }
-    // One node decides for its computed class; only system jobs look at every node anew (§5.4, §4.2).
     let system = matches!(job.r#type.as_str(), "system" | "sysbatch");
+    let broken = |c: &Constraint| format!("violates {} {} {}", c.ltarget, c.operand, c.rtarget);
+    if let Some(c) = job.constraints.iter().find(|c| !holds(c, node)) {
+        return Err(broken(c));
+    }
+    // For groups one node decides for its computed class, also where the class is not what the node's properties give,
+    // and for all versions of the job together; only system jobs look at every node anew (§5.3, §5.4, §4.2).
     let twin = |n: &Node| !system && n.computed_class == node.computed_class && available(&job, n);
-    let for_class = |test: &dyn Fn(&Node) -> bool| test(node) || before.nodes().any(|n| twin(&n.node) && test(&n.node));
+    let versions = || {
+        let placed = plan.node_allocation.values().flatten().filter(|b| before.alloc(&b.id).is_none());
+        placed.filter(|b| b.task_group == a.task_group).any(|b| b.job.is_some())
+    };
+    let told = || before.nodes().any(|n| twin(&n.node) && n.node.computed_class != n.node.compute_class());
+    let for_class = |test: &dyn Fn(&Node) -> bool| {
+        test(node) || before.nodes().any(|n| twin(&n.node) && test(&n.node)) || !system && versions()
+    };
+    let escapes = |c: &Constraint| [&c.ltarget, &c.rtarget].iter().any(|t| t.contains("{attr.unique."));
+    let mut constraints = tg.constraints.iter().chain(tg.tasks.iter().flat_map(|t| &t.constraints));
+    let kept = |c: &Constraint| holds(c, node) || !escapes(c) && (told() || versions()) && for_class(&|n| holds(c, n));
+    if let Some(c) = constraints.find(|c| !kept(c)) {
+        return Err(broken(c));
+    }
     if let Some(t) = tg.tasks.iter().find(|t| !for_class(&|n| has_driver(n, &t.driver))) {
         return Err(format!("no driver {}", t.driver));
     }
@@ -43,14 +57,15 @@ fn check_alloc(before: &State, plan: &Plan, a: &Allocation) -> Verdict {
     }
     check_devices(node, tg, a)?;
     check_volumes(before, node, &job, tg)?;
-    check_distinct_hosts(before, plan, &job, tg, a, system)
+    check_distinct_hosts(before, plan, &job, tg, a, system)?;
+    check_distinct_property(before, plan, &job, tg, a)
 }
 
 fn available(job: &Job, node: &Node) -> bool {
     let pool = matches!(job.node_pool.as_str(), "" | "all") || job.node_pool == node.node_pool;
-    let matches = |pattern: &String| {
-        let anchored = format!("^{}$", pattern.replace('*', ".*"));
-        regex::Regex::new(&anchored).expect("a pattern").is_match(&node.datacenter)
+    let matches = |pattern: &String| match pattern.split_once('*') {
+        Some((start, end)) => node.datacenter.starts_with(start) && node.datacenter.ends_with(end),
+        None => *pattern == node.datacenter,
     };
     let ready = node.status == "ready" && node.scheduling_eligibility == "eligible" && node.drain_strategy.is_none();
     ready && pool && job.datacenters.iter().any(matches)
@@ -171,4 +186,37 @@ fn check_distinct_hosts(
         Some(b) => Err(format!("shares its node with {}", b.id)),
         None => Ok(()),
     }
+}
+
+/// No more allocations than allowed share the value of a property (`§6.9`).
+fn check_distinct_property(before: &State, plan: &Plan, job: &Job, tg: &TaskGroup, a: &Allocation) -> Verdict {
+    let mine = |list: &'_ [Constraint]| -> Vec<Constraint> {
+        list.iter().filter(|c| c.operand == "distinct_property").cloned().collect()
+    };
+    let whole = mine(&job.constraints).into_iter().map(|c| (c, false));
+    for (c, grouped) in whole.chain(mine(&tg.constraints).into_iter().map(|c| (c, true))) {
+        let at = |node: &str| before.node(node).and_then(|n| value(&n.node, &c.ltarget));
+        let Some(here) = at(&a.node_id) else { return Err(format!("has no {}", c.ltarget)) };
+        let counted = |b: &Allocation| {
+            (&b.job_id, &b.namespace) == (&a.job_id, &a.namespace)
+                && (!grouped || b.task_group == a.task_group)
+                && at(&b.node_id).as_ref() == Some(&here)
+        };
+        // Stops of what is over already are subtracted as well, also such as are taken back when no node is found
+        // (reconciliation §8.5).
+        let stops = plan.node_update.values().chain(plan.node_allocation.values()).flatten();
+        if stops
+            .filter(|s| before.alloc(&s.id).is_some())
+            .filter(|s| counted(s))
+            .any(|s| before.alloc(&s.id).is_none_or(|e| e.alloc.terminal()))
+        {
+            continue;
+        }
+        let nodes = before.nodes().map(|n| n.node.id.clone());
+        let held = nodes.flat_map(|n| after(before, plan, &n)).filter(|b| counted(b) && !b.terminal()).count();
+        if held > c.rtarget.parse().unwrap_or(1) {
+            return Err(format!("{held} allocations share {} {here}", c.ltarget));
+        }
+    }
+    Ok(())
 }

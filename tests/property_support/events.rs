@@ -19,7 +19,7 @@ pub fn happen(random: &mut Random, state: &mut State, now: i64) {
         6..8 => return_node(random, state, index),
         8..12 => change_allocs(random, state, now, index),
         12 => change_deployment(random, state, index),
-        13 => forge_alloc(random, state, index),
+        13 => forge_alloc(random, state, now, index),
         14 => {
             let mut config = configuration(random);
             config.modify_index = index;
@@ -210,7 +210,7 @@ fn change_deployment(random: &mut Random, state: &mut State, index: u64) {
 }
 
 /// An allocation nobody placed: a copy of another one, anywhere, in any status, whether there is room or not.
-fn forge_alloc(random: &mut Random, state: &mut State, index: u64) {
+fn forge_alloc(random: &mut Random, state: &mut State, now: i64, index: u64) {
     let all = some_allocs(random, state, 2);
     for mut a in all {
         a.id = random.uuid();
@@ -228,7 +228,11 @@ fn forge_alloc(random: &mut Random, state: &mut State, index: u64) {
             client_status::FAILED,
             client_status::LOST,
         ]);
-        (a.create_index, a.modify_index) = (index, index);
+        if a.client_terminal() {
+            let status = a.client_status.clone();
+            end(random, &mut a, &status, now);
+        }
+        (a.create_index, a.modify_index, a.modify_time) = (index, index, now);
         state.upsert_allocs([Arc::new(a)]);
     }
 }

@@ -23,7 +23,8 @@ pub fn job(random: &mut Random, number: usize) -> Job {
         name: if random.one_in(4) { format!("{id}-name") } else { id.clone() },
         id,
         namespace,
-        priority: random.of(&PRIORITIES),
+        // Later jobs are often more important, so that they evict.
+        priority: if random.one_in(2) { 10 + 20 * number as i64 } else { random.of(&PRIORITIES) },
         all_at_once: random.one_in(12),
         datacenters: random.of(&[vec!["*"], vec!["*"], vec!["dc*"], vec!["dc1"], vec!["dc2", "e*-1"]]).to_owned_texts(),
         node_pool: random.text(&["default", "default", "default", "all", "gpu"]),
@@ -36,7 +37,7 @@ pub fn job(random: &mut Random, number: usize) -> Job {
     let most = random.of(&[1, 1, 2, 3]);
     job.task_groups = (0..most).map(|n| group(random, &job.r#type, n, plain)).collect();
     if !plain {
-        job.constraints = constraints(random, true);
+        job.constraints = constraints(random);
         job.affinities = affinities(random);
         job.spreads = spreads(random);
     }
@@ -65,7 +66,7 @@ pub fn group(random: &mut Random, kind: &str, number: usize, plain: bool) -> Tas
         count: if per_node {
             random.of(&[1, 1, 1, 2])
         } else {
-            random.of(&[0, 1, 2, 3, 4, 8, if plain { 20 } else { 5 }])
+            random.of(&[0, 1, 2, 3, 4, 8, if plain { 20 } else { 5 }, if plain { 30 } else { 6 }])
         },
         ephemeral_disk: Some(EphemeralDisk {
             size_mb: random.of(&[0, 10, 100, 300]),
@@ -86,7 +87,7 @@ pub fn group(random: &mut Random, kind: &str, number: usize, plain: bool) -> Tas
     if plain {
         return g;
     }
-    g.constraints = constraints(random, false);
+    g.constraints = constraints(random);
     g.affinities = affinities(random);
     g.spreads = spreads(random);
     if random.one_in(4) {
@@ -175,9 +176,9 @@ fn task(random: &mut Random, number: usize, plain: bool) -> Task {
     }
     Task {
         name: format!("t{number}"),
-        driver: if plain { "exec".into() } else { random.text(&["exec", "exec", "docker", "java"]) },
+        driver: if plain { "exec".into() } else { random.text(&["exec", "exec", "exec", "docker", "docker", "java"]) },
         config: BTreeMap::from([("image".to_string(), "v1".into())]),
-        constraints: if !plain && random.one_in(8) { constraints(random, true) } else { Vec::new() },
+        constraints: if !plain && random.one_in(8) { constraints(random) } else { Vec::new() },
         lifecycle: lifecycle.map(|(hook, sidecar)| TaskLifecycleConfig { hook: hook.into(), sidecar }),
         leader: number == 0 && random.one_in(6),
         resources: Some(r),
@@ -189,8 +190,9 @@ fn device(random: &mut Random) -> RequestedDevice {
     let memory = ("${device.attr.memory}".to_string(), ">=".to_string(), "16 GiB".to_string());
     let constraint = Constraint { ltarget: memory.0.clone(), operand: memory.1.clone(), rtarget: memory.2.clone() };
     let affinity = Affinity { ltarget: memory.0, operand: memory.1, rtarget: memory.2, weight: 50 };
+    let rare = if random.one_in(5) { "fpga" } else { "gpu" };
     RequestedDevice {
-        name: random.text(&["gpu", "nvidia/gpu", "nvidia/gpu/t4", "fpga"]),
+        name: random.text(&["gpu", "nvidia/gpu", "nvidia/gpu", "nvidia/gpu/t4", rare]),
         count: random.of(&[1, 1, 1, 2]),
         constraints: if random.one_in(4) { vec![constraint] } else { Vec::new() },
         affinities: if random.one_in(3) { vec![affinity] } else { Vec::new() },
@@ -207,8 +209,9 @@ fn network(random: &mut Random) -> NetworkResource {
         host_network: host(random),
         ignore_collision: value > 0 && random.one_in(12),
     };
+    let rare = if random.one_in(20) { vec![70_000] } else { vec![22] };
     let reserved: Vec<i64> =
-        random.of(&[vec![], vec![], vec![80], vec![8080], vec![80, 20_000], vec![22], vec![70_000]]);
+        random.of(&[vec![], vec![], vec![80], vec![8080], vec![80, 20_000], vec![80], vec![443], rare]);
     let dynamic = random.of(&[0, 1, 1, 2]);
     NetworkResource {
         mode: random.text(&["host", "host", "host", "bridge", "none"]),
@@ -218,8 +221,8 @@ fn network(random: &mut Random) -> NetworkResource {
     }
 }
 
-fn constraints(random: &mut Random, job: bool) -> Vec<Constraint> {
-    let mut list = vec![
+fn constraints(random: &mut Random) -> Vec<Constraint> {
+    let list = vec![
         ("${attr.kernel.name}", "=", "linux"),
         ("${attr.kernel.name}", "!=", "windows"),
         ("${meta.rack}", "is_set", ""),
@@ -234,16 +237,13 @@ fn constraints(random: &mut Random, job: bool) -> Vec<Constraint> {
         ("${node.class}", "=", "red"),
         ("${attr.unique.hostname}", "!=", "client-0"),
         ("${node.datacenter}", "!=", "dc2"),
-        ("${attr.missing}", "=", "x"),
+        if random.one_in(5) { ("${attr.missing}", "=", "x") } else { ("${meta.rack}", "!=", "r2") },
         ("", "distinct_hosts", "true"),
         ("", "distinct_hosts", ""),
         ("", "distinct_hosts", "false"),
         ("${meta.rack}", "distinct_property", ""),
         ("${meta.rack}", "distinct_property", "2"),
     ];
-    if job {
-        list.truncate(list.len() - 1);
-    }
     let n = random.of(&[0, 0, 0, 1, 1, 2]);
     (0..n)
         .map(|_| random.of(&list))
@@ -276,6 +276,32 @@ fn spreads(random: &mut Random) -> Vec<Spread> {
     vec![Spread { attribute, weight: random.of(&[50, 100]), spread_target: targets.iter().map(target).collect() }]
 }
 
+/// A job with many small allocations.
+pub fn crowd(random: &mut Random, number: usize) -> Job {
+    let kind = random.text(&["batch", "batch", "service"]);
+    let mut g = group(random, &kind, 0, true);
+    g.count = random.of(&[20, 40, 60]);
+    g.update = None;
+    g.networks.iter_mut().for_each(|n| n.reserved_ports.clear());
+    g.ephemeral_disk = Some(EphemeralDisk { size_mb: 10, ..Default::default() });
+    g.tasks.truncate(2);
+    for r in g.tasks.iter_mut().filter_map(|t| t.resources.as_mut()) {
+        (r.cpu, r.memory_mb) = (random.of(&[20, 50]), random.of(&[10, 40]));
+    }
+    let mut crowd = job(random, number);
+    (crowd.constraints, crowd.affinities, crowd.spreads) = (Vec::new(), affinities(random), spreads(random));
+    (crowd.node_pool, crowd.datacenters) = ("default".into(), vec!["*".into()]);
+    (crowd.r#type, crowd.update, crowd.task_groups) = (kind, UpdateStrategy::default(), vec![g]);
+    crowd
+}
+
+/// Changes what all allocations of a job run.
+pub fn restart(random: &mut Random, job: &mut Job) {
+    let v = format!("v{}", random.roll(1000));
+    let tasks = job.task_groups.iter_mut().flat_map(|g| &mut g.tasks);
+    tasks.for_each(|t| drop(t.config.insert("image".into(), v.clone().into())));
+}
+
 /// Changes a registered job: its count, what runs, or something that needs no restart.
 pub fn change(random: &mut Random, job: &mut Job) {
     let kind = job.r#type.clone();
@@ -291,7 +317,7 @@ pub fn change(random: &mut Random, job: &mut Job) {
             job.task_groups[i].tasks.iter_mut().for_each(|t| drop(t.config.insert("image".into(), v.clone().into())));
         }
         5 => job.priority = random.of(&PRIORITIES),
-        6 => job.task_groups[i].constraints = constraints(random, false),
+        6 => job.task_groups[i].constraints = constraints(random),
         7 => {
             let hook = random.of(&[None, Some("prestart"), Some("poststop")]);
             let lifecycle = hook.map(|h| TaskLifecycleConfig { hook: h.into(), sidecar: false });

@@ -160,7 +160,7 @@ fn too_much_on_a_node_is_noticed() {
     refused(check(vec![devices("a", "well"), devices("b", "well")]), "is given twice");
     refused(check(vec![devices("a", "ill")]), "not healthy");
     let network = |mbits| NetworkResource { device: "eth0".into(), mbits, ..Default::default() };
-    refused(check(vec![with("a", |_, t| t.networks = vec![network(101)])]), "101 of 100 MBit/s");
+    refused(check(vec![with("a", |_, t| t.networks = vec![network(101)])]), "MBit/s on eth0, 101 asked");
     let mut elsewhere = with("a", |_, _| ());
     elsewhere.node_id = "n9".into();
     refused(check(vec![elsewhere]), "n9, which is gone");

@@ -33,7 +33,7 @@ pub fn rewritten(state: &State, random: &mut Random, without: &str) -> State {
     nodes.into_iter().for_each(|n| out.upsert_node(n));
     jobs.into_iter().for_each(|j| out.upsert_job(j));
     deployments.into_iter().for_each(|d| out.upsert_deployment(d));
-    allocs.into_iter().for_each(|a| out.upsert_allocs([a]));
+    allocs.chunks(16).for_each(|some| out.upsert_allocs(some.iter().cloned()));
     out.index = state.index;
     out
 }
