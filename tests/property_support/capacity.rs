@@ -168,7 +168,7 @@ fn check_node(before: &State, plan: &Plan, node: &Node) -> Verdict {
         tracker && plan.node_allocation.values().flatten().any(|p| p.id == a.id) && before.alloc(&a.id).is_some()
     };
     let mut list = after(before, plan, &node.id);
-    list.retain(|a| !taken_back(a));
+    list.retain(|a| !taken_back(a) && !dropped(before, plan, a));
     let fresh: Vec<&Arc<Allocation>> = list.iter().filter(|a| before.alloc(&a.id).is_none()).collect();
     for a in plan.node_allocation.get(&node.id).into_iter().flatten() {
         check_updated(before, plan, node, a)?;
@@ -202,6 +202,17 @@ fn check_node(before: &State, plan: &Plan, node: &Node) -> Verdict {
         held.check(&room, t, evicted).map_err(|e| format!("allocation {}: {e}", a.id))?;
     }
     Ok(())
+}
+
+/// An old allocation of a system job may have been stopped for a canary that was dropped again, because there were enough,
+/// after others were placed (`spec/reconciliation.md §9.4`).
+fn dropped(before: &State, plan: &Plan, a: &Allocation) -> bool {
+    let Some(job) = plan.job.as_ref().filter(|j| j.r#type == "system") else { return false };
+    let canaries = plan.deployment.as_ref().and_then(|d| d.task_groups.get(&a.task_group)?.as_ref());
+    before.alloc(&a.id).is_some()
+        && (&a.job_id, &a.namespace) == (&job.id, &job.namespace)
+        && a.job.as_ref().is_some_and(|j| j.job_modify_index != job.job_modify_index)
+        && canaries.is_some_and(|s| s.desired_canaries > 0)
 }
 
 /// CPU, memory and disk suffice.

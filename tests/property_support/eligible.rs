@@ -177,8 +177,14 @@ fn check_distinct_hosts(
     if system || !(whole || group) {
         return Ok(());
     }
+    // A replacement of an older version goes by the constraints of that version (reconciliation §8.4).
+    let other_version = |b: &Allocation| {
+        let version = b.job.as_ref().or(plan.job.as_ref()).map(|j| j.version);
+        before.alloc(&b.id).is_none() && version != Some(job.version)
+    };
     let shares = |b: &&Arc<Allocation>| {
         b.id != a.id
+            && !other_version(b)
             && (&b.job_id, &b.namespace) == (&a.job_id, &a.namespace)
             && (whole || b.task_group == a.task_group)
     };
