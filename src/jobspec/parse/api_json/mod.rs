@@ -32,7 +32,18 @@ fn decode(body: &[u8]) -> Result<Job, String> {
         return Ok(Job::default());
     }
     let place = Place { owner: "Job", path: path.to_owned() };
-    Job::deserialize(Reader { node, place: &place, names: Some("Job") }).map_err(|e| e.to_string())
+    let mut job = Job::deserialize(Reader { node, place: &place, names: Some("Job") }).map_err(|e| e.to_string())?;
+    forget_unknown(&mut job);
+    Ok(job)
+}
+
+/// Takes away the members that no type knows; unlike jobs of a server, those of a client do not keep them.
+fn forget_unknown(job: &mut Job) {
+    job.other.clear();
+    for group in job.task_groups.iter_mut().flatten() {
+        group.other.clear();
+        group.tasks.iter_mut().flatten().for_each(|task| task.other.clear());
+    }
 }
 
 /// Why the document does not fit the job; prints as the reference's decoder does.
@@ -128,6 +139,9 @@ fn is_integer(ty: &str) -> bool {
     ty.starts_with("int") || ty.starts_with("uint") || ty == "time.Duration"
 }
 
+/// Whole floats below this are 64-bit integers.
+const MAX_WHOLE: f64 = 9_223_372_036_854_775_808.0;
+
 /// Members whose integers are durations.
 const DURATIONS: [&str; 21] = [
     "ConnectTimeout",
@@ -161,10 +175,10 @@ impl<'de> Deserializer<'de> for Reader<'_> {
             Node::Null => visitor.visit_unit(),
             Node::Bool(value) => visitor.visit_bool(*value),
             Node::String(text) => visitor.visit_str(text),
-            Node::Number(text) => match (text.parse::<i64>(), text.parse::<u64>(), text.parse::<f64>()) {
-                (Ok(n), ..) => visitor.visit_i64(n),
-                (_, Ok(n), _) => visitor.visit_u64(n),
-                (.., Ok(n)) if n.is_finite() => visitor.visit_f64(n),
+            // Numbers without a type are floats of 64 bits; whole ones are shown as integers.
+            Node::Number(text) => match text.parse::<f64>() {
+                Ok(n) if n.fract() == 0.0 && n.abs() < MAX_WHOLE => visitor.visit_i64(n as i64),
+                Ok(n) if n.is_finite() => visitor.visit_f64(n),
                 _ => Err(self.misfit("float64")),
             },
             Node::Array(items) => visitor.visit_seq(Items { items: items.iter(), place: self.place }),
@@ -373,20 +387,21 @@ mod tests {
     fn names_in_any_case_and_unknown_members() {
         let job = parse_json(
             br#"{"job": {"id": "x", "NAME": "n", "Later": {"a": [1]}, "taskgroups": [
-            {"name": "g", "count": 2, "tasks": [{"Name": "t", "driver": "exec", "Config": {"Tasks": 1.5}, "New": true}],
+            {"name": "g", "count": 2, "tasks": [{"Name": "t", "driver": "exec", "Config": {"Tasks": 1.5, "N": 9007199254740993}, "New": true}],
              "Update": {"Stagger": 5, "Nope": 1}}]}}"#,
         )
         .unwrap();
         assert_eq!(job.id.as_deref(), Some("x"));
         assert_eq!(job.name.as_deref(), Some("n"));
-        assert!(job.other.contains_key("Later"));
+        assert!(job.other.is_empty());
         let group = &job.task_groups.as_deref().unwrap()[0];
         assert_eq!(group.count, Some(2));
         assert_eq!(group.update.as_ref().unwrap().stagger, Some(5));
         let task = &group.tasks.as_deref().unwrap()[0];
         assert_eq!(task.driver, "exec");
         assert_eq!(task.config.as_ref().unwrap()["Tasks"], 1.5);
-        assert!(task.other.contains_key("New"));
+        assert_eq!(task.config.as_ref().unwrap()["N"], 9_007_199_254_740_992i64);
+        assert!(group.other.is_empty() && task.other.is_empty());
         let bare = parse_json(br#"{"ID": "y", "Priority": null}"#).unwrap();
         assert_eq!((bare.id.as_deref(), bare.priority), (Some("y"), None));
     }
