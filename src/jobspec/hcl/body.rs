@@ -106,17 +106,23 @@ impl<'a> BodyRef<'a> {
 
     /// What the body holds. Everything unexpected, missing or malformed is reported and left out.
     pub fn content(&self, expected: Expected, ev: &mut Evaluator, scope: &Rc<Scope>) -> Content<'a> {
-        let mut raw = match self {
+        let raw = match self {
             BodyRef::Native(body) => native_content(body, expected, scope),
             BodyRef::Json(node) => json_content(node, expected, ev, scope),
         };
+        let mut missing = Vec::new();
         for (name, _) in expected.attributes.iter().filter(|(_, required)| *required) {
             if raw.attribute(name).is_none() && !raw.failed.contains(name) {
                 let detail = format!("The argument {name:?} is required, but no definition was found.");
-                raw.early.push(Diag::at(self.missing_item(), "Missing required argument", detail));
+                missing.push(Diag::at(self.missing_item(), "Missing required argument", detail));
             }
         }
-        raw.early.into_iter().chain(raw.late).for_each(|d| ev.report(d));
+        // Native bodies look for attributes before blocks; JSON bodies go through what there is first.
+        let (first, second) = match self {
+            BodyRef::Native(_) => (missing, raw.early),
+            BodyRef::Json(_) => (raw.early, missing),
+        };
+        first.into_iter().chain(second).chain(raw.late).for_each(|d| ev.report(d));
         let mut content = Content { attributes: raw.attributes, blocks: Vec::new() };
         for block in raw.blocks {
             if block.kind == "dynamic" && expected.dynamic {

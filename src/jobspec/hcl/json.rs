@@ -92,10 +92,9 @@ fn template(text: &str, span: Span, sources: &Sources) -> Result<Expr, Vec<Diag>
     if !text.contains("${") && !text.contains("%{") {
         return Ok(Expr::new(ExprKind::Text(text.to_owned()), span));
     }
-    let mut expr = parse_template(sources, embedded(text, span, sources))?;
-    // The parts have places of their own; the whole is the string.
-    expr.span = span;
-    Ok(expr)
+    // The parts have places of their own; the whole starts and ends with the string.
+    let expr = parse_template(sources, embedded(text, span, sources))?;
+    Ok(Expr::new(ExprKind::Paren(Box::new(expr)), span))
 }
 
 /// Reads a document.

@@ -68,15 +68,26 @@ impl Decoder<'_, '_> {
                 None => spans.push((&block.kind, block.def, 1)),
             }
         }
-        let mut told: Vec<&str> = Vec::new();
+        // Blocks are told apart by their order: all those of one `dynamic` block have the same place.
+        let mut met: Vec<(&str, usize)> = Vec::new();
         for block in &content.blocks {
             let Some(spec) = schema.blocks.iter().find(|s| s.name == block.kind) else { continue };
             let found = spans.iter().enumerate().find(|(_, (kind, ..))| *kind == block.kind);
             let Some((at, (_, first, count))) = found else { continue };
             if *count > 1 && matches!(spec.occurs, Occurs::Once | Occurs::OnceOfType) {
-                if *first != block.def && !told.contains(&spec.name) {
-                    told.push(spec.name);
-                    let diag = self.duplicate(spec, *first, block.def, at < from_attributes);
+                let both_forms = at < from_attributes;
+                let before = match met.iter_mut().find(|(name, _)| *name == spec.name) {
+                    Some((_, before)) => {
+                        *before += 1;
+                        *before
+                    }
+                    None => {
+                        met.push((spec.name, usize::from(both_forms)));
+                        usize::from(both_forms)
+                    }
+                };
+                if before == 1 {
+                    let diag = self.duplicate(spec, *first, block.def, both_forms);
                     self.ev.report(diag);
                 }
                 continue;

@@ -172,8 +172,8 @@ pub fn parse(body: &[u8], opts: &ParseOptions) -> Result<Job, ParseError> {
     let job = only_job(&root, &mut ev);
     end_phase(&mut ev)?;
     let Some(job) = job else { return Err(first_only(Vec::new(), "")) };
+    // Variables and locals are one phase: the errors of both are told.
     let values = variables::variables(&root, &files, opts, &checks, &mut ev);
-    end_phase(&mut ev)?;
     ev.names = Names::Kept;
     ev.functions = Some(&functions);
     let scope = variables::locals(&root, values, &mut ev);

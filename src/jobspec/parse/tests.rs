@@ -180,10 +180,28 @@ fn errors_of_structure() {
             "f.hcl:4,17-23: Invalid variable validation condition",
         ),
         ("locals {\n  a = 1\n  a = 2\n}\njob \"a\" {}\n", "f.hcl:3,3-4: Attribute redefined"),
+        (
+            "job \"a\" {\n  dynamic \"ui\" {\n    for_each = [1, 2]\n    content {}\n  }\n}\n",
+            "f.hcl:2,3-15: Duplicate ui block; Only one ui block is allowed. Another was defined at f.hcl:2,3-15.",
+        ),
     ] {
         let got = error(text);
         assert!(got.starts_with(want), "{text}: {got}");
     }
+}
+
+#[test]
+fn errors_of_variables_and_locals_are_told_together() {
+    let got = error("variable \"v\" {}\nlocals {\n  a = local.b\n}\njob \"a\" {}\n");
+    let summaries: Vec<&str> = got.lines().map(|line| line.split(';').next().unwrap_or_default()).collect();
+    assert_eq!(summaries, ["<nil>: Unset variable \"v\"", "f.hcl:3,12-14: Unsupported attribute"]);
+}
+
+/// Templates of JSON documents start with their quote.
+#[test]
+fn errors_of_json_templates_point_to_the_string() {
+    let got = error("{\"job\": {\"a\": {\"priority\": \"x${1}\"}}}");
+    assert!(got.starts_with("f.hcl:1,28-35: Unsuitable value type"), "{got}");
 }
 
 #[test]
