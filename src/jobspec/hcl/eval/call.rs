@@ -149,6 +149,7 @@ impl Evaluator<'_> {
     }
 
     fn convert(&mut self, value: &Expr, ty: &Expr, start: Span, scope: &Scope) -> Value {
+        let place = value.start_span();
         let value = self.eval(value, scope);
         let ty = match parse_type(ty, Exactness::AnyAllowed) {
             Ok(ty) => ty,
@@ -162,7 +163,10 @@ impl Evaluator<'_> {
         }
         match value.convert(&ty) {
             Ok(value) => value,
-            Err(error) => self.fail(start, FAILED, format!("Call to function \"convert\" failed: {error}.")),
+            Err(error) => {
+                let detail = format!("Invalid value for \"value\" parameter: {error}.");
+                self.fail(place, "Invalid function argument", detail)
+            }
         }
     }
 }

@@ -51,22 +51,22 @@ fn urlencode(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
 }
 
 fn csvdecode(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
-    let records = csv_records(args.text(0)?).map_err(|text| Failure::Argument(0, text))?;
+    let records = csv_records(args.text(0)?)?;
     let mut records = records.into_iter();
     let Some((_, header)) = records.next() else {
-        return Err(Failure::Argument(0, "missing header line".to_string()));
+        return Err("missing header line".into());
     };
     let header: Vec<Arc<str>> = header.into_iter().map(Arc::from).collect();
     let mut attributes = BTreeMap::new();
     for name in &header {
         if attributes.insert(name.clone(), Type::String).is_some() {
-            return Err(Failure::Argument(0, format!("duplicate column name {}", quoted(name))));
+            return Err(format!("duplicate column name {}", quoted(name)).into());
         }
     }
     let mut rows = Vec::new();
     for (line, fields) in records {
         if fields.len() != header.len() {
-            return Err(Failure::Argument(0, format!("record on line {line}: wrong number of fields")));
+            return Err(format!("record on line {line}: wrong number of fields").into());
         }
         let values = fields.into_iter().map(Value::string).collect::<Result<Vec<Value>, ValueTooLarge>>()?;
         rows.push(Value::object(header.iter().cloned().zip(values).collect())?);
@@ -184,16 +184,16 @@ mod tests {
             (r#""a,b\r\n1,\r\n""#, r#"[{"a":"1","b":""}]"#),
             (r#""a\n\"l1\r\nl2\"""#, r#"[{"a":"l1\nl2"}]"#),
             (r#""a,b""#, "[]"),
-            (r#""""#, "Invalid value for \"str\" parameter: missing header line."),
-            (r#""a,a""#, "Invalid value for \"str\" parameter: duplicate column name \"a\"."),
-            (r#""a,b\n1""#, "Invalid value for \"str\" parameter: record on line 2: wrong number of fields."),
+            (r#""""#, "Call to function \"csvdecode\" failed: missing header line."),
+            (r#""a,a""#, "Call to function \"csvdecode\" failed: duplicate column name \"a\"."),
+            (r#""a,b\n1""#, "Call to function \"csvdecode\" failed: record on line 2: wrong number of fields."),
             (
                 r#""a\nx\"y""#,
-                "Invalid value for \"str\" parameter: parse error on line 2, column 2: bare \" in non-quoted field.",
+                "Call to function \"csvdecode\" failed: parse error on line 2, column 2: bare \" in non-quoted field.",
             ),
             (
                 r#""a\n\"x""#,
-                "Invalid value for \"str\" parameter: parse error on line 2: extraneous or missing \" in quoted-field.",
+                "Call to function \"csvdecode\" failed: parse error on line 2: extraneous or missing \" in quoted-field.",
             ),
         ] {
             check_json("csvdecode", text, expected);

@@ -158,8 +158,7 @@ fn fileset(args: &Args, context: &FunctionContext) -> Result<Value, Failure> {
         parts => parts.join("/"),
     };
     let segments = rest.iter().map(|part| Segment::parse(part)).collect::<Result<Vec<_>, String>>();
-    let segments =
-        segments.map_err(|text| Failure::Argument(1, format!("failed to glob pattern ({pattern}): {text}")))?;
+    let segments = segments.map_err(|text| format!("failed to glob pattern ({pattern}): {text}"))?;
     let mut walk = Walk { found: Vec::new(), entries: 0 };
     walk.directory(&absolute(context, &root), &root, &segments, 0)?;
     let relative = walk.found.iter().map(|path| Value::from(relative_to(&base.shown, path).as_str())).collect();

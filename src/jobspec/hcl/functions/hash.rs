@@ -84,7 +84,7 @@ fn uuidv5(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     };
     let Some(namespace) = parse_uuid(namespace) else {
         let text = format!("uuidv5() doesn't support namespace {}", quoted(args.text(0)?));
-        return Err(Failure::Argument(0, text));
+        return Err(text.into());
     };
     let hash = Sha1::new().chain_update(namespace).chain_update(args.text(1)?.as_bytes()).finalize();
     let mut bytes = [0; 16];
@@ -224,7 +224,7 @@ mod tests {
             ("dns", "www.terraform.io", "a5008fae-b28c-5ba5-96cd-82b4c53552d6"),
             ("url", "https://www.terraform.io/", "9db6f67c-dd95-5ea0-aa5b-e70e5c5f7cf5"),
             ("6ba7b810-9dad-11d1-80b4-00c04fd430c8", "www.terraform.io", "a5008fae-b28c-5ba5-96cd-82b4c53552d6"),
-            ("isbn", "1", "Invalid value for \"namespace\" parameter: uuidv5() doesn't support namespace \"isbn\"."),
+            ("isbn", "1", "Call to function \"uuidv5\" failed: uuidv5() doesn't support namespace \"isbn\"."),
         ] {
             check("uuidv5", &[namespace.into(), name.into()], expected);
         }

@@ -8,9 +8,7 @@ use crate::jobspec::hcl::value::{Entries, MAX_DEPTH, Value};
 
 pub const FUNCTIONS: &[Function] = &[
     function("jsonencode", &[nullable("val", Kind::Any)], |args, _| Ok(Value::string(encode(args.value(0)?)?)?)),
-    function("jsondecode", &[p("str", Kind::String)], |args, _| {
-        decode(args.text(0)?).map_err(|text| Failure::Argument(0, text))
-    }),
+    function("jsondecode", &[p("str", Kind::String)], |args, _| decode(args.text(0)?).map_err(Failure::Call)),
 ];
 
 /// Compact JSON with sorted keys; `<`, `>` and `&` are escaped as Go escapes them for HTML.

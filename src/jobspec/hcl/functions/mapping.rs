@@ -2,7 +2,7 @@
 
 use super::FunctionContext;
 use super::support::{Args, Failure, Function, Kind, function, nullable, p, variadic};
-use crate::jobspec::hcl::types::{Type, unify};
+use crate::jobspec::hcl::types::Type;
 use crate::jobspec::hcl::value::{Entries, Value};
 
 pub const FUNCTIONS: &[Function] = &[
@@ -12,7 +12,7 @@ pub const FUNCTIONS: &[Function] = &[
         Ok(if map { Value::list(Type::String, keys)? } else { Value::tuple(keys)? })
     }),
     function("values", &[p("mapping", Kind::Any)], |args, _| {
-        map_or_object(args, 0)?;
+        map_or_object(args, 0).map_err(Failure::of_call)?;
         let values = args.entries(0)?.values().cloned().collect();
         match args.value(0)?.ty() {
             Type::Map(element) => Ok(Value::list((*element).clone(), values)?),
@@ -53,21 +53,23 @@ fn lookup(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
 fn merge(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     let mut entries = Entries::new();
     let mut types = Vec::new();
-    for (index, value) in args.all().iter().enumerate() {
+    for value in args.all() {
         if value.is_null() {
             continue;
         }
         let Some(more) = value.entries() else {
             let text = format!("arguments must be maps or objects, got \"{}\"", value.ty());
-            return Err(Failure::Argument(index, text));
+            return Err(text.into());
         };
         types.push(value.ty());
         entries.extend(more.iter().map(|(key, value)| (key.clone(), value.clone())));
     }
-    let all_maps = !types.is_empty() && types.iter().all(|ty| matches!(ty, Type::Map(_)));
-    match unify(&types).filter(|_| all_maps) {
-        Some(map) => Ok(Value::object(entries)?.convert(&map)?),
-        None => Ok(Value::object(entries)?),
+    // Maps of one type make a map of it; elements are not converted.
+    match types.first() {
+        Some(Type::Map(element)) if types.iter().all(|ty| Some(ty) == types.first()) => {
+            Ok(Value::map((**element).clone(), entries)?)
+        }
+        _ => Ok(Value::object(entries)?),
     }
 }
 
@@ -75,7 +77,7 @@ fn zipmap(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     let keys = args.items(0)?;
     let values = match args.value(1)? {
         Value::List(inner) | Value::Tuple(inner) => inner.items(),
-        _ => return Err(Failure::Argument(1, "values argument must be a list or tuple value".to_string())),
+        _ => return Err("values argument must be a list or tuple value".into()),
     };
     if keys.len() != values.len() {
         let text = format!("number of keys ({}) does not match number of values ({})", keys.len(), values.len());
@@ -84,7 +86,7 @@ fn zipmap(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     let mut entries = Entries::new();
     for (key, value) in keys.iter().zip(values) {
         let Value::String(key) = key else {
-            return Err(Failure::Argument(0, "keys must not be null".to_string()));
+            return Err("keys must not be null".into());
         };
         entries.insert(key.clone(), value.clone());
     }
@@ -117,12 +119,14 @@ mod tests {
     #[test]
     fn refusals() {
         for (name, arguments, expected) in [
-            ("keys", "[]", "Invalid value for \"inputMap\" parameter: must be a map or an object, but have tuple."),
+            ("values", "[]", "Call to function \"values\" failed: must be a map or an object, but have tuple."),
             (
-                "merge",
-                "{}, 1",
-                "Invalid value for \"maps\" parameter: arguments must be maps or objects, got \"number\".",
+                "zipmap",
+                r#"["a"], 1"#,
+                "Call to function \"zipmap\" failed: values argument must be a list or tuple value.",
             ),
+            ("keys", "[]", "Invalid value for \"inputMap\" parameter: must be a map or an object, but have tuple."),
+            ("merge", "{}, 1", "Call to function \"merge\" failed: arguments must be maps or objects, got \"number\"."),
             (
                 "zipmap",
                 r#"["a"], []"#,
@@ -140,7 +144,8 @@ mod tests {
         let call = |name, arguments: Vec<Value>| super::super::call(name, arguments, &context).unwrap();
         let numbers = v(r#"{"a":1}"#).convert(&Type::map(Type::Number)).unwrap();
         let strings = v(r#"{"b":"x"}"#).convert(&Type::map(Type::String)).unwrap();
-        assert_eq!(call("merge", vec![numbers.clone(), strings]).ty(), Type::map(Type::String));
+        assert_eq!(call("merge", vec![numbers.clone(), numbers.clone()]).ty(), Type::map(Type::Number));
+        assert!(matches!(call("merge", vec![numbers.clone(), strings]).ty(), Type::Object(_)));
         assert_eq!(call("keys", vec![numbers.clone()]).ty(), Type::list(Type::String));
         assert_eq!(call("values", vec![numbers.clone()]).ty(), Type::list(Type::Number));
         assert!(call("lookup", vec![numbers, "z".into(), "7".into()]).equals(&7.into()));

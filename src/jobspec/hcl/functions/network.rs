@@ -12,7 +12,7 @@ use crate::jobspec::hcl::value::Value;
 pub const FUNCTIONS: &[Function] = &[
     function("cidrhost", &[p("prefix", Kind::String), p("hostnum", Kind::Number)], cidrhost),
     function("cidrnetmask", &[p("prefix", Kind::String)], |args, _| {
-        let network = Network::argument(args)?;
+        let network = Network::first(args)?;
         Ok(Value::from(network.show(network.mask()).as_str()))
     }),
     function(
@@ -32,10 +32,11 @@ struct Network {
 }
 
 impl Network {
-    fn argument(args: &Args) -> Result<Network, Failure> {
+    /// The first argument of a call, or what is wrong with it.
+    fn first(args: &Args) -> Result<Network, Failure> {
         let text = args.text(0)?;
-        let parsed = Network::parse(text);
-        parsed.ok_or_else(|| Failure::Argument(0, format!("invalid CIDR expression: invalid CIDR address: {text}")))
+        let refused = || format!("invalid CIDR expression: invalid CIDR address: {text}");
+        Ok(Network::parse(text).ok_or_else(refused)?)
     }
 
     fn parse(text: &str) -> Option<Network> {
@@ -80,7 +81,7 @@ fn low_bits(count: u32) -> u128 {
 }
 
 fn cidrhost(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
-    let network = Network::argument(args)?;
+    let network = Network::first(args)?;
     let number = args.integer(1)?;
     let last = IBig::from(network.host_mask());
     let from_start = if number < IBig::ZERO { &last + &number + 1 } else { number.clone() };
@@ -91,7 +92,7 @@ fn cidrhost(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
 }
 
 fn cidrsubnet(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
-    let network = Network::argument(args)?;
+    let network = Network::first(args)?;
     let (more, number) = (args.int(1, 0, i64::MAX)?, args.integer(2)?);
     let left = network.bits() - network.prefix;
     let Some(more) = u32::try_from(more).ok().filter(|more| *more <= left) else {
@@ -107,7 +108,7 @@ fn cidrsubnet(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
 }
 
 fn cidrsubnets(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
-    let network = Network::argument(args)?;
+    let network = Network::first(args).map_err(|failure| failure.of_argument(0))?;
     let kind = if network.v6 { "IPv6" } else { "IPv4" };
     let last = network.first | network.host_mask();
     let mut subnets: Vec<Value> = Vec::new();
@@ -199,6 +200,11 @@ mod tests {
             let text = format!("invalid CIDR expression: invalid CIDR address: {prefix}");
             check_json(
                 "cidrnetmask",
+                &format!("{prefix:?}"),
+                &format!("Call to function \"cidrnetmask\" failed: {text}."),
+            );
+            check_json(
+                "cidrsubnets",
                 &format!("{prefix:?}"),
                 &format!("Invalid value for \"prefix\" parameter: {text}."),
             );

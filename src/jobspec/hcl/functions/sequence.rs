@@ -22,7 +22,7 @@ pub const FUNCTIONS: &[Function] = &[
         Ok(Value::list(Type::String, kept.cloned().collect())?)
     }),
     variadic("concat", &[], p("seqs", Kind::Any), concat),
-    function("contains", &[p("list", Kind::Any), nullable("value", Kind::Any)], |args, _| {
+    function("contains", &[p("list", Kind::Any), p("value", Kind::Any)], |args, _| {
         let items = args.value(0)?.items().ok_or("argument must be list, tuple, or set")?;
         let wanted = args.value(1)?;
         Ok(items.iter().any(|item| item.equals(wanted)).into())
@@ -57,7 +57,7 @@ pub const FUNCTIONS: &[Function] = &[
         let items = args.items(0)?;
         if let Some(null) = items.iter().position(Value::is_null) {
             let text = format!("given list element {null} is null; a null string cannot be sorted");
-            return Err(Failure::Argument(0, text));
+            return Err(text.into());
         }
         let mut sorted = items.to_vec();
         sorted.sort_by(Value::total_order);
@@ -75,10 +75,11 @@ fn element_type(value: &Value) -> Type {
 
 fn chunklist(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     let (items, element) = (args.items(0)?, element_type(args.value(0)?));
-    let size = args.int(1, i64::MIN, i64::MAX)?;
-    let Ok(size) = usize::try_from(size) else {
-        return Err(Failure::Argument(1, "the size argument must be positive".to_string()));
-    };
+    if items.is_empty() {
+        return Ok(Value::list(Type::list(element), Vec::new())?);
+    }
+    let size = args.int(1, i64::MIN, i64::MAX).map_err(Failure::of_call)?;
+    let size = usize::try_from(size).map_err(|_| "the size argument must be positive")?;
     let size = if size == 0 { items.len().max(1) } else { size };
     let chunks = items.chunks(size).map(|chunk| Value::list(element.clone(), chunk.to_vec()));
     Ok(Value::list(Type::list(element.clone()), chunks.collect::<Result<_, _>>()?)?)
@@ -162,9 +163,9 @@ fn element(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     let list = args.value(0)?;
     let items = match list {
         Value::List(inner) | Value::Tuple(inner) => inner.items(),
-        other => return Err(Failure::Argument(0, format!("cannot read elements from {}", other.ty()))),
+        other => return Err(format!("cannot read elements from {}", other.ty()).into()),
     };
-    let position = args.int(1, i64::MIN, i64::MAX)?.checked_rem_euclid(items.len() as i64);
+    let position = args.int(1, i64::MIN, i64::MAX).map_err(Failure::of_call)?.checked_rem_euclid(items.len() as i64);
     let item = position.and_then(|position| items.get(usize::try_from(position).ok()?));
     item.cloned().ok_or_else(|| "cannot use element function with an empty list".into())
 }
@@ -183,18 +184,16 @@ fn flatten(value: &Value, flat: &mut Vec<Value>) -> Result<(), Failure> {
 }
 
 fn index(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
-    let key = args.value(1)?;
-    let wrong_key = |text: String| Failure::Argument(1, text);
-    let found = match args.value(0)? {
-        Value::List(inner) | Value::Tuple(inner) => {
-            let number = key.convert(&Type::Number).map_err(wrong_key)?;
-            let position = number.as_number().and_then(Number::to_u64);
+    // Keys are not converted.
+    let found = match (args.value(0)?, args.value(1)?) {
+        (Value::List(inner) | Value::Tuple(inner), Value::Number(number)) => {
+            let position = number.to_u64().filter(|_| number.is_whole());
             position.and_then(|position| inner.items().get(usize::try_from(position).ok()?))
         }
-        Value::Map(inner) => {
-            let name = key.convert(&Type::String).map_err(wrong_key)?;
-            name.as_str().and_then(|name| inner.entries().get(name))
-        }
+        (Value::List(_), _) => return Err("key for list must be number".into()),
+        (Value::Tuple(_), _) => return Err("key for tuple must be number".into()),
+        (Value::Map(inner), Value::String(name)) => inner.entries().get(&**name),
+        (Value::Map(_), _) => return Err("key for map must be string".into()),
         _ => return Err("collection must be a list, a map or a tuple".into()),
     };
     found.cloned().ok_or_else(|| "invalid index".into())
@@ -211,14 +210,14 @@ fn range(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     let down = start > end;
     let step = step.unwrap_or(if down { one.neg() } else { one });
     if step.is_zero() {
-        return Err("step must not be zero".into());
+        return Err(Failure::Argument(2, "step must not be zero".to_string()));
     }
     match (down, step.is_negative()) {
         (false, true) if start != end => {
-            return Err(Failure::Argument(0, "end must be less than start when step is negative".to_string()));
+            return Err(Failure::Argument(1, "end must be less than start when step is negative".to_string()));
         }
         (true, false) => {
-            return Err(Failure::Argument(0, "end must be greater than start when step is positive".to_string()));
+            return Err(Failure::Argument(1, "end must be greater than start when step is positive".to_string()));
         }
         _ => {}
     }
@@ -294,7 +293,7 @@ fn setproduct(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     }
     let element = Type::Tuple(factors.iter().map(element_type).collect());
     let rows = rows.into_iter().map(Value::tuple).collect::<Result<Vec<Value>, ValueTooLarge>>()?;
-    match factors.iter().all(|factor| matches!(factor, Value::Set(_))) {
+    match factors.iter().any(|factor| matches!(factor, Value::Set(_))) {
         true => Ok(Value::set(element, rows)?),
         false => Ok(Value::list(element, rows)?),
     }
@@ -375,7 +374,7 @@ mod tests {
     #[test]
     fn refusals() {
         for (name, arguments, expected) in [
-            ("chunklist", r#"["a"], -1"#, "Invalid value for \"size\" parameter: the size argument must be positive."),
+            ("chunklist", r#"["a"], -1"#, "Call to function \"chunklist\" failed: the size argument must be positive."),
             ("coalesce", "null", "Call to function \"coalesce\" failed: no non-null arguments."),
             ("coalesce", "1, []", "Call to function \"coalesce\" failed: all arguments must have the same type."),
             (
@@ -391,7 +390,9 @@ mod tests {
             ("length", r#""abc""#, "Call to function \"length\" failed: collection must be a list, a map or a tuple."),
             ("length", "{}", "Call to function \"length\" failed: collection must be a list, a map or a tuple."),
             ("index", "[1], 1", "Call to function \"index\" failed: invalid index."),
-            ("range", "1, 2, 0", "Call to function \"range\" failed: step must not be zero."),
+            ("index", r#"["a"], "a""#, "Call to function \"index\" failed: key for tuple must be number."),
+            ("element", "{}, 0", "Call to function \"element\" failed: cannot read elements from object."),
+            ("range", "1, 2, 0", "Invalid value for \"params\" parameter: step must not be zero."),
             ("setproduct", "[1]", "Call to function \"setproduct\" failed: at least two arguments are required."),
             (
                 "slice",
@@ -401,7 +402,7 @@ mod tests {
             (
                 "sort",
                 r#"["a",null]"#,
-                "Invalid value for \"list\" parameter: given list element 1 is null; a null string cannot be sorted.",
+                "Call to function \"sort\" failed: given list element 1 is null; a null string cannot be sorted.",
             ),
         ] {
             check_json(name, arguments, expected);
@@ -418,7 +419,8 @@ mod tests {
         assert!(matches!(call("concat", vec![strings.clone(), v("[1]")]), Type::Tuple(_)));
         assert_eq!(call("slice", vec![strings.clone(), 0.into(), 1.into()]), Type::list(Type::String));
         assert!(matches!(call("setproduct", vec![set.clone(), set.clone()]), Type::Set(_)));
-        assert!(matches!(call("setproduct", vec![set.clone(), strings]), Type::List(_)));
+        assert!(matches!(call("setproduct", vec![set.clone(), strings.clone()]), Type::Set(_)));
+        assert!(matches!(call("setproduct", vec![strings.clone(), strings]), Type::List(_)));
         assert!(matches!(call("contains", vec![set, "a".into()]), Type::Bool));
     }
 

@@ -115,7 +115,7 @@ fn replace(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
 
 fn regex_replace(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     let (whole, template) = (args.text(0)?, args.text(2)?);
-    let regex = regexp::compile(args.text(1)?).map_err(|text| Failure::Argument(1, text))?;
+    let regex = regexp::compile(args.text(1)?)?;
     let mut out = Text::default();
     let mut end = 0;
     for captures in regex.captures_iter(whole) {
@@ -138,6 +138,8 @@ fn substr(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     let whole = args.text(0)?;
     let (offset, length) = (args.int(1, i64::MIN, i64::MAX)?, args.int(2, i64::MIN, i64::MAX)?);
     let from_end = || whole.graphemes(true).count().saturating_sub(offset.unsigned_abs() as usize);
+    // A length of none at all counts only from the start.
+    let length = if offset < 0 && length == 0 { -1 } else { length };
     let skip = if offset < 0 { from_end() } else { offset as usize };
     let take = usize::try_from(length).unwrap_or(usize::MAX);
     Ok(Value::string(whole.graphemes(true).skip(skip).take(take).collect::<String>())?)
@@ -240,9 +242,16 @@ mod tests {
 
     #[test]
     fn substrings_count_clusters_from_either_end() {
-        for (offset, length, expected) in
-            [(2, 3, "cde"), (-2, -1, "ef"), (0, -1, "abcdef"), (9, 1, ""), (-9, 2, "ab"), (4, 100, "ef"), (1, 0, "")]
-        {
+        for (offset, length, expected) in [
+            (2, 3, "cde"),
+            (-2, -1, "ef"),
+            (0, -1, "abcdef"),
+            (9, 1, ""),
+            (-9, 2, "ab"),
+            (4, 100, "ef"),
+            (1, 0, ""),
+            (-2, 0, "ef"),
+        ] {
             check("substr", &["abcdef".into(), offset.into(), length.into()], expected);
         }
     }

@@ -80,6 +80,22 @@ pub enum Failure {
     Argument(usize, String),
 }
 
+impl Failure {
+    /// The same, as a mistake of one argument.
+    pub fn of_argument(self, index: usize) -> Failure {
+        match self {
+            Failure::Call(text) | Failure::Argument(_, text) => Failure::Argument(index, text),
+        }
+    }
+
+    /// The same, as a mistake of the call as a whole.
+    pub fn of_call(self) -> Failure {
+        match self {
+            Failure::Call(text) | Failure::Argument(_, text) => Failure::Call(text),
+        }
+    }
+}
+
 impl From<String> for Failure {
     fn from(text: String) -> Failure {
         Failure::Call(text)

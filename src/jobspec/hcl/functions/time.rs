@@ -131,8 +131,7 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
 }
 
 fn timeadd(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
-    let time = Timestamp::parse(args.text(0)?).map_err(|text| Failure::Argument(0, text))?;
-    let added = parse_duration(args.text(1)?).map_err(|text| Failure::Argument(1, text))?;
+    let (time, added) = (Timestamp::parse(args.text(0)?)?, parse_duration(args.text(1)?)?);
     let nanos = i128::from(time.nanos) + i128::from(added);
     let seconds = i64::try_from(nanos.div_euclid(1_000_000_000)).map_err(|_| "the result is out of range")?;
     let sum = Timestamp { local: time.local + seconds, nanos: 0, ..time };
@@ -148,8 +147,13 @@ fn formatdate(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     let mut out = Text::default();
     let mut rest = args.text(0)?;
     while let Some(first) = rest.chars().next() {
+        if let Some(after) = rest.strip_prefix("''") {
+            out.push("'")?;
+            rest = after;
+            continue;
+        }
         if let Some(quoted) = rest.strip_prefix('\'') {
-            // A quote in a literal is doubled.
+            // A quote in a literal is doubled, too.
             let mut literal = quoted;
             loop {
                 let (text, after) = literal
@@ -249,6 +253,7 @@ mod tests {
             ("ZZZZZ ZZZZ ZZZ Z", "2024-03-05T14:07:09-03:30", "-03:30 -0330 -0330 -03:30"),
             ("ZZZZZ ZZZZ ZZZ Z", "2024-03-05T14:07:09Z", "+00:00 +0000 UTC Z"),
             ("'it''s' H", "2024-03-05T14:07:09Z", "it's 2"),
+            ("H '' m", "2024-03-05T14:07:09Z", "2 ' 7"),
             ("", "2024-03-05T14:07:09.123Z", ""),
         ] {
             check("formatdate", &[format.into(), time.into()], expected);
@@ -286,7 +291,7 @@ mod tests {
             ("", "time: invalid duration \"\""),
             ("9999999h", "time: invalid duration \"9999999h\""),
         ] {
-            let text = format!("Invalid value for \"duration\" parameter: {expected}.");
+            let text = format!("Call to function \"timeadd\" failed: {expected}.");
             check("timeadd", &["2024-01-01T00:00:00Z".into(), duration.into()], &text);
         }
     }

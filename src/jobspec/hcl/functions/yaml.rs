@@ -20,9 +20,7 @@ pub const FUNCTIONS: &[Function] = &[
         write(value, 0, &mut out)?;
         Ok(out.into_value())
     }),
-    function("yamldecode", &[p("src", Kind::String)], |args, _| {
-        decode(args.text(0)?).map_err(|text| Failure::Argument(0, text))
-    }),
+    function("yamldecode", &[p("src", Kind::String)], |args, _| decode(args.text(0)?).map_err(Failure::Call)),
 ];
 
 /// Column beyond which a double-quoted string continues on the next line at the next space.
