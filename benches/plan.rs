@@ -88,7 +88,7 @@ fn main() {
     let now = options.now;
     let parse_options = ParseOptions::default();
     let job = step("parse the job file", || parse(JOB.as_bytes(), &parse_options).expect("a job"));
-    let (convert, context) = (ConvertOptions::default(), server_context(&state));
+    let (convert, context) = (ConvertOptions { region: "global".into(), ..Default::default() }, server_context(&state));
     let planned = step("whole plan: admission, scheduling, diff", || {
         plan_job(&state, &job, &convert, &context, now).expect("a plan")
     });
