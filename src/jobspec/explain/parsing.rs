@@ -23,7 +23,8 @@ pub fn parse_error(error: &ParseError) -> Vec<Finding> {
         let line = d.range.as_ref().map(|r| r.start_line);
         let again = *first_only && told.iter().any(|(summary, at)| *summary == d.summary || *at == line);
         told.push((&d.summary, line));
-        !again && !(d.detail == UNKNOWN_VALUE && *i > 0)
+        let follows = d.detail == UNKNOWN_VALUE && *i > 0;
+        !(again || follows)
     });
     let all = kept.map(|(_, d)| d).chain(later).take(MAX_FINDINGS);
     in_order(all.map(|d| finding(d, &outlines)).collect())
@@ -91,7 +92,7 @@ pub fn parse_json_error(name: &str, text: &str, error: &str) -> Finding {
         }
         Ok(node) => {
             let Some((path, wanted)) = misfit(reason) else { return out };
-            let Some(found) = find(&node, &path) else { return out };
+            let Some(found) = find(&node, &path, reason) else { return out };
             out.place = Some(Place::of(&outline, found.span));
             out.block_path = outline.path(found.span.start as usize);
             let name = path.last().copied().unwrap_or("");
@@ -114,20 +115,24 @@ fn misfit(reason: &str) -> Option<(Vec<&str>, &str)> {
     Some((path.split('.').skip(1).collect(), wanted))
 }
 
-/// The value at the end of a path whose type is not that of its siblings: the last one found.
-fn find<'n>(node: &'n Node, path: &[&str]) -> Option<&'n Node> {
+/// The first value at the end of a path that is what the reason says was found: `cannot unmarshal string into …`.
+fn find<'n>(node: &'n Node, path: &[&str], reason: &str) -> Option<&'n Node> {
+    let (_, rest) = reason.split_once("cannot unmarshal ")?;
+    let (given, _) = rest.split_once(" into ")?;
     let mut level = vec![node];
     for name in path {
         let members = level.into_iter().flat_map(each).flat_map(members);
         level = members.filter(|m| m.name.eq_ignore_ascii_case(name)).map(|m| &m.value).collect();
     }
-    match level.as_slice() {
-        [only] => Some(only),
-        several => {
-            let rank = |n: &&Node| several.iter().filter(|o| kind_name(o) == kind_name(n)).count();
-            several.iter().copied().min_by_key(rank)
-        }
-    }
+    level.into_iter().find(|node| match (&node.kind, given.split_once(' ')) {
+        (NodeKind::Number(text), Some(("number", number))) => text == number,
+        (NodeKind::Number(_), _) => given == "number",
+        (NodeKind::Bool(_), _) => given == "bool",
+        (NodeKind::String(_), _) => given == "string",
+        (NodeKind::Array(_), _) => given == "array",
+        (NodeKind::Object(_), _) => given == "object",
+        (NodeKind::Null, _) => false,
+    })
 }
 
 fn each(node: &Node) -> &[Node] {

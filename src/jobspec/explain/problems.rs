@@ -108,7 +108,7 @@ fn port_clash<'o>(
 }
 
 /// Follows `group "g"`, `task "t"` and `Task t` in the middle of a text that is about the whole job.
-fn mentioned<'o>(path: &mut Vec<&'o Element>, text: &str) {
+fn mentioned(path: &mut Vec<&Element>, text: &str) {
     let &[job] = path.as_slice() else { return };
     let named = |before: &str| {
         let (_, rest) = text.split_once(before)?;

@@ -56,7 +56,7 @@ const STEPS: [Step; 33] = [
 
 /// Goes down to the block that a text begins with, and returns the rest of the text. Of blocks with one label the one
 /// with the number `choice` is taken.
-pub fn descend<'o, 't>(path: &mut Vec<&'o Element>, text: &'t str, choice: usize) -> &'t str {
+pub fn descend<'t>(path: &mut Vec<&Element>, text: &'t str, choice: usize) -> &'t str {
     let mut rest = text;
     loop {
         let Some(here) = path.last().copied() else { return rest };

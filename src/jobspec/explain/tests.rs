@@ -136,3 +136,25 @@ fn validation_errors_find_their_place() {
     let findings = validation(&outline, &[item], Severity::Error);
     assert_eq!(findings[0].related.as_ref().unwrap().0.range.start_line, 4);
 }
+
+/// Files cut off or damaged anywhere are explained without a panic, and places lie inside of the file.
+#[test]
+fn damaged_files_are_explained() {
+    let text = "variable \"v\" {}\nlocals {\n  a = local.b\n}\njob \"j\" {\n  meta = { é = \"${var.v}\" }\n  group \"g\" {\n    dynamic \"service\" \
+                {\n      for_each = [1]\n      content { name = \"日本\" }\n    }\n    task \"t\" {\n      config { x = <<E\n${f(1)}\nE\n }\n    }\n  }\n}\n";
+    let json = "{\"job\": {\"j\": {\"group\": {\"g\": {\"count\": \"${local.x}\", \"tsk\": [{}]}}}}}";
+    let lines = |text: &str| text.split('\n').count();
+    for whole in [text, json] {
+        for (at, c) in whole.char_indices() {
+            let (head, tail) = whole.split_at(at);
+            for damaged in [head.to_owned(), format!("{head}{}", &tail[c.len_utf8()..]), format!("{head}\"{tail}")] {
+                let options = ParseOptions { path: "f.hcl".into(), ..ParseOptions::default() };
+                let findings = parse(damaged.as_bytes(), &options).err().map(|e| parse_error(&e)).unwrap_or_default();
+                let api = parse_json(damaged.as_bytes()).err().map(|e| parse_json_error("f", &damaged, &e));
+                for f in findings.into_iter().chain(api) {
+                    assert!(f.place.is_none_or(|p| p.range.start_line <= lines(&damaged)), "{damaged}");
+                }
+            }
+        }
+    }
+}
