@@ -131,6 +131,10 @@ impl Facts<'_> {
             if updates.get(group).is_some_and(|d| d.destructive_update > done) {
                 return Some("§9.3 step 6: max_parallel holds back updates");
             }
+            let replaced = self.first.placed(self.before).filter(|a| a.task_group == group).count() as u64;
+            if done > replaced {
+                return Some("§9.3 Q12: an update is stopped also where the new allocation finds no room");
+            }
             let ready = |a: &&Arc<Allocation>| self.before.node(&a.node_id).is_some_and(|n| n.node.ready());
             if stopped().filter(ready).any(|a| a.desired_description != descriptions::UPDATING) {
                 return Some(
@@ -168,9 +172,21 @@ impl Facts<'_> {
         if update.is_some_and(|u| u.canary > 0 && u.canary as usize > count) {
             return Some("§5.3 step 26, Q3: not more than the count is placed at once, canaries included");
         }
+        let mut mine = changes(&self.first.plan).filter(|a| a.task_group == group);
+        if update.is_some_and(|u| u.canary > 0) && mine.next().is_some() {
+            return Some("§5.3 steps 5 and 18, §5.15: canaries are settled over several evaluations");
+        }
+        let outdated = |a: &Arc<Allocation>| {
+            let old = self.before.alloc(&a.id).and_then(|e| e.alloc.job.clone());
+            a.task_group == group && old.is_some_and(|j| j.job_modify_index != self.job.job_modify_index)
+        };
+        if self.first.planned().any(|a| outdated(a) && a.client_status == client_status::UNKNOWN) {
+            return Some("§5.7, §5.11: what is replaced because it lost contact is not compared with the job before");
+        }
         let placed = self.first.placed(self.before).filter(|a| a.task_group == group).count();
         let limit = update.filter(|u| !u.is_empty()).map_or(count, |u| u.max_parallel.max(0) as usize);
-        if placed > done as usize && placed >= limit {
+        let unlimited = update.is_none_or(|u| u.is_empty());
+        if (placed > done as usize || unlimited) && placed >= limit {
             return Some("§5.12, §5.14: placements use up the number of updates there may be");
         }
         let only_stops = !self.second.planned().any(|a| a.task_group == group);

@@ -37,7 +37,8 @@ fn check_alloc(before: &State, plan: &Plan, a: &Allocation) -> Verdict {
     let twin = |n: &Node| !system && n.computed_class == node.computed_class && available(&job, n);
     let versions = || {
         let placed = plan.node_allocation.values().flatten().filter(|b| before.alloc(&b.id).is_none());
-        placed.filter(|b| b.task_group == a.task_group).any(|b| b.job.is_some())
+        let other = |b: &&Arc<Allocation>| of_other_version(before, plan, &job, b);
+        placed.filter(|b| b.task_group == a.task_group).any(|b| other(&b))
     };
     let told = || before.nodes().any(|n| twin(&n.node) && n.node.computed_class != n.node.compute_class());
     let for_class = |test: &dyn Fn(&Node) -> bool| {
@@ -161,6 +162,12 @@ fn check_volumes(before: &State, node: &Node, job: &Job, tg: &TaskGroup) -> Verd
     Ok(())
 }
 
+/// A replacement of an older version goes by the constraints of that version (`spec/reconciliation.md §8.4`).
+fn of_other_version(before: &State, plan: &Plan, job: &Job, b: &Allocation) -> bool {
+    let version = b.job.as_ref().or(plan.job.as_ref()).map(|j| j.version);
+    before.alloc(&b.id).is_none() && version != Some(job.version)
+}
+
 fn check_distinct_hosts(
     before: &State,
     plan: &Plan,
@@ -177,14 +184,9 @@ fn check_distinct_hosts(
     if system || !(whole || group) {
         return Ok(());
     }
-    // A replacement of an older version goes by the constraints of that version (reconciliation §8.4).
-    let other_version = |b: &Allocation| {
-        let version = b.job.as_ref().or(plan.job.as_ref()).map(|j| j.version);
-        before.alloc(&b.id).is_none() && version != Some(job.version)
-    };
     let shares = |b: &&Arc<Allocation>| {
         b.id != a.id
-            && !other_version(b)
+            && !of_other_version(before, plan, job, b)
             && (&b.job_id, &b.namespace) == (&a.job_id, &a.namespace)
             && (whole || b.task_group == a.task_group)
     };
@@ -207,6 +209,7 @@ fn check_distinct_property(before: &State, plan: &Plan, job: &Job, tg: &TaskGrou
             (&b.job_id, &b.namespace) == (&a.job_id, &a.namespace)
                 && (!grouped || b.task_group == a.task_group)
                 && at(&b.node_id).as_ref() == Some(&here)
+                && !of_other_version(before, plan, job, b)
         };
         // Stops of what is over already are subtracted as well, also such as are taken back when no node is found
         // (reconciliation §8.5).

@@ -327,7 +327,7 @@ pub fn change(random: &mut Random, job: &mut Job) {
             let fresh = group(random, &kind, 5, true);
             if job.task_groups.len() > 1 {
                 job.task_groups.remove(i);
-            } else {
+            } else if job.lookup_group(&fresh.name).is_none() {
                 job.task_groups.push(fresh);
             }
         }
