@@ -4,6 +4,8 @@
 //! [`check`] walks the pattern once by RE2's rules and [`compile`] translates what differs: `\d`, `\s`, `\w` and `\b` are
 //! ASCII, `\Q…\E` quotes, `[`, `&&` and `--` in classes are plain characters, a brace that is no repetition is a character.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::iter::Peekable;
 use std::str::CharIndices;
 
@@ -13,6 +15,14 @@ use regex::{Regex, RegexBuilder};
 const MAX_DEPTH: usize = 250;
 /// Highest count of a repetition, also of nested ones taken together.
 const MAX_REPEAT: u64 = 1000;
+/// Longest pattern, in bytes.
+const MAX_LENGTH: usize = 64 << 10;
+/// Most parts a pattern may have ([`weight`]).
+const MAX_WEIGHT: usize = 100_000;
+/// Parts that a class of Unicode characters counts as: it becomes a small machine over bytes.
+const CLASS_WEIGHT: usize = 25;
+/// Bytes a compiled pattern may take.
+const MAX_COMPILED: usize = 4 << 20;
 
 const POSIX_CLASSES: [&str; 14] = [
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "word",
@@ -20,17 +30,49 @@ const POSIX_CLASSES: [&str; 14] = [
 ];
 
 /// Whether the pattern is valid; the error is the text RE2 gives: ``error parsing regexp: missing closing ]: `[` ``.
+///
+/// Nothing is compiled, so this is cheap; a pattern that passes can still be too large to compile.
 pub fn check(pattern: &str) -> Result<(), String> {
-    compile(pattern).map(|_| ())
+    weight(pattern).map(|_| ())
+}
+
+/// How many parts the pattern has when its counted repetitions are written out: matching takes at most this much for each
+/// byte of a text. The error is that of [`check`].
+pub fn weight(pattern: &str) -> Result<usize, String> {
+    Translator::new(pattern).run().map(|(_, weight)| weight).map_err(|e| e.text())
 }
 
 /// Compiles the pattern for unanchored search.
 pub fn compile(pattern: &str) -> Result<Regex, String> {
-    let translated = Translator::new(pattern).run().map_err(|e| e.text())?;
+    let (translated, _) = Translator::new(pattern).run().map_err(|e| e.text())?;
     RegexBuilder::new(&translated)
+        .size_limit(MAX_COMPILED)
+        .dfa_size_limit(MAX_COMPILED)
         .nest_limit(u32::try_from(MAX_DEPTH).unwrap_or(u32::MAX))
         .build()
-        .map_err(|_| SyntaxError { code: "expression too large", at: pattern.to_string() }.text())
+        .map_err(|_| too_large(pattern).text())
+}
+
+fn too_large(pattern: &str) -> SyntaxError {
+    let shown: String = pattern.chars().take(1000).collect();
+    SyntaxError { code: "expression too large", at: if shown.len() < pattern.len() { shown + "…" } else { shown } }
+}
+
+thread_local! {
+    /// Names of character classes that were found to exist.
+    static CLASSES: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
+}
+
+/// Whether the `regex` crate knows the class, such as `\p{Greek}`.
+fn class_exists(set: &str) -> bool {
+    if CLASSES.with_borrow(|known| known.contains(set)) {
+        return true;
+    }
+    let exists = Regex::new(set).is_ok();
+    if exists {
+        CLASSES.with_borrow_mut(|known| known.insert(set.to_string()));
+    }
+    exists
 }
 
 struct SyntaxError {
@@ -55,17 +97,28 @@ fn fail<T>(code: &'static str, at: &str) -> Step<T> {
 struct Atom {
     /// The product of the repetition counts inside.
     repeats: u64,
+    /// Its share of the weight.
+    weight: usize,
+}
+
+/// What is remembered of the pattern around an open group.
+struct Open {
+    /// The highest repetition so far.
+    repeats: u64,
+    /// The weight so far.
+    weight: usize,
 }
 
 struct Translator<'a> {
     src: &'a str,
     chars: Peekable<CharIndices<'a>>,
     out: String,
-    /// Per open group: the highest repetition inside so far.
-    groups: Vec<u64>,
-    names: Vec<&'a str>,
+    groups: Vec<Open>,
+    names: BTreeSet<&'a str>,
     /// The highest repetition in the current group so far.
     inner: u64,
+    /// The weight of the current group so far.
+    weight: usize,
     atom: Option<Atom>,
     /// Where the repetition operator just read began.
     last_repeat: Option<usize>,
@@ -78,8 +131,9 @@ impl<'a> Translator<'a> {
             chars: src.char_indices().peekable(),
             out: String::with_capacity(src.len()),
             groups: Vec::new(),
-            names: Vec::new(),
+            names: BTreeSet::new(),
             inner: 1,
+            weight: 0,
             atom: None,
             last_repeat: None,
         }
@@ -110,7 +164,11 @@ impl<'a> Translator<'a> {
         while self.chars.next_if(|(i, _)| *i < end).is_some() {}
     }
 
-    fn run(mut self) -> Step<String> {
+    /// The translation and its weight.
+    fn run(mut self) -> Step<(String, usize)> {
+        if self.src.len() > MAX_LENGTH {
+            return Err(too_large(self.src));
+        }
         while let Some((start, c)) = self.chars.next() {
             let repeat_before = self.last_repeat.take();
             match c {
@@ -118,11 +176,14 @@ impl<'a> Translator<'a> {
                 ')' => {
                     let Some(outer) = self.groups.pop() else { return fail("unexpected )", self.src) };
                     self.out.push(')');
-                    self.atom = Some(Atom { repeats: self.inner });
-                    self.inner = self.inner.max(outer);
+                    let weight = self.weight.saturating_add(1);
+                    self.atom = Some(Atom { repeats: self.inner, weight });
+                    self.inner = self.inner.max(outer.repeats);
+                    self.weight = weight.saturating_add(outer.weight);
                 }
                 '|' => {
                     self.out.push('|');
+                    self.weight = self.weight.saturating_add(1);
                     self.atom = None;
                 }
                 '*' | '+' | '?' => {
@@ -135,27 +196,35 @@ impl<'a> Translator<'a> {
                 }
                 '{' => self.brace(start, repeat_before)?,
                 '[' => {
+                    let before = self.out.len();
                     self.class(start)?;
-                    self.push_atom();
+                    let class = self.out.get(before..).unwrap_or("");
+                    let ascii =
+                        class.is_ascii() && !class.starts_with("[^") && !class.to_ascii_lowercase().contains("\\p");
+                    self.push_atom(if ascii { 1 } else { CLASS_WEIGHT });
                 }
                 '\\' => self.escape(start)?,
                 '.' | '^' | '$' => {
                     self.out.push(c);
-                    self.push_atom();
+                    self.push_atom(if c == '.' { 4 } else { 1 });
                 }
                 c => self.literal(c),
             }
         }
-        if self.groups.is_empty() { Ok(self.out) } else { fail("missing closing )", self.src) }
+        if !self.groups.is_empty() {
+            return fail("missing closing )", self.src);
+        }
+        if self.weight > MAX_WEIGHT { Err(too_large(self.src)) } else { Ok((self.out, self.weight)) }
     }
 
-    fn push_atom(&mut self) {
-        self.atom = Some(Atom { repeats: 1 });
+    fn push_atom(&mut self, weight: usize) {
+        self.weight = self.weight.saturating_add(weight);
+        self.atom = Some(Atom { repeats: 1, weight });
     }
 
     fn literal(&mut self, c: char) {
         push_char(&mut self.out, c);
-        self.push_atom();
+        self.push_atom(1);
     }
 
     /// Checks a repetition operator that was just read; `counts` are those of `{n,m}`.
@@ -172,7 +241,10 @@ impl<'a> Translator<'a> {
                 return fail("invalid repeat count", self.since(start));
             }
             self.inner = self.inner.max(product);
-            self.atom = Some(Atom { repeats: product });
+            let times = usize::try_from(max.unwrap_or(min)).unwrap_or(usize::MAX).max(1);
+            let weight = atom.weight.saturating_mul(times);
+            self.weight = self.weight.saturating_sub(atom.weight).saturating_add(weight);
+            self.atom = Some(Atom { repeats: product, weight });
         }
         self.last_repeat = Some(start);
         Ok(())
@@ -210,8 +282,8 @@ impl<'a> Translator<'a> {
     }
 
     fn enter(&mut self) {
-        self.groups.push(self.inner);
-        self.inner = 1;
+        self.groups.push(Open { repeats: self.inner, weight: self.weight });
+        (self.inner, self.weight) = (1, 0);
         self.atom = None;
     }
 
@@ -224,10 +296,9 @@ impl<'a> Translator<'a> {
             let Some((name, _)) = named.split_once('>') else { return fail("invalid named capture", whole) };
             self.skip(opening.len() + name.len() + 1);
             let valid = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-            if !valid || self.names.contains(&name) {
+            if !valid || !self.names.insert(name) {
                 return fail("invalid named capture", self.since(start));
             }
-            self.names.push(name);
             // Replacements refer to groups by name; the other library has no names that start with a digit.
             self.out.push('(');
             if !name.starts_with(|c: char| c.is_ascii_digit()) {
@@ -283,16 +354,20 @@ impl<'a> Translator<'a> {
             'B' => Some("(?-u:\\B)"),
             _ => None,
         };
+        let mut weight = 1;
         if let Some(anchor) = anchor {
             self.chars.next();
             self.out.push_str(anchor);
         } else if let Some(set) = self.char_set(start)? {
             self.out.push_str(&set);
+            if !set.starts_with("[") || set.starts_with("[^") {
+                weight = CLASS_WEIGHT;
+            }
         } else {
             let c = self.escaped_char(start)?;
             push_char(&mut self.out, c);
         }
-        self.push_atom();
+        self.push_atom(weight);
         Ok(())
     }
 
@@ -338,7 +413,7 @@ impl<'a> Translator<'a> {
         let proper = name.starts_with(|c: char| c.is_ascii_uppercase())
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         let set = format!("\\{}{{{name}}}", if negated { 'P' } else { 'p' });
-        if proper && Regex::new(&set).is_ok() {
+        if proper && class_exists(&set) {
             return Ok(Some(set));
         }
         fail("invalid character class range", self.since(start))

@@ -126,10 +126,11 @@ fn templates(p: Pair<'_>) -> Vec<ObjectDiff> {
         "Uid",
         "VaultGrace",
     ];
-    let dest = |v: &Value, i: usize| list(v).get(i).map(|t| text(t, "DestPath"));
+    let dests = |v: &Value| -> Vec<String> { list(v).iter().map(|t| text(t, "DestPath")).collect() };
+    let (old_dests, new_dests) = (dests(p.old), dests(p.new));
     matched(
         p,
-        |old, free| free.iter().copied().find(|new| dest(p.new, *new) == dest(p.old, old)),
+        |old, free| free.iter().copied().find(|new| new_dests.get(*new) == old_dests.get(old)),
         |p| {
             object(p, "Template", |p, o| {
                 o.named_fields(p, FIELDS);

@@ -2,18 +2,16 @@
 //! `dynamic` blocks expanded (`spec/jobspec.md §6, 7`). The same for both syntaxes.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use super::ast::{Block, Body, Expr, ExprKind, Label};
 use super::diag::{Diag, Span, suggestion};
-use super::eval::{Evaluator, Scope, key};
+use super::eval::{Evaluator, MAX_DIAGS, Scope, key};
 use super::json::{Node, NodeKind};
 use super::types::Type;
 use super::value::{Entries, Value};
 use crate::model::quoted;
-
-/// Blocks one parse may make from `dynamic` blocks.
-const MAX_GENERATED: usize = 20_000;
 
 /// A body in either syntax.
 #[derive(Debug, Clone, Copy)]
@@ -107,6 +105,12 @@ impl<'a> BodyRef<'a> {
     /// What the body holds. Everything unexpected, missing or malformed is reported and left out.
     pub fn content(&self, expected: Expected, ev: &mut Evaluator, scope: &Rc<Scope>) -> Content<'a> {
         let raw = match self {
+            // The body of a dynamic block is read once more for each block made from it.
+            BodyRef::Native(body)
+                if !ev.charge_read(body.attributes.len().saturating_add(body.blocks.len()), 0, body.span) =>
+            {
+                return Content::default();
+            }
             BodyRef::Native(body) => native_content(body, expected, scope),
             BodyRef::Json(node) => json_content(node, expected, ev, scope),
         };
@@ -124,6 +128,11 @@ impl<'a> BodyRef<'a> {
         };
         first.into_iter().chain(second).chain(raw.late).for_each(|d| ev.report(d));
         let mut content = Content { attributes: raw.attributes, blocks: Vec::new() };
+        if let Some(last) = raw.blocks.last()
+            && !ev.count_blocks(raw.blocks.len(), last.def)
+        {
+            return content;
+        }
         for block in raw.blocks {
             if block.kind == "dynamic" && expected.dynamic {
                 expand(block, expected, ev, &mut content.blocks);
@@ -138,6 +147,9 @@ impl<'a> BodyRef<'a> {
     pub fn just_attributes(&self, ev: &mut Evaluator) -> Vec<Attr<'a>> {
         match self {
             BodyRef::Native(body) => {
+                if !ev.charge_read(body.attributes.len(), 0, body.span) {
+                    return Vec::new();
+                }
                 if let Some(block) = body.blocks.first() {
                     let summary = format!("Unexpected {:?} block", block.kind);
                     ev.report(Diag::at(block.kind_span, summary, "Blocks are not allowed here."));
@@ -191,13 +203,18 @@ impl Raw<'_> {
 
 fn native_content<'a>(body: &'a Body, expected: Expected, scope: &Rc<Scope>) -> Raw<'a> {
     let mut raw = Raw::default();
+    let unset = |name: &str| body.attributes.iter().all(|a| a.name != name);
+    let free: OnceCell<Vec<&str>> = OnceCell::new();
     for a in &body.attributes {
         if expected.has_attribute(&a.name) {
             raw.attributes.push(Attr { name: &a.name, name_span: a.name_span, expr: Cow::Borrowed(&a.expr) });
             continue;
         }
-        let free = expected.attributes.iter().map(|(n, _)| *n).filter(|n| body.attributes.iter().all(|a| a.name != *n));
-        let hint = match suggestion(&a.name, free) {
+        if raw.late.len() >= MAX_DIAGS {
+            continue;
+        }
+        let free = free.get_or_init(|| expected.attributes.iter().map(|(n, _)| *n).filter(|n| unset(n)).collect());
+        let hint = match suggestion(&a.name, free.iter().copied()) {
             Some(other) => format!(" Did you mean {other:?}?"),
             None if expected.blocks.iter().any(|(kind, _)| *kind == a.name) => {
                 format!(" Did you mean to define a block of type {:?}?", a.name)
@@ -209,6 +226,9 @@ fn native_content<'a>(body: &'a Body, expected: Expected, scope: &Rc<Scope>) -> 
     }
     for block in &body.blocks {
         let Some(labels) = expected.labels_of(&block.kind) else {
+            if raw.late.len() >= MAX_DIAGS {
+                continue;
+            }
             let hint = match suggestion(&block.kind, expected.blocks.iter().map(|(kind, _)| *kind)) {
                 Some(other) => format!(" Did you mean {other:?}?"),
                 None if expected.has_attribute(&block.kind) => format!(
@@ -282,6 +302,9 @@ fn json_content<'a>(node: &'a Node, expected: Expected, ev: &mut Evaluator, scop
         let name = member.name.as_str();
         if expected.has_attribute(name) {
             if let Some(first) = raw.attribute(name) {
+                if raw.early.len() >= MAX_DIAGS {
+                    continue;
+                }
                 let detail = format!("The argument {name:?} was already set at {}.", ev.sources.range(first.name_span));
                 raw.early.push(Diag::at(member.name_span, "Duplicate argument", detail));
                 continue;
@@ -304,7 +327,7 @@ fn json_content<'a>(node: &'a Node, expected: Expected, ev: &mut Evaluator, scop
         } else if let Some(labels) = expected.labels_of(name) {
             let found = JsonBlock { kind: name, kind_span: member.name_span, scope };
             found.collect(&member.value, labels, &mut Vec::new(), &mut raw);
-        } else if name != "//" {
+        } else if name != "//" && raw.late.len() < MAX_DIAGS {
             let names = expected.attributes.iter().map(|(n, _)| *n).chain(expected.blocks.iter().map(|(n, _)| *n));
             let hint = suggestion(name, names).map_or(String::new(), |other| format!(" Did you mean {other:?}?"));
             let detail = format!("No argument or block type is named {}.{hint}", quoted(name));
@@ -432,7 +455,7 @@ fn expand<'a>(dynamic: BlockRef<'a>, expected: Expected, ev: &mut Evaluator, out
         let scope = Rc::new(Scope::child(&dynamic.scope, vec![(iterator.clone(), item)]));
         let labels: Option<Vec<Label>> = label_exprs.iter().map(|expr| dynamic_label(expr, ev, &scope)).collect();
         let Some(labels) = labels else { continue };
-        if !ev.count_generated(MAX_GENERATED, dynamic.def) {
+        if !ev.count_blocks(1, dynamic.def) {
             return;
         }
         out.push(BlockRef {

@@ -3,6 +3,7 @@
 //! The syntax tree carries byte offsets only ([`Span`]); lines and columns are counted when a diagnostic is printed.
 
 use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
 
@@ -53,7 +54,15 @@ pub struct Source {
     pub base: Pos,
     /// Offsets at which lines start, found when the first position is asked for.
     lines: OnceCell<Vec<usize>>,
+    /// Marks in long lines that a position was asked for, by line.
+    marks: RefCell<HashMap<usize, Vec<Mark>>>,
 }
+
+/// A place in a line: byte offset in the source, grapheme clusters before it in the line.
+type Mark = (usize, usize);
+
+/// From this many bytes into a line on, columns are counted from marks instead of the line's start.
+const LONG_LINE: usize = 128;
 
 impl Source {
     fn pos(&self, offset: u32) -> Pos {
@@ -64,10 +73,27 @@ impl Source {
         });
         let line = lines.partition_point(|start| *start <= offset).saturating_sub(1);
         let start = lines.get(line).copied().unwrap_or(0);
-        let clusters = self.text.get(start..).unwrap_or("").grapheme_indices(true);
-        let column = clusters.take_while(|(at, _)| start + at < offset).count();
+        let (from, before) = if offset - start > LONG_LINE { self.mark(line, start, offset) } else { (start, 0) };
+        let clusters = self.text.get(from..).unwrap_or("").grapheme_indices(true);
+        let column = before + clusters.take_while(|(at, _)| from + at < offset).count();
         let first = if line == 0 { self.base.column } else { 1 };
         Pos { byte: self.base.byte + offset, line: self.base.line + line, column: first + column }
+    }
+}
+
+impl Source {
+    /// The last mark of the line at or before the offset. Many diagnostics about one long line must not take the square of
+    /// its length.
+    fn mark(&self, line: usize, start: usize, offset: usize) -> Mark {
+        let mut marks = self.marks.borrow_mut();
+        let marks = marks.entry(line).or_insert_with(|| {
+            let text = self.text.get(start..).unwrap_or("");
+            let text = text.split_once('\n').map_or(text, |(line, _)| line);
+            let clusters = text.grapheme_indices(true).enumerate();
+            clusters.step_by(LONG_LINE).map(|(count, (at, _))| (start + at, count)).collect()
+        });
+        let after = marks.partition_point(|(at, _)| *at <= offset);
+        after.checked_sub(1).and_then(|last| marks.get(last)).copied().unwrap_or((start, 0))
     }
 }
 
@@ -86,7 +112,13 @@ impl Sources {
 
     /// Adds a text that starts at `base`.
     pub fn add_at(&self, name: &str, text: &str, base: Pos) -> u32 {
-        let source = Source { name: name.to_owned(), text: text.to_owned(), base, lines: OnceCell::new() };
+        let source = Source {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            base,
+            lines: OnceCell::new(),
+            marks: RefCell::default(),
+        };
         let mut list = self.list.borrow_mut();
         list.push(Rc::new(source));
         u32::try_from(list.len() - 1).unwrap_or(u32::MAX)
@@ -230,7 +262,7 @@ impl fmt::Display for Diagnostic {
 }
 
 /// More diagnostics than this are not worth the time to place them.
-const MAX_RESOLVED: usize = 1000;
+pub const MAX_RESOLVED: usize = 1000;
 
 /// Diagnostics of one phase. Prints the reference form, one per line, or the first and a count.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -1,7 +1,7 @@
 //! From text to tokens. The lexer keeps a stack of what is open, since `}` may close a block or a template sequence and
 //! quotes switch between expression and literal text.
 
-use super::diag::{Diag, Span};
+use super::diag::{Diag, MAX_RESOLVED, Span};
 use super::token::{Kind, Token};
 
 /// Which text is read.
@@ -383,6 +383,9 @@ pub fn token_errors(tokens: &[Token], text: &str) -> Vec<Diag> {
         if every_time || !told.contains(&group) {
             told.push(group);
             diags.push(Diag::at(token.span, summary, detail));
+            if diags.len() >= MAX_RESOLVED {
+                break;
+            }
         }
     }
     diags

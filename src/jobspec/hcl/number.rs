@@ -20,10 +20,10 @@ pub const PRECISION: u32 = 512;
 const INTEGER_PRECISION: u32 = 64;
 /// Mantissa bits of numbers that come from 64-bit floats.
 const FLOAT_PRECISION: u32 = 53;
-/// Largest power of two kept: anything beyond `2^32768` (about 10^9864) is infinite, anything below its inverse zero.
-const MAX_EXPONENT: i64 = 1 << 15;
+/// Largest power of two kept: anything beyond `2^8192` (about 10^2466) is infinite, anything below its inverse zero.
+const MAX_EXPONENT: i64 = 1 << 13;
 /// Decimal digits (and size of a decimal exponent) read exactly from text.
-const MAX_DIGITS: usize = 9_800;
+const MAX_DIGITS: usize = 2_450;
 
 /// Why a text is not a number or an operation has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -486,11 +486,11 @@ mod tests {
         for text in ["", "-", ".", "e5", "1e", "1e+", "0x10", "1_000", " 1", "1 ", "1.2.3", "Inf", "NaN", "١"] {
             assert_eq!(Number::parse(text).unwrap_err(), NumberError::Syntax, "{text}");
         }
-        for text in ["1e999999999", "1e-999999999", "1e99999999999999999999999", "-1e9801"] {
+        for text in ["1e999999999", "1e-999999999", "1e99999999999999999999999", "-1e2451"] {
             assert_eq!(Number::parse(text).unwrap_err(), NumberError::Range, "{text}");
         }
         assert_eq!(n("0e999999999").to_string(), "0");
-        let long = format!("0.{}1", "0".repeat(9_000));
+        let long = format!("0.{}1", "0".repeat(2_000));
         assert_eq!(n(&long).to_string(), long);
         // Digits beyond the kept ones still decide a tie.
         let tie = IBig::from(2u8).pow(512) + 1u8;
@@ -520,10 +520,10 @@ mod tests {
 
     #[test]
     fn products_saturate() {
-        let mut x = n("1e9000");
+        let mut x = n("1e2000");
         x = x.mul(&x).unwrap();
         assert!(x.is_infinite());
-        let mut x = n("1e-9000");
+        let mut x = n("1e-2000");
         x = x.mul(&x).unwrap();
         assert!(x.is_zero());
     }
@@ -538,7 +538,7 @@ mod tests {
         assert_eq!(n("-9223372036854775808").to_i64(), Some(i64::MIN));
         assert_eq!(n("9223372036854775808").to_i64(), None);
         assert_eq!(n("18446744073709551615").to_u64(), Some(u64::MAX));
-        assert_eq!(n("1e9000").to_i64(), None);
+        assert_eq!(n("1e2000").to_i64(), None);
         assert_eq!(n("1.5").to_i64(), None);
     }
 

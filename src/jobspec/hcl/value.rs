@@ -16,6 +16,8 @@ use super::types::Type;
 
 /// Most values a composite may hold, counted through all levels.
 pub const MAX_NODES: usize = 1 << 18;
+/// Values that a map or object counts as, for what it takes of memory beside its entries.
+const MAPPING_NODES: usize = 8;
 /// Most bytes of text (strings and keys) a value may hold, counted through all levels.
 pub const MAX_BYTES: usize = 16 << 20;
 /// Deepest nesting of composites.
@@ -75,9 +77,9 @@ impl Extent {
         self.unknown |= other.unknown;
     }
 
-    /// The extent of a composite with these parts, if it is within the limits.
-    fn of(parts: impl Iterator<Item = Extent>) -> Result<Extent, ValueTooLarge> {
-        let mut extent = Extent { nodes: 1, ..Extent::default() };
+    /// The extent of a composite that counts as `own` values with these parts, if it is within the limits.
+    fn of(own: usize, parts: impl Iterator<Item = Extent>) -> Result<Extent, ValueTooLarge> {
+        let mut extent = Extent { nodes: own, ..Extent::default() };
         parts.for_each(|part| extent.include(part));
         extent.depth += 1;
         match extent {
@@ -130,18 +132,18 @@ impl Value {
     /// A tuple: elements of any types.
     pub fn tuple(items: Vec<Value>) -> Result<Value, ValueTooLarge> {
         let ty = Type::Tuple(items.iter().map(Value::ty).collect());
-        Ok(Value::Tuple(Arc::new(Sequence { ty, extent: Extent::of(items.iter().map(Value::extent))?, items })))
+        Ok(Value::Tuple(Arc::new(Sequence { ty, extent: Extent::of(1, items.iter().map(Value::extent))?, items })))
     }
 
     /// A list; the items have the element type already.
     pub fn list(element: Type, items: Vec<Value>) -> Result<Value, ValueTooLarge> {
-        let extent = Extent::of(items.iter().map(Value::extent))?;
+        let extent = Extent::of(1, items.iter().map(Value::extent))?;
         Ok(Value::List(Arc::new(Sequence { ty: Type::list(element), extent, items })))
     }
 
     /// A set of the items, which have the element type already: sorted, duplicates dropped.
     pub fn set(element: Type, mut items: Vec<Value>) -> Result<Value, ValueTooLarge> {
-        let extent = Extent::of(items.iter().map(Value::extent))?;
+        let extent = Extent::of(1, items.iter().map(Value::extent))?;
         items.sort_by(Value::total_order);
         items.dedup_by(|a, b| a.total_order(b) == Ordering::Equal);
         Ok(Value::Set(Arc::new(Sequence { ty: Type::set(element), extent, items })))
@@ -162,7 +164,7 @@ impl Value {
 
     fn entries_extent(entries: &Entries) -> Result<Extent, ValueTooLarge> {
         let keys = entries.keys().map(|key| Extent { bytes: key.len(), ..Extent::default() });
-        Extent::of(keys.chain(entries.values().map(Value::extent)))
+        Extent::of(MAPPING_NODES, keys.chain(entries.values().map(Value::extent)))
     }
 
     fn extent(&self) -> Extent {
@@ -201,6 +203,11 @@ impl Value {
     /// How many values this is, counted through all levels: what walking over it costs.
     pub fn nodes(&self) -> usize {
         self.extent().nodes
+    }
+
+    /// Bytes of text (strings, keys, digits of numbers), counted through all levels.
+    pub fn bytes(&self) -> usize {
+        self.extent().bytes
     }
 
     /// The text of a string.

@@ -1,7 +1,7 @@
 //! Tasks and ports of Consul Connect services (`spec/jobspec.md §13.3`).
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,8 @@ pub(super) fn mutate(job: &mut Job, seed: u64) -> Result<(), String> {
     let mut random = Random::new(seed, "connect");
     for group in job.task_groups.iter_mut().filter(|g| !g.networks.is_empty()) {
         let mut services = std::mem::take(&mut group.services);
-        let done = services.iter_mut().try_for_each(|s| mutate_service(s, group, &names, &mut random));
+        let mut known = Known::of(group);
+        let done = services.iter_mut().try_for_each(|s| mutate_service(s, group, &mut known, &names, &mut random));
         group.services = services;
         done?;
         group.networks.first_mut().into_iter().for_each(canonicalize_network);
@@ -34,17 +35,33 @@ pub(super) fn mutate(job: &mut Job, seed: u64) -> Result<(), String> {
     Ok(())
 }
 
+/// The kinds and names of a group's tasks, kept beside the tasks so that many services do not each look at all of them.
+struct Known {
+    kinds: HashSet<String>,
+    names: HashSet<String>,
+}
+
+impl Known {
+    fn of(group: &TaskGroup) -> Known {
+        Known {
+            kinds: group.tasks.iter().map(|t| t.kind.clone()).collect(),
+            names: group.tasks.iter().map(|t| t.name.clone()).collect(),
+        }
+    }
+}
+
 /// `group` comes without its services.
 fn mutate_service(
     service: &mut Service,
     group: &mut TaskGroup,
+    known: &mut Known,
     names: &JobNames,
     random: &mut Random,
 ) -> Result<(), String> {
     let Some(mut connect) = service.connect.take() else { return Ok(()) };
     let done = if let Some(sidecar) = &connect.sidecar_service {
         interpolate_name(&mut service.name, group, names);
-        inject_sidecar(&service.name, sidecar, connect.sidecar_task.as_ref(), group, random);
+        inject_sidecar((&service.name, sidecar), connect.sidecar_task.as_ref(), group, known, random);
         Ok(())
     } else if connect.native {
         mark_native(service, group)
@@ -74,20 +91,21 @@ fn interpolate_name(name: &mut String, group: &TaskGroup, job: &JobNames) {
 }
 
 fn inject_sidecar(
-    service: &str,
-    sidecar: &ConsulSidecarService,
+    (service, sidecar): (&str, &ConsulSidecarService),
     overrides: Option<&SidecarTask>,
     group: &mut TaskGroup,
+    known: &mut Known,
     random: &mut Random,
 ) {
     let name = format!("connect-proxy-{service}");
     let kind = format!("connect-proxy:{service}");
-    if group.tasks.iter().all(|t| t.kind != kind) {
-        let taken = group.tasks.iter().any(|t| t.name == name);
+    if known.kinds.insert(kind.clone()) {
+        let taken = known.names.contains(&name);
         let task_name = if taken { format!("{name}-{}", random.hex6()) } else { name.clone() };
         let mut task = proxy_task(task_name, kind, "${meta.connect.sidecar_image}", group);
         task.lifecycle = Some(TaskLifecycleConfig { hook: "prestart".into(), sidecar: true });
         add_task(task, overrides, group);
+        known.names.extend(group.tasks.last().map(|t| t.name.clone()));
     }
     add_dynamic_port(group, if sidecar.port.is_empty() { &name } else { &sidecar.port });
 }
@@ -110,8 +128,10 @@ fn mark_native(service: &mut Service, group: &mut TaskGroup) -> Result<(), Strin
 
 /// An Envoy task, before `sidecar_task` has its say.
 pub(super) fn proxy_task(name: String, kind: String, image: &str, group: &TaskGroup) -> Task {
-    let uses = |driver: &str| group.tasks.iter().any(|t| t.driver == driver);
-    let driver = if uses("podman") && !uses("docker") { "podman" } else { "docker" };
+    // Injected tasks come last and use what the others use, so this seldom looks far.
+    let mut drivers = group.tasks.iter().map(|t| t.driver.as_str());
+    let first = drivers.find(|d| matches!(*d, "podman" | "docker"));
+    let driver = if first == Some("podman") && drivers.all(|d| d != "docker") { "podman" } else { "docker" };
     let args = json!([
         "-c",
         "${NOMAD_SECRETS_DIR}/envoy_bootstrap.json",

@@ -5,7 +5,7 @@ use super::super::diag::{Diag, Span, Subject, suggestion};
 use super::super::functions::{self, FunctionError};
 use super::super::value::Value;
 use super::type_expr::{Exactness, parse_type};
-use super::{Evaluator, Scope};
+use super::{Evaluator, MAX_DIAGS, Scope};
 
 const FAILED: &str = "Error in function call";
 
@@ -34,6 +34,10 @@ impl Evaluator<'_> {
                 };
             }
             name if functions::names().binary_search(&name).is_err() => {
+                // Looking for a similar name takes a while, and is of no use when the diagnostic is not kept.
+                if !self.charge_read(100, 0, span) || self.diags.len() >= MAX_DIAGS {
+                    return Value::Unknown;
+                }
                 let hint = suggestion(name, functions::names().iter().copied());
                 let hint = hint.map_or(String::new(), |other| format!(" Did you mean {other:?}?"));
                 let detail = format!("There is no function named {name:?}.{hint}");
@@ -42,7 +46,8 @@ impl Evaluator<'_> {
             _ => {}
         }
         let Some(args) = self.arguments(call, scope) else { return Value::Unknown };
-        if !args.iter().all(|arg| self.charge_walk(arg, span)) {
+        let extra = functions::extra_steps(&call.name, &args);
+        if !args.iter().all(|arg| self.charge_walk(arg, span)) || !self.charge_read(extra, 0, span) {
             return Value::Unknown;
         }
         let result = functions::call(&call.name, args, context);
@@ -50,6 +55,10 @@ impl Evaluator<'_> {
             Ok(value) => {
                 let text = value.as_str().map_or(0, str::len);
                 self.charge(value.nodes(), text, span);
+                // Many digits after the point are slow to come by.
+                if call.name.starts_with("format") {
+                    self.charge_read(value.bytes().saturating_sub(1024), 0, span);
+                }
                 return value;
             }
             Err(error) => error,

@@ -17,6 +17,8 @@ impl Evaluator<'_> {
         match &expr.kind {
             ExprKind::Null => Value::Null,
             ExprKind::Bool(value) => Value::Bool(*value),
+            // Reading many digits takes more than linear time.
+            ExprKind::Number(text) if !self.charge_read(0, text.len().saturating_mul(4), expr.span) => Value::Unknown,
             ExprKind::Number(text) => match Number::parse(text) {
                 Ok(number) => Value::Number(number),
                 Err(error) => self.fail(
@@ -239,6 +241,7 @@ impl Evaluator<'_> {
                 }
             }
         }
+        self.charge_read(10, 0, span);
         if known { self.bounded(span, Value::object(entries)) } else { Value::Unknown }
     }
 

@@ -61,14 +61,17 @@ impl Evaluator<'_> {
     /// The text of a reference that only the client can resolve (`spec/jobspec.md §3.2`).
     fn kept(&mut self, span: Span) -> Value {
         let base = self.sources.get(span.source).map_or(0, |s| s.base.byte);
-        let text = kept_text(self.file, base + span.start as usize, base + span.end as usize);
+        let (text, read) = kept_text(self.file, base + span.start as usize, base + span.end as usize);
         self.charge(0, text.len(), span);
+        self.charge_read(0, read, span);
         self.bounded(span, Value::string(text))
     }
 
     pub(super) fn lookup(&mut self, mut value: Value, steps: &[Step]) -> Value {
         for step in steps {
-            if !self.charge(1, 0, step.span) {
+            // The text of a step is copied, compared or parsed.
+            let (StepKind::Attribute(text) | StepKind::Text(text) | StepKind::Number(text)) = &step.kind;
+            if !self.charge_read(1, text.len().saturating_mul(4), step.span) {
                 return Value::Unknown;
             }
             value = match &step.kind {
@@ -213,17 +216,20 @@ fn sequence_index(key: &Value, len: usize) -> Result<usize, String> {
 }
 
 /// Cuts `${…}` around `file[start..end]` out of the file. The search for the closing brace starts one byte too far to the
-/// right, as clients have come to expect: braces and spaces behind the sequence are taken in as well.
-fn kept_text(file: &[u8], start: usize, end: usize) -> String {
+/// right, as clients have come to expect: braces and spaces behind the sequence are taken in as well. Beside the text: how
+/// many bytes of the file were looked at.
+fn kept_text(file: &[u8], start: usize, end: usize) -> (String, usize) {
     let part = |from: usize, to: usize| file.get(from..to.max(from)).unwrap_or_default();
     let before = part(0, start.min(file.len()));
     let opener = before.len() - before.iter().rev().take_while(|b| **b == b' ').count();
     if !part(0, opener).ends_with(b"${") {
-        return format!("${{{}}}", String::from_utf8_lossy(part(start, end)));
+        return (format!("${{{}}}", String::from_utf8_lossy(part(start, end))), before.len() - opener);
     }
     let mut text = part(opener - 2, end).to_vec();
     let mut copied = 0usize;
+    let mut seen = end;
     for (at, byte) in file.iter().enumerate().skip(end.saturating_add(1)) {
+        seen = at;
         match byte {
             b'}' => {
                 // Each brace takes in everything since the reference; the file cannot make that large.
@@ -240,7 +246,7 @@ fn kept_text(file: &[u8], start: usize, end: usize) -> String {
             }
         }
     }
-    String::from_utf8_lossy(&text).into_owned()
+    (String::from_utf8_lossy(&text).into_owned(), before.len() - opener + seen - end)
 }
 
 #[cfg(test)]
@@ -258,7 +264,7 @@ mod tests {
             ("\"${upper(attr.x)}\"", "attr.x", "${attr.x}"),
         ] {
             let start = file.find(reference).unwrap();
-            assert_eq!(kept_text(file.as_bytes(), start, start + reference.len()), want, "{file}");
+            assert_eq!(kept_text(file.as_bytes(), start, start + reference.len()).0, want, "{file}");
         }
     }
 }

@@ -18,17 +18,21 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::ast::Expr;
-use super::diag::{Diag, Sources, Span};
+use super::diag::{Diag, Sources, Span, Subject};
 use super::functions::FunctionContext;
 use super::types::Type;
 use super::value::{Entries, Value, ValueTooLarge};
 
-/// Expression nodes one parse may evaluate.
-const MAX_STEPS: usize = 2_000_000;
+/// Steps one parse may take: expression nodes evaluated, values walked over, [`STEP_BYTES`] of text read or made.
+const MAX_STEPS: usize = 1_000_000;
+/// Bytes of text that count as one step.
+const STEP_BYTES: usize = 64;
 /// Bytes of text one parse may produce while evaluating.
-const MAX_TEXT: usize = 256 << 20;
+const MAX_TEXT: usize = 64 << 20;
+/// Blocks one parse may read, those made by `dynamic` blocks included.
+pub const MAX_BLOCKS: usize = 20_000;
 /// Diagnostics kept; a loop over a broken expression would give one per round.
-const MAX_DIAGS: usize = 1000;
+pub const MAX_DIAGS: usize = 1000;
 
 /// What happens with a name that is not in scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +54,13 @@ pub struct Scope {
     pub roots: BTreeMap<String, Entries>,
 }
 
+/// Which bound was reached, and where.
+#[derive(Debug, Clone, Copy)]
+enum Exhausted {
+    Work(Span),
+    Blocks(Span),
+}
+
 /// What is known while expressions are evaluated.
 pub struct Evaluator<'a> {
     /// Texts that positions refer to.
@@ -64,8 +75,8 @@ pub struct Evaluator<'a> {
     pub diags: Vec<Diag>,
     steps: usize,
     text: usize,
-    generated: usize,
-    exhausted: Option<Span>,
+    blocks: usize,
+    exhausted: Option<Exhausted>,
     /// Variables of `for`, innermost last.
     locals: Vec<(Rc<str>, Value)>,
     /// Elements of splats, innermost last.
@@ -83,7 +94,7 @@ impl<'a> Evaluator<'a> {
             diags: Vec::new(),
             steps: 0,
             text: 0,
-            generated: 0,
+            blocks: 0,
             exhausted: None,
             locals: Vec::new(),
             items: Vec::new(),
@@ -114,6 +125,10 @@ impl<'a> Evaluator<'a> {
 
     /// Records a diagnostic.
     pub fn report(&mut self, diag: Diag) {
+        // Texts repeat names of the file, and an expression may fail in every round of a loop.
+        if let Subject::At(span) = diag.subject {
+            self.charge(1, diag.detail.len(), span);
+        }
         if self.diags.len() < MAX_DIAGS && self.exhausted.is_none() {
             self.diags.push(diag);
         }
@@ -127,22 +142,41 @@ impl<'a> Evaluator<'a> {
 
     /// Where the work became too much, if it did. Nothing that was evaluated after that counts.
     pub fn exhausted(&self) -> Option<Diag> {
-        let detail = "Evaluating the expressions of this file takes too many steps or produces too much text.";
-        self.exhausted.map(|span| Diag::at(span, "Evaluation limit exceeded", detail))
+        self.exhausted.map(|limit| match limit {
+            Exhausted::Work(span) => Diag::at(
+                span,
+                "Evaluation limit exceeded",
+                "Evaluating the expressions of this file takes too many steps or produces too much text. Use smaller \
+                 collections and texts, and fewer rounds in \"for\" expressions and dynamic blocks.",
+            ),
+            Exhausted::Blocks(span) => Diag::at(
+                span,
+                "Too many blocks",
+                format!(
+                    "A job file may have at most {MAX_BLOCKS} blocks, those made by dynamic blocks included. Split the job \
+                     into several."
+                ),
+            ),
+        })
     }
 
     fn charge(&mut self, steps: usize, text: usize, span: Span) -> bool {
-        self.steps = self.steps.saturating_add(steps);
+        self.steps = self.steps.saturating_add(steps).saturating_add(text / STEP_BYTES);
         self.text = self.text.saturating_add(text);
         if self.exhausted.is_none() && (self.steps > MAX_STEPS || self.text > MAX_TEXT) {
-            self.exhausted = Some(span);
+            self.exhausted = Some(Exhausted::Work(span));
         }
         self.exhausted.is_none()
     }
 
     /// Counts a walk over a value; false when the work became too much.
     pub fn charge_walk(&mut self, value: &Value, span: Span) -> bool {
-        self.charge(value.nodes(), 0, span)
+        self.charge_read(value.nodes(), value.bytes(), span)
+    }
+
+    /// Counts steps and text that is read, not made.
+    pub fn charge_read(&mut self, steps: usize, bytes: usize, span: Span) -> bool {
+        self.charge(steps.saturating_add(bytes / STEP_BYTES), 0, span)
     }
 
     /// Counts text that is read once more, as the content of a JSON body is for each block made from it.
@@ -150,11 +184,11 @@ impl<'a> Evaluator<'a> {
         self.charge(1, span.end.saturating_sub(span.start) as usize, span)
     }
 
-    /// Counts one more block made by a `dynamic` block; false when there are too many.
-    pub fn count_generated(&mut self, limit: usize, span: Span) -> bool {
-        self.generated += 1;
-        if self.generated > limit && self.exhausted.is_none() {
-            self.exhausted = Some(span);
+    /// Counts blocks; false when there are too many.
+    pub fn count_blocks(&mut self, count: usize, span: Span) -> bool {
+        self.blocks = self.blocks.saturating_add(count);
+        if self.blocks > MAX_BLOCKS && self.exhausted.is_none() {
+            self.exhausted = Some(Exhausted::Blocks(span));
         }
         self.exhausted.is_none()
     }

@@ -99,10 +99,11 @@ impl FilePath {
             true => format!("no file exists at {}", self.shown),
             false => format!("failed to read {}: {error}", self.shown),
         };
-        let file = fs::File::open(&self.real).map_err(failed)?;
-        if !file.metadata().map_err(failed)?.is_file() {
+        // Opening a pipe would wait for its other end.
+        if !fs::metadata(&self.real).map_err(failed)?.is_file() {
             return Err(format!("failed to read {}: it is not a regular file", self.shown).into());
         }
+        let file = fs::File::open(&self.real).map_err(failed)?;
         let mut bytes = Vec::new();
         file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
         if bytes.len() > MAX_BYTES {

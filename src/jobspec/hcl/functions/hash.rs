@@ -10,11 +10,16 @@ use sha2::{Digest, Sha256, Sha512};
 use super::FunctionContext;
 use super::encoding::decode_base64;
 use super::support::{Args, Failure, Function, Kind, function, p, variadic};
+use crate::jobspec::hcl::types::Type;
 use crate::jobspec::hcl::value::Value;
 use crate::model::quote::quoted;
 
-/// Costs of `bcrypt` each double the time; beyond this a parse would take minutes.
-const MAX_BCRYPT_COST: i64 = 16;
+/// Costs of `bcrypt` each double the time; beyond this one call takes more than a second.
+const MAX_BCRYPT_COST: i64 = 13;
+/// What `bcrypt` does without a cost.
+const DEFAULT_BCRYPT_COST: i64 = 10;
+/// Steps of the evaluator that one decryption is worth.
+pub const RSA_STEPS: usize = 100_000;
 /// Bits of the largest RSA key.
 const MAX_RSA_BITS: usize = 8192;
 
@@ -45,14 +50,17 @@ fn digest<D: Digest>(args: &Args) -> Result<Value, Failure> {
 
 fn bcrypt_hash(args: &Args, context: &FunctionContext) -> Result<Value, Failure> {
     let cost = match args.all().len() {
-        0 | 1 => 10,
+        0 | 1 => DEFAULT_BCRYPT_COST,
         2 => args.int(1, i64::MIN, i64::MAX)?,
         _ => return Err("bcrypt() takes no more than two arguments".into()),
     };
     // The reference takes the default for costs that are too low.
-    let cost = if cost < 4 { 10 } else { cost };
+    let cost = if cost < 4 { DEFAULT_BCRYPT_COST } else { cost };
     if cost > MAX_BCRYPT_COST {
-        let text = format!("cost {cost} is above {MAX_BCRYPT_COST}, the highest that is supported here");
+        let text = format!(
+            "cost {cost} is above {MAX_BCRYPT_COST}, the highest that is supported here; hash the password beforehand and \
+             put the hash in"
+        );
         return Err(Failure::Argument(1, text));
     }
     let password = args.text(0)?;
@@ -63,6 +71,14 @@ fn bcrypt_hash(args: &Args, context: &FunctionContext) -> Result<Value, Failure>
     (context.random)(&mut salt);
     let parts = bcrypt::hash_with_salt(password, cost as u32, salt).map_err(|error| error.to_string())?;
     Ok(Value::string(parts.format_for_version(bcrypt::Version::TwoA))?)
+}
+
+/// Steps of the evaluator that a call of `bcrypt` is worth.
+pub fn bcrypt_steps(arguments: &[Value]) -> usize {
+    let given = arguments.get(1).and_then(|v| v.convert(&Type::Number).ok());
+    let cost = given.and_then(|v| v.as_number()?.to_i64()).filter(|cost| *cost >= 4).unwrap_or(DEFAULT_BCRYPT_COST);
+    // Above the highest cost nothing is computed.
+    if cost > MAX_BCRYPT_COST { 0 } else { 150_usize << cost }
 }
 
 /// The text of a UUID with its version and variant bits set.
@@ -240,7 +256,7 @@ mod tests {
         for (arguments, expected) in [
             (
                 vec!["a".into(), 31.into()],
-                "Invalid value for \"cost\" parameter: cost 31 is above 16, the highest that is supported here.",
+                "Invalid value for \"cost\" parameter: cost 31 is above 13, the highest that is supported here; hash the password beforehand and put the hash in.",
             ),
             (
                 vec!["a".into(), 4.into(), 4.into()],

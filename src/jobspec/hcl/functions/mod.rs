@@ -26,10 +26,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use super::value::Value;
-use support::{Args, Function};
+use support::{Args, Failure, Function};
 
 /// The functions that take expressions, not values.
 pub const SPECIAL_FORMS: &[&str] = &["can", "convert", "try"];
+
+/// Longest text that is decoded into a value, in bytes: values take many times the memory of their text.
+const MAX_DECODED: usize = 1 << 20;
 
 /// Fills a buffer with random bytes.
 pub type RandomBytes = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
@@ -110,6 +113,16 @@ pub fn names() -> &'static [&'static str] {
     &NAMES
 }
 
+/// Steps of the evaluator that a call is worth beyond the size of its arguments.
+pub fn extra_steps(name: &str, arguments: &[Value]) -> usize {
+    match name {
+        "bcrypt" => hash::bcrypt_steps(arguments),
+        "rsadecrypt" => hash::RSA_STEPS,
+        "regex_replace" => string::regex_steps(arguments),
+        _ => 0,
+    }
+}
+
 /// Calls a function. Arguments are converted to the types of its parameters; the result is unknown when an argument is
 /// not wholly known.
 pub fn call(name: &str, arguments: Vec<Value>, context: &FunctionContext) -> Result<Value, FunctionError> {
@@ -120,6 +133,12 @@ pub fn call(name: &str, arguments: Vec<Value>, context: &FunctionContext) -> Res
     let arguments = function.accept(arguments)?;
     if !arguments.iter().all(Value::is_wholly_known) {
         return Ok(Value::Unknown);
+    }
+    let text = arguments.first().and_then(Value::as_str).unwrap_or_default();
+    if matches!(name, "csvdecode" | "jsondecode" | "yamldecode") && text.len() > MAX_DECODED {
+        let text =
+            format!("the text has {} bytes, more than the {MAX_DECODED} that are decoded; use less data", text.len());
+        return Err(function.error(Failure::Argument(0, text)));
     }
     (function.run)(&Args::new(&arguments), context).map_err(|failure| function.error(failure))
 }

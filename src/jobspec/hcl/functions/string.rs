@@ -130,6 +130,14 @@ fn regex_replace(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     Ok(Value::string(out.into_string())?)
 }
 
+/// Steps of the evaluator that a call of `regex_replace` is worth: each byte may be looked at by all parts of the pattern.
+pub fn regex_steps(arguments: &[Value]) -> usize {
+    let text = |index: usize| arguments.get(index).and_then(|v: &Value| v.as_str()).unwrap_or_default();
+    let weight = regexp::weight(text(1)).unwrap_or(0);
+    // Compiling comes to about 20 steps for each part.
+    weight.saturating_mul(20).saturating_add(text(0).len().saturating_mul(weight) / 64)
+}
+
 fn reverse(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     Ok(Value::string(args.text(0)?.graphemes(true).rev().collect::<String>())?)
 }

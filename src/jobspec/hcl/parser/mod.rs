@@ -11,7 +11,7 @@ mod expr;
 mod template;
 
 use super::ast::{Body, Expr};
-use super::diag::{Diag, Sources, Span};
+use super::diag::{Diag, MAX_RESOLVED, Sources, Span};
 use super::lexer::{self, Start};
 use super::token::{Kind, Token};
 
@@ -136,7 +136,9 @@ impl<'a> Parser<'a> {
     }
 
     fn error(&mut self, span: Span, summary: impl Into<String>, detail: impl Into<String>) -> Stop {
-        self.diags.push(Diag::at(span, summary, detail));
+        if self.diags.len() < MAX_RESOLVED {
+            self.diags.push(Diag::at(span, summary, detail));
+        }
         Stop
     }
 

@@ -3,7 +3,7 @@
 
 mod scan;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
@@ -346,12 +346,14 @@ impl<'n> Members<'n> {
     /// An object type: names in any case become the field's name; the later of two stays.
     fn named(members: &'n [(String, Node)], place: &Place, owner: &'static str, fields: &[String]) -> Members<'n> {
         let mut list: Vec<(String, &Node, Place)> = Vec::new();
+        let mut seen: HashMap<&str, usize> = HashMap::new();
         for (name, node) in members {
             let exact = fields.iter().find(|f| *f == name);
             let field = exact.or_else(|| fields.iter().find(|f| f.eq_ignore_ascii_case(name))).unwrap_or(name);
             let dot = if place.path.is_empty() { "" } else { "." };
             let inner = Place { owner, path: format!("{}{dot}{field}", place.path) };
-            match list.iter_mut().find(|(f, ..)| f == field) {
+            let at = *seen.entry(field.as_str()).or_insert(list.len());
+            match list.get_mut(at) {
                 Some(slot) => *slot = (field.clone(), node, inner),
                 None => list.push((field.clone(), node, inner)),
             }

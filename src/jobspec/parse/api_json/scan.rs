@@ -27,17 +27,20 @@ impl Node {
 
 /// Deeper documents are refused.
 const MAX_DEPTH: usize = 200;
+/// Documents with more objects are refused: each may become a group, a task or a service with all its defaults.
+const MAX_OBJECTS: usize = 20_000;
 
 /// Checks and reads the document; its errors name the byte that does not fit and what was being looked for.
 struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
     depth: usize,
+    objects: usize,
 }
 
 /// Reads a document.
 pub fn document(text: &[u8]) -> Result<Node, String> {
-    Scanner { text, at: 0, depth: 0 }.document()
+    Scanner { text, at: 0, depth: 0, objects: 0 }.document()
 }
 
 const END: &str = "unexpected end of JSON input";
@@ -79,7 +82,13 @@ impl Scanner<'_> {
         }
         self.depth += 1;
         let node = match self.text.get(self.at) {
-            Some(b'{') => self.object(),
+            Some(b'{') if self.objects >= MAX_OBJECTS => {
+                Err(format!("more than {MAX_OBJECTS} objects in one job; split it into several"))
+            }
+            Some(b'{') => {
+                self.objects += 1;
+                self.object()
+            }
             Some(b'[') => self.array(),
             Some(b'"') => self.string().map(Node::String),
             Some(b'-' | b'0'..=b'9') => self.number(),

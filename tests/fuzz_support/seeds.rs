@@ -1,0 +1,69 @@
+//! Where fuzzers begin: the job files of the oracle, of the fixtures and of the examples, and the hostile ones in small.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::hostile;
+
+/// Inputs of the three targets.
+#[derive(Default)]
+pub struct Seeds {
+    pub hcl: Vec<Vec<u8>>,
+    pub json: Vec<Vec<u8>>,
+    pub variables: Vec<Vec<u8>>,
+}
+
+/// Values of variables; the first byte says where they come from (`pipeline::variables`).
+const VARIABLES: [&str; 14] = [
+    "\0text = \"redis:8\"\nnumber = 3\nbool = false\n",
+    "\0texts = [\"dc1\", \"dc2\"]\nset = [\"a\", \"a\", \"b\"]\npair = [\"x\", 2]\n",
+    "\0object = { name = \"a\", size = 1, tags = [\"x\"] }\nnested = { a = { b = [1, \"c\"] } }\n",
+    "\0objects = [{ name = \"http\", port = 80 }, { name = \"https\", port = 443 }]\n",
+    "\0{\"text\": \"redis:8\", \"numbers\": {\"a\": 1}, \"any\": {\"deep\": [1, null, true]}}",
+    "\0checked = \"red\"\nunknown = 1\nvariable \"x\" {}\n",
+    "\0text = <<END\nline\n${upper(\"x\")}\nEND\n",
+    "\u{1}text=redis:8\nnumber=3\ntexts=[\"dc1\"]\nobject={name=\"a\",size=1,tags=[]}\n",
+    "\u{1}number=1e400\nbool=1\npair=[\"a\"]\nnope=1\n",
+    "\u{2}text=x\nnumber=0x10\nset=[\"é\"]\nnested={}\nchecked=a-1\n",
+    "\u{3}\u{8}{ name = \"x\", size = \"12\", tags = [\"a\", 1, true] }",
+    "\u{3}\u{9}[for i in [1, 2] : { name = \"n${i}\", port = i }]",
+    "\u{3}\u{a}{ a = { b = [[[[]]]] } }",
+    "\u{3}\u{0}\"${\"${1 + 1}\"}\"",
+];
+
+/// All seeds; the oracle's are left out where there is no oracle.
+pub fn seeds() -> Seeds {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let oracle = std::env::var_os("ENCAMP_ORACLE").map_or_else(|| root.join("../shared/oracle"), PathBuf::from);
+    let mut seeds = Seeds::default();
+    for folder in [
+        oracle.join("jobspec"),
+        oracle.join("diff"),
+        root.join("fixtures/demo"),
+        root.join("fixtures/preemption"),
+        root.join("src/cli/examples"),
+    ] {
+        let Ok(entries) = fs::read_dir(folder) else { continue };
+        let mut paths: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
+        paths.sort();
+        for path in paths {
+            let Some(name) = path.file_name().and_then(|n| n.to_str()) else { continue };
+            let Ok(content) = fs::read(&path) else { continue };
+            if name.ends_with(".vars.hcl") {
+                seeds.variables.push([b"\0", content.as_slice()].concat());
+            } else if name.ends_with(".hcl") {
+                seeds.hcl.push(content);
+            } else if name.ends_with(".job.json") || name.ends_with(".raw.json") || name.ends_with(".registered.json") {
+                seeds.json.push(content);
+            }
+        }
+    }
+    for case in hostile::cases(400) {
+        match case.kind {
+            hostile::Kind::Hcl => seeds.hcl.push(case.content),
+            hostile::Kind::Json => seeds.json.push(case.content),
+        }
+    }
+    seeds.variables.extend(VARIABLES.iter().map(|text| text.as_bytes().to_vec()));
+    seeds
+}
