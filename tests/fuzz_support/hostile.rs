@@ -611,6 +611,11 @@ fn jobs(size: usize, add: &mut dyn FnMut(&'static str, Outcome, String)) {
         )),
     );
     add("many-bad-tasks", Refused, whole(format!("group \"g\" {{\n{}}}", fill(size, "task \"\" {}\n"))));
+    add(
+        "long-name-many-errors",
+        Refused,
+        whole(format!("group \"{}\" {{\n{}}}", fill(size / 2, "g"), fill(size / 2, "task \"\" {}\n"))),
+    );
     add("many-constraints", Either, job(&fill(size, "constraint {\n attribute = \"a\"\n value = \"b\"\n}\n")));
     add(
         "many-different-constraints",

@@ -4,11 +4,13 @@ use std::hint::black_box;
 
 use encamp::cli::render::plan::PlanView;
 use encamp::cli::render::ui::{Colours, Ui};
-use encamp::cli::render::{diff, json, markup, plan};
+use encamp::cli::render::{diff, findings, json, markup, plan};
 use encamp::jobspec::admission::{ServerContext, check, check_offline, check_update, error_list};
 use encamp::jobspec::canonicalize::canonicalize;
 use encamp::jobspec::convert::{ConvertOptions, to_server};
 use encamp::jobspec::diff::diff_jobs;
+use encamp::jobspec::explain::outline::Outline;
+use encamp::jobspec::explain::{self, Severity, Syntax};
 use encamp::jobspec::parse::{self, ParseOptions};
 use encamp::model::{Job, Namespace, NodePool, api};
 use encamp::plan::{plan_job, server_context};
@@ -43,15 +45,16 @@ thread_local! {
 
 /// A job file in HCL, native or JSON syntax.
 pub fn hcl(data: &[u8]) -> Reached {
-    parsed(parse_with(data, ParseOptions::default()))
+    parsed(parse_with(data, ParseOptions::default()), data)
 }
 
 /// A job as API JSON, bare or below `Job`.
 pub fn json(data: &[u8]) -> Reached {
     match parse::parse_json(data) {
-        Ok(job) => job_seen(job),
+        Ok(job) => job_seen(job, data, Syntax::Api),
         Err(e) => {
-            black_box(e.to_string());
+            let finding = explain::parse_json_error("job.json", &String::from_utf8_lossy(data), &e);
+            black_box(findings::text(&[finding], true));
             Reached::Refused
         }
     }
@@ -76,25 +79,25 @@ pub fn variables(data: &[u8]) -> Reached {
             options.vars = vec![format!("{name}={}", String::from_utf8_lossy(value))];
         }
     }
-    parsed(parse_with(WITH_VARIABLES, options))
+    parsed(parse_with(WITH_VARIABLES, options), WITH_VARIABLES)
 }
 
 fn parse_with(data: &[u8], options: ParseOptions) -> Result<api::Job, parse::ParseError> {
     parse::parse(data, &ParseOptions { path: "job.hcl".into(), ..options })
 }
 
-fn parsed(result: Result<api::Job, parse::ParseError>) -> Reached {
+fn parsed(result: Result<api::Job, parse::ParseError>, data: &[u8]) -> Reached {
     match result {
-        Ok(job) => job_seen(job),
+        Ok(job) => job_seen(job, data, Syntax::Hcl),
         Err(e) => {
-            black_box((e.to_string(), e.diagnostics.excerpts(), e.diagnostics.render()));
+            black_box((e.to_string(), findings::text(&explain::parse_error(&e), true)));
             Reached::Refused
         }
     }
 }
 
-/// Everything after parsing.
-fn job_seen(mut job: api::Job) -> Reached {
+/// Everything after parsing. `data` is the file, where problems are looked up.
+fn job_seen(mut job: api::Job, data: &[u8], syntax: Syntax) -> Reached {
     let sent = job.clone();
     canonicalize(&mut job);
     black_box(json::indented(&job).expect("jobs are JSON"));
@@ -114,6 +117,10 @@ fn job_seen(mut job: api::Job) -> Reached {
             black_box(error_list(&checked.errors));
             if checked.errors.is_empty() {
                 reached = Reached::Valid;
+            } else {
+                let outline = Outline::read("job.hcl", &String::from_utf8_lossy(data), syntax);
+                let found = explain::validation(&outline, &checked.errors, Severity::Error);
+                black_box((findings::text(&found, true), findings::json(false, &found)));
             }
             checked.job
         }

@@ -7,6 +7,9 @@ use crate::jobspec::hcl::lexer::{Start, lex};
 use crate::jobspec::hcl::token::{Kind, Token};
 use crate::jobspec::hcl::{json, parser};
 
+/// Characters of a label that a title shows.
+const MAX_TITLE: usize = 200;
+
 /// How a job file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Syntax {
@@ -81,7 +84,8 @@ impl Element {
         if self.dynamic {
             return format!("dynamic {:?}", self.kind);
         }
-        let labels: String = self.labels.iter().map(|l| format!(" {l:?}")).collect();
+        let short = |l: &String| l.chars().take(MAX_TITLE).collect::<String>();
+        let labels: String = self.labels.iter().map(|l| format!(" {:?}", short(l))).collect();
         format!("{}{labels}", self.kind)
     }
 }

@@ -1,6 +1,8 @@
 //! Findings of what the validators say: their nested lists are taken apart, and each text is followed down to the block
 //! it speaks of.
 
+use std::rc::Rc;
+
 use super::advice::{nanoseconds, whole};
 use super::outline::{Element, Literal, Outline, Setting};
 use super::rules::{Help, RULES, Rule};
@@ -11,22 +13,28 @@ use crate::jobspec::hcl::diag::Span;
 
 /// More findings help nobody.
 const MAX_FINDINGS: usize = 200;
+/// Characters kept of what a text is nested in.
+const MAX_DETAIL: usize = 10_000;
 /// Blocks of one label that are looked into.
 const MAX_NAMESAKES: usize = 4;
 
 /// The findings of errors or warnings about the job of a file.
 pub fn validation(outline: &Outline, items: &[String], severity: Severity) -> Vec<Finding> {
-    let leaves = items.iter().flat_map(|item| leaves(item));
+    let leaves = items.iter().flat_map(|item| leaves(item, MAX_FINDINGS));
     in_order(leaves.take(MAX_FINDINGS).map(|(around, text)| finding(outline, &around, &text, severity)).collect())
 }
 
-/// The innermost texts of a nested error list, each with the texts it is nested in.
-fn leaves(item: &str) -> Vec<(Vec<String>, String)> {
-    let mut out = Vec::new();
-    let mut open: Vec<(String, usize)> = Vec::new();
+/// The first innermost texts of a nested error list, each with the texts it is nested in: those may be long, and are
+/// shared.
+fn leaves(item: &str, limit: usize) -> Vec<(Vec<Rc<str>>, String)> {
+    let mut out: Vec<(Vec<Rc<str>>, String)> = Vec::new();
+    let mut open: Vec<(Rc<str>, usize)> = Vec::new();
     for part in item.split("\n\t* ") {
+        if out.len() >= limit {
+            break;
+        }
         if let Some((prefix, count)) = list_head(part.trim_end_matches('\n')) {
-            open.push((prefix.to_owned(), count));
+            open.push((prefix.into(), count));
             continue;
         }
         let around = open.iter().map(|(prefix, _)| prefix.clone()).filter(|p| !p.is_empty()).collect();
@@ -56,7 +64,7 @@ fn list_head(text: &str) -> Option<(&str, usize)> {
     Some((prefix, number.parse().ok()?))
 }
 
-fn finding(outline: &Outline, around: &[String], text: &str, severity: Severity) -> Finding {
+fn finding(outline: &Outline, around: &[Rc<str>], text: &str, severity: Severity) -> Finding {
     // Of several blocks with the same label the one that leads furthest is meant.
     let ways = (0..MAX_NAMESAKES).map(|choice| {
         let mut path: Vec<&Element> = outline.job().into_iter().collect();
@@ -77,13 +85,19 @@ fn finding(outline: &Outline, around: &[String], text: &str, severity: Severity)
         stage: Stage::Validate,
         severity,
         summary: text.to_owned(),
-        detail: around.concat().trim_end().to_owned(),
+        detail: detail(around),
         message: rest.to_owned(),
         place: target.span.map(|span| Place::of(outline, span)),
         block_path: titles(&target.path),
         suggestion,
         related,
     }
+}
+
+/// What a text is nested in; only the beginning where names make it long.
+fn detail(around: &[Rc<str>]) -> String {
+    let whole: String = around.iter().flat_map(|text| text.chars()).take(MAX_DETAIL).collect();
+    whole.trim_end().to_owned()
 }
 
 /// The port that takes a static port which another one has, and that other one.
@@ -269,8 +283,8 @@ mod tests {
     fn nested_lists_are_taken_apart() {
         let text = "Task group g validation failed: 2 errors occurred:\n\t* Task t validation failed: 1 error \
                     occurred:\n\t* 2 errors occurred:\n\t* a\n\t* b\n\n\n\n\n\t* c\n\n";
-        let got = leaves(text);
-        let around = ["Task group g validation failed: ".to_owned(), "Task t validation failed: ".to_owned()];
+        let got = leaves(text, 10);
+        let around: [Rc<str>; 2] = ["Task group g validation failed: ".into(), "Task t validation failed: ".into()];
         assert_eq!(
             got,
             [
@@ -279,6 +293,7 @@ mod tests {
                 (around[..1].to_vec(), "c".to_owned()),
             ]
         );
-        assert_eq!(leaves("x \"y\""), [(vec![], "x \"y\"".to_owned())]);
+        assert_eq!(leaves(text, 1).len(), 1);
+        assert_eq!(leaves("x \"y\"", 10), [(vec![], "x \"y\"".to_owned())]);
     }
 }
