@@ -83,7 +83,7 @@ pub fn advise(given: &Given) -> Advice {
         "Undefined -var variable" | "Undefined variable" => undeclared(given),
         "Duplicate variable" => declared_twice(given),
         s if s.starts_with("Unset variable ") => unset(given, s),
-        s if s.starts_with("Missing name for ") => missing_label(s),
+        s if s.starts_with("Missing name for ") || s.starts_with("Missing type for ") => missing_label(s),
         s if s.starts_with("Extraneous label for ") => Advice::help("take this label away"),
         s if s.starts_with("Duplicate ") && s.ends_with(" block") => {
             Advice { related: first_definition(given), ..Advice::help("keep one of the two blocks, or merge them") }

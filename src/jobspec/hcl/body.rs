@@ -73,12 +73,19 @@ impl<'a> Content<'a> {
     }
 }
 
-const LABEL_NAME: &str = "name";
-const DYNAMIC: Expected = Expected {
-    attributes: &[("for_each", true), ("iterator", false), ("labels", false)],
+/// Inside of `dynamic`, for blocks with labels and without.
+const DYNAMIC_LABELLED: Expected = Expected {
+    attributes: &[("for_each", true), ("iterator", false), ("labels", true)],
     blocks: &[("content", 0)],
     dynamic: false,
 };
+const DYNAMIC: Expected =
+    Expected { attributes: &[("for_each", true), ("iterator", false)], blocks: &[("content", 0)], dynamic: false };
+
+/// What the label of a block is called in error texts.
+fn label_name(kind: &str) -> &'static str {
+    if kind == "dynamic" { "type" } else { "name" }
+}
 
 impl<'s> Expected<'s> {
     fn labels_of(&self, kind: &str) -> Option<usize> {
@@ -258,16 +265,17 @@ fn native_content<'a>(body: &'a Body, expected: Expected, scope: &Rc<Scope>) -> 
 
 fn label_error(block: &Block, wanted: usize) -> Option<Diag> {
     let kind = &block.kind;
+    let label = label_name(kind);
     if let Some(extra) = block.labels.get(wanted) {
         let detail = match wanted {
             0 => format!("No labels are expected for {kind} blocks."),
-            n => format!("Only {n} labels ({LABEL_NAME}) are expected for {kind} blocks."),
+            n => format!("Only {n} labels ({label}) are expected for {kind} blocks."),
         };
         return Some(Diag::at(extra.span, format!("Extraneous label for {kind}"), detail));
     }
     if block.labels.len() < wanted {
-        let detail = format!("All {kind} blocks must have {wanted} labels ({LABEL_NAME}).");
-        return Some(Diag::at(block.open, format!("Missing {LABEL_NAME} for {kind}"), detail));
+        let detail = format!("All {kind} blocks must have {wanted} labels ({label}).");
+        return Some(Diag::at(block.open, format!("Missing {label} for {kind}"), detail));
     }
     None
 }
@@ -351,16 +359,18 @@ impl<'a> JsonBlock<'a, '_> {
             for object in objects(node) {
                 let NodeKind::Object(members) = &object.kind else {
                     let detail = format!(
-                        "A JSON object is required, whose keys represent the {} block's {LABEL_NAME}.",
-                        self.kind
+                        "A JSON object is required, whose keys represent the {} block's {}.",
+                        self.kind,
+                        label_name(self.kind)
                     );
                     raw.early.push(Diag::at(object.open(), SUMMARY, detail));
                     return;
                 };
                 if members.is_empty() {
                     let detail = format!(
-                        "At least one object property is required, whose name represents the {} block's {LABEL_NAME}.",
-                        self.kind
+                        "At least one object property is required, whose name represents the {} block's {}.",
+                        self.kind,
+                        label_name(self.kind)
                     );
                     raw.early.push(Diag::at(object.open(), "Missing block label", detail));
                 }
@@ -407,7 +417,8 @@ fn expand<'a>(dynamic: BlockRef<'a>, expected: Expected, ev: &mut Evaluator, out
         return ev.report(Diag::at(label.span, "Unsupported block type", detail));
     };
     let before = ev.diags.len();
-    let spec = dynamic.body.content(DYNAMIC, ev, &dynamic.scope);
+    let inside = if *wanted > 0 { DYNAMIC_LABELLED } else { DYNAMIC };
+    let spec = dynamic.body.content(inside, ev, &dynamic.scope);
     if ev.diags.len() > before {
         return;
     }
@@ -428,13 +439,18 @@ fn expand<'a>(dynamic: BlockRef<'a>, expected: Expected, ev: &mut Evaluator, out
         None => label.text.clone(),
         Some(expr) => match &expr.kind {
             ExprKind::Reference { root, steps, .. } if steps.is_empty() => root.clone(),
-            _ => {
+            ExprKind::Reference { .. } => {
                 let detail = "Dynamic iterator must be a single variable name.";
                 return ev.report(Diag::at(expr.span, "Invalid dynamic iterator name", detail));
             }
+            _ => {
+                let detail = "A single static variable reference is required: only attribute access and indexing with \
+                              constant keys. No calculations, function calls, template expressions, etc are allowed here.";
+                return ev.report(Diag::at(expr.span, "Invalid expression", detail));
+            }
         },
     };
-    let label_exprs = match label_exprs(&spec, kind, *wanted, dynamic.body.missing_item()) {
+    let label_exprs = match label_exprs(&spec, kind, *wanted) {
         Ok(exprs) => exprs,
         Err(diag) => return ev.report(diag),
     };
@@ -469,12 +485,10 @@ fn expand<'a>(dynamic: BlockRef<'a>, expected: Expected, ev: &mut Evaluator, out
     }
 }
 
-fn label_exprs(spec: &Content, kind: &str, wanted: usize, missing: Span) -> Result<Vec<Expr>, Diag> {
+fn label_exprs(spec: &Content, kind: &str, wanted: usize) -> Result<Vec<Expr>, Diag> {
     const INSUFFICIENT: &str = "Insufficient dynamic block labels";
     let detail = format!("Blocks of type {kind:?} require {wanted} label(s).");
-    let Some(labels) = spec.attribute("labels") else {
-        return if wanted == 0 { Ok(Vec::new()) } else { Err(Diag::at(missing, INSUFFICIENT, detail)) };
-    };
+    let Some(labels) = spec.attribute("labels") else { return Ok(Vec::new()) };
     let ExprKind::Tuple { items, .. } = &labels.expr.kind else {
         let detail = "A static list expression is required.";
         return Err(Diag::at(labels.expr.span, "Invalid expression", detail));

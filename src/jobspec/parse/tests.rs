@@ -146,13 +146,26 @@ fn errors_of_structure() {
         ),
         ("job \"a\" {\n  group \"g\" {\n    scaling {}\n  }\n}\n", "f.hcl:3,13-13: Missing required argument"),
         (
-            "job \"a\" {\n  dynamic \"group\" {\n    for_each = 5\n    content {}\n  }\n}\n",
+            "job \"a\" {\n  dynamic \"group\" {\n    for_each = 5\n    labels = [\"x\"]\n    content {}\n  }\n}\n",
             "f.hcl:3,16-17: Invalid dynamic for_each value",
         ),
         (
             "job \"a\" {\n  dynamic \"group\" {\n    for_each = [5]\n    content {}\n  }\n}\n",
-            "f.hcl:2,19-19: Insufficient dynamic block labels",
+            "f.hcl:2,19-19: Missing required argument; The argument \"labels\" is required",
         ),
+        (
+            "job \"a\" {\n  dynamic \"group\" {\n    for_each = [5]\n    labels = []\n    content {}\n  }\n}\n",
+            "f.hcl:4,14-16: Insufficient dynamic block labels",
+        ),
+        (
+            "job \"a\" {\n  dynamic \"ui\" {\n    for_each = [5]\n    labels = []\n    content {}\n  }\n}\n",
+            "f.hcl:4,5-11: Unsupported argument",
+        ),
+        (
+            "job \"a\" {\n  dynamic \"ui\" {\n    for_each = [5]\n    iterator = \"x\"\n    content {}\n  }\n}\n",
+            "f.hcl:4,16-19: Invalid expression",
+        ),
+        ("job \"a\" {\n  dynamic {\n    content {}\n  }\n}\n", "f.hcl:2,11-12: Missing type for dynamic"),
         (
             "job \"a\" {\n  dynamic \"grp\" {\n    for_each = [5]\n    content {}\n  }\n}\n",
             "f.hcl:2,11-16: Unsupported block type",
