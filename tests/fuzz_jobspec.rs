@@ -23,11 +23,14 @@ static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 /// Largest input, in bytes.
 const MAX_INPUT: usize = 1 << 20;
 
-const TARGETS: [(&str, fn(&[u8]) -> Reached); 3] =
+/// Takes an input all the way.
+type Target = fn(&[u8]) -> Reached;
+
+const TARGETS: [(&str, Target); 3] =
     [("hcl", pipeline::hcl), ("json", pipeline::json), ("variables", pipeline::variables)];
 
 /// Runs one input. The error says what went wrong.
-fn run(target: fn(&[u8]) -> Reached, data: &[u8]) -> Result<Reached, String> {
+fn run(target: Target, data: &[u8]) -> Result<Reached, String> {
     let reached = Cell::new(Reached::Refused);
     let mut panicked = false;
     let cost = measure(|| panicked = catch_unwind(AssertUnwindSafe(|| reached.set(target(data)))).is_err());
@@ -93,7 +96,7 @@ fn inputs_end_in_a_job_or_an_error() {
 }
 
 /// Runs an input; a failing one is kept in a file.
-fn check(name: &str, target: fn(&[u8]) -> Reached, data: &[u8], origin: &str) -> Reached {
+fn check(name: &str, target: Target, data: &[u8], origin: &str) -> Reached {
     run(target, data).unwrap_or_else(|what| {
         let file = std::env::temp_dir().join(format!("encamp-fuzz-{name}-{}", std::process::id()));
         fs::write(&file, data).expect("a file for the failing input");

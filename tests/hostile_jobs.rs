@@ -3,7 +3,7 @@
 //!
 //! `ENCAMP_HOSTILE=text`: only the files whose names contain the text, in any build, with what each takes.
 
-#[path = "fuzz_support/hostile.rs"]
+#[path = "fuzz_support/hostile/mod.rs"]
 mod hostile;
 #[path = "support/program.rs"]
 mod program;

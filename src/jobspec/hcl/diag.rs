@@ -79,9 +79,7 @@ impl Source {
         let first = if line == 0 { self.base.column } else { 1 };
         Pos { byte: self.base.byte + offset, line: self.base.line + line, column: first + column }
     }
-}
 
-impl Source {
     /// The last mark of the line at or before the offset. Many diagnostics about one long line must not take the square of
     /// its length.
     fn mark(&self, line: usize, start: usize, offset: usize) -> Mark {

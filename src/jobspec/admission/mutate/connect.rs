@@ -1,7 +1,7 @@
 //! Tasks and ports of Consul Connect services (`spec/jobspec.md §13.3`).
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ pub(super) fn mutate(job: &mut Job, seed: u64) -> Result<(), String> {
     let mut random = Random::new(seed, "connect");
     for group in job.task_groups.iter_mut().filter(|g| !g.networks.is_empty()) {
         let mut services = std::mem::take(&mut group.services);
-        let mut known = Known::of(group);
+        let mut known = Known::default();
         let done = services.iter_mut().try_for_each(|s| mutate_service(s, group, &mut known, &names, &mut random));
         group.services = services;
         done?;
@@ -36,17 +36,44 @@ pub(super) fn mutate(job: &mut Job, seed: u64) -> Result<(), String> {
 }
 
 /// The kinds and names of a group's tasks, kept beside the tasks so that many services do not each look at all of them.
-struct Known {
-    kinds: HashSet<String>,
+#[derive(Default)]
+pub(super) struct Known {
+    /// How many tasks have the kind.
+    kinds: HashMap<String, usize>,
     names: HashSet<String>,
+    /// Tasks that are in here; tasks are only ever added at the end.
+    tasks: usize,
 }
 
 impl Known {
-    fn of(group: &TaskGroup) -> Known {
-        Known {
-            kinds: group.tasks.iter().map(|t| t.kind.clone()).collect(),
-            names: group.tasks.iter().map(|t| t.name.clone()).collect(),
+    fn update(&mut self, group: &TaskGroup) {
+        for task in group.tasks.iter().skip(self.tasks) {
+            *self.kinds.entry(task.kind.clone()).or_default() += 1;
+            self.names.insert(task.name.clone());
         }
+        self.tasks = group.tasks.len();
+    }
+
+    /// Whether a task of the group is of this kind.
+    pub(super) fn has_kind(&mut self, group: &TaskGroup, kind: &str) -> bool {
+        self.update(group);
+        self.kinds.get(kind).is_some_and(|tasks| *tasks > 0)
+    }
+
+    fn has_name(&mut self, group: &TaskGroup, name: &str) -> bool {
+        self.update(group);
+        self.names.contains(name)
+    }
+
+    /// Gives a task of the group another kind.
+    fn set_kind(&mut self, group: &mut TaskGroup, task: usize, kind: String) {
+        self.update(group);
+        let Some(task) = group.tasks.get_mut(task) else { return };
+        if let Some(tasks) = self.kinds.get_mut(&task.kind) {
+            *tasks = tasks.saturating_sub(1);
+        }
+        *self.kinds.entry(kind.clone()).or_default() += 1;
+        task.kind = kind;
     }
 }
 
@@ -64,10 +91,10 @@ fn mutate_service(
         inject_sidecar((&service.name, sidecar), connect.sidecar_task.as_ref(), group, known, random);
         Ok(())
     } else if connect.native {
-        mark_native(service, group)
+        mark_native(service, group, known)
     } else if let Some(gateway) = &mut connect.gateway {
         interpolate_name(&mut service.name, group, names);
-        gateway::mutate(service, gateway, connect.sidecar_task.as_ref(), group)
+        gateway::mutate(service, gateway, connect.sidecar_task.as_ref(), group, known)
     } else {
         Ok(())
     };
@@ -99,19 +126,18 @@ fn inject_sidecar(
 ) {
     let name = format!("connect-proxy-{service}");
     let kind = format!("connect-proxy:{service}");
-    if known.kinds.insert(kind.clone()) {
-        let taken = known.names.contains(&name);
+    if !known.has_kind(group, &kind) {
+        let taken = known.has_name(group, &name);
         let task_name = if taken { format!("{name}-{}", random.hex6()) } else { name.clone() };
         let mut task = proxy_task(task_name, kind, "${meta.connect.sidecar_image}", group);
         task.lifecycle = Some(TaskLifecycleConfig { hook: "prestart".into(), sidecar: true });
         add_task(task, overrides, group);
-        known.names.extend(group.tasks.last().map(|t| t.name.clone()));
     }
     add_dynamic_port(group, if sidecar.port.is_empty() { &name } else { &sidecar.port });
 }
 
 /// Gives the task behind a native service its kind.
-fn mark_native(service: &mut Service, group: &mut TaskGroup) -> Result<(), String> {
+fn mark_native(service: &mut Service, group: &mut TaskGroup, known: &mut Known) -> Result<(), String> {
     let what = format!("Consul Connect Native service {}->{}", group.name, service.name);
     if service.task_name.is_empty() {
         let [only] = group.tasks.as_slice() else {
@@ -119,10 +145,10 @@ fn mark_native(service: &mut Service, group: &mut TaskGroup) -> Result<(), Strin
         };
         service.task_name.clone_from(&only.name);
     }
-    let Some(task) = group.tasks.iter_mut().find(|t| t.name == service.task_name) else {
+    let Some(task) = group.tasks.iter().position(|t| t.name == service.task_name) else {
         return Err(format!("task {} named by {what} does not exist", service.task_name));
     };
-    task.kind = format!("connect-native:{}", service.name);
+    known.set_kind(group, task, format!("connect-native:{}", service.name));
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::model::*;
 
-use super::connect::{add_dynamic_port, add_task, proxy_task};
+use super::connect::{Known, add_dynamic_port, add_task, proxy_task};
 use super::constraint;
 
 /// Completes a gateway service. `group` comes without its services.
@@ -15,6 +15,7 @@ pub(super) fn mutate(
     gateway: &mut ConsulGateway,
     overrides: Option<&SidecarTask>,
     group: &mut TaskGroup,
+    known: &mut Known,
 ) -> Result<(), String> {
     let mode = group.networks.first().map(|n| n.mode.clone()).unwrap_or_default();
     gateway.proxy = Some(proxy(gateway, &mode));
@@ -39,7 +40,7 @@ pub(super) fn mutate(
         add_dynamic_port(group, &format!("{name}-lan"));
     }
     let task_kind = format!("connect-{kind}:{}", service.name);
-    if group.tasks.iter().any(|t| t.kind == task_kind) {
+    if known.has_kind(group, &task_kind) {
         return Ok(());
     }
     let mut task = proxy_task(name, task_kind, "${meta.connect.gateway_image}", group);

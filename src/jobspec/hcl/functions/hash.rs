@@ -78,7 +78,7 @@ pub fn bcrypt_steps(arguments: &[Value]) -> usize {
     let given = arguments.get(1).and_then(|v| v.convert(&Type::Number).ok());
     let cost = given.and_then(|v| v.as_number()?.to_i64()).filter(|cost| *cost >= 4).unwrap_or(DEFAULT_BCRYPT_COST);
     // Above the highest cost nothing is computed.
-    if cost > MAX_BCRYPT_COST { 0 } else { 150_usize << cost }
+    if cost > MAX_BCRYPT_COST { 0 } else { 110_usize << cost }
 }
 
 /// The text of a UUID with its version and variant bits set.
