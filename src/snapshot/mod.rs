@@ -2,9 +2,11 @@
 //! (docs/snapshot-format.md).
 //!
 //! - [`mod@file`]: the format, and reading it. [`mod@save`]: writing it. [`compact`]: JSON without empty members.
+//! - [`mod@replace`]: files that appear when they are complete, snapshots and others.
 
 pub mod compact;
 pub mod file;
+pub mod replace;
 pub mod save;
 
 pub use file::{ClusterSnapshot, SnapshotError, load, read};

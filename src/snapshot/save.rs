@@ -3,14 +3,14 @@
 //! The text is never in memory as a whole: objects are written one by one, and allocations can come from an iterator that
 //! makes them as they are needed.
 
-use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 
 use super::compact;
 use super::file::{FORMAT_VERSION, SnapshotFile};
+use super::replace::replace;
 use crate::model::Allocation;
 
 /// Bytes that are collected before they are compressed or written.
@@ -64,69 +64,11 @@ pub fn write(
 /// Writes a snapshot file, compressed as its name says, and returns its size in bytes. The file appears when it is complete
 /// and on disk; until then, and after a failure, what was there before stays.
 pub fn save(path: &Path, file: &SnapshotFile, more: impl IntoIterator<Item = Allocation>) -> io::Result<u64> {
-    let target = match std::fs::canonicalize(path) {
-        Ok(target) => target,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => path.to_path_buf(),
-        Err(e) => return Err(e),
-    };
-    let before = std::fs::metadata(&target).ok();
-    match &before {
-        Some(m) if m.is_dir() => return Err(io::Error::from(io::ErrorKind::IsADirectory)),
-        Some(m) if !m.is_file() => return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
-        _ => {}
-    }
-    let (temporary, mut unfinished) = Unfinished::create(&target)?;
-    let mut out = BufWriter::with_capacity(BUFFER, temporary);
-    write(&mut out, Compression::of_name(path), file, more)?;
-    let temporary = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    if let Some(before) = before {
-        temporary.set_permissions(before.permissions())?;
-    }
-    temporary.sync_all()?;
-    let size = temporary.metadata()?.len();
-    std::fs::rename(&unfinished.path, &target)?;
-    unfinished.done = true;
-    // The new name has to survive a crash too; not every system can open a folder for that.
-    if let Ok(folder) = File::open(folder_of(&target)) {
-        let _ = folder.sync_all();
-    }
-    Ok(size)
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// A temporary file beside the real one, removed unless it is done.
-struct Unfinished {
-    path: PathBuf,
-    done: bool,
-}
-
-impl Unfinished {
-    fn create(target: &Path) -> io::Result<(File, Unfinished)> {
-        if target.file_name().is_none() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"));
-        }
-        let mut attempt = 0_u32;
-        loop {
-            let path = folder_of(target).join(format!(".encamp-{}-{attempt}.tmp", std::process::id()));
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(file) => return Ok((file, Unfinished { path, done: false })),
-                // Left by a process of the same number that was killed.
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,
-                Err(e) => return Err(e),
-            }
-        }
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        if !self.done {
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
+    replace(path, |temporary| {
+        let mut out = BufWriter::with_capacity(BUFFER, temporary);
+        write(&mut out, Compression::of_name(path), file, more)?;
+        out.flush()
+    })
 }
 
 /// Writes the text.

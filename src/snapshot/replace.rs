@@ -1,0 +1,84 @@
+//! Files that appear when they are complete.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Writes a file and returns its size in bytes. It appears when it is complete and on disk; until then, and after a failure,
+/// what was there before stays. Where the path is a symbolic link, the file that it leads to is written. A file that was
+/// there before keeps its permissions, and its owner as far as this process may give files away.
+pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<u64> {
+    let target = match std::fs::canonicalize(path) {
+        Ok(target) => target,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => path.to_path_buf(),
+        Err(e) => return Err(e),
+    };
+    let before = std::fs::metadata(&target).ok();
+    match &before {
+        Some(m) if m.is_dir() => return Err(io::Error::from(io::ErrorKind::IsADirectory)),
+        Some(m) if !m.is_file() => return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
+        _ => {}
+    }
+    let (mut temporary, mut unfinished) = Unfinished::create(&target)?;
+    if let Some(before) = before {
+        // Before anything is in it that not everybody may read.
+        keep_owner(&temporary, &before);
+        temporary.set_permissions(before.permissions())?;
+    }
+    write(&mut temporary)?;
+    temporary.sync_all()?;
+    let size = temporary.metadata()?.len();
+    std::fs::rename(&unfinished.path, &target)?;
+    unfinished.done = true;
+    // The new name has to survive a crash too; not every system can open a folder for that.
+    if let Ok(folder) = File::open(folder_of(&target)) {
+        let _ = folder.sync_all();
+    }
+    Ok(size)
+}
+
+#[cfg(unix)]
+fn keep_owner(file: &File, before: &std::fs::Metadata) {
+    use std::os::unix::fs::MetadataExt;
+    // Only the superuser gives files away; for all others the file becomes their own.
+    let _ = std::os::unix::fs::fchown(file, Some(before.uid()), Some(before.gid()));
+}
+
+#[cfg(not(unix))]
+fn keep_owner(_: &File, _: &std::fs::Metadata) {}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A temporary file beside the real one, removed unless it is done.
+struct Unfinished {
+    path: PathBuf,
+    done: bool,
+}
+
+impl Unfinished {
+    fn create(target: &Path) -> io::Result<(File, Unfinished)> {
+        if target.file_name().is_none() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"));
+        }
+        let mut attempt = 0_u32;
+        loop {
+            let path = folder_of(target).join(format!(".encamp-{}-{attempt}.tmp", std::process::id()));
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(file) => return Ok((file, Unfinished { path, done: false })),
+                // Left by a process of the same number that was killed.
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,
+                Err(e) => return Err(e),
+            }
+        }
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if !self.done {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
