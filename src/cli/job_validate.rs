@@ -53,6 +53,9 @@ impl Run for JobValidate {
             Some(Ok(cluster)) => Some(cluster.state),
             Some(Err(e)) => return context.refuse(format!("Error reading snapshot: {e}").into(), format),
         };
+        if format == DiagnosticsFormat::Text {
+            context.ui.output_markup(&format!("[bold][yellow]{NOT_ASKED}[reset]\n"));
+        }
         match self.check(file.job.clone(), state.as_ref(), context.env) {
             Ok(warnings) if format == DiagnosticsFormat::Json => {
                 let items: Vec<String> = warning_items(&warnings).map(str::to_string).collect();
@@ -60,7 +63,6 @@ impl Run for JobValidate {
                 0
             }
             Ok(warnings) => {
-                context.ui.output_markup(&format!("[bold][yellow]{NOT_ASKED}[reset]\n"));
                 plan::print_warnings(context.ui, &warnings);
                 context.ui.output_markup("[bold][green]Job validation successful[reset]");
                 0
