@@ -29,6 +29,7 @@ complete -c encamp -n "__fish_encamp_needs_command" -s V -l version -d 'Print ve
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "job" -d 'Interact with jobs: plan, validate, inspect and write job files'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "sim" -d 'Simulate clusters: make up one to plan against'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "completion" -d 'Print a completion script for a shell'
+complete -c encamp -n "__fish_encamp_needs_command" -f -a "fmt" -d 'Bring job files into canonical layout'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "init" -d 'Write an example job file'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "inspect" -d 'Print a job as JSON'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "plan" -d 'Show what registering a job would change'
@@ -176,6 +177,26 @@ complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from cluster" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from cluster" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand completion" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l list -d 'Print the names of files that change. Without it and without -write the result goes to standard output' -r -f -a "true\t''
+false\t''"
+complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l write -d 'Write the result into the files' -r -f -a "true\t''
+false\t''"
+complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
+complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
+complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
+complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l ca-cert -d 'File with the certificate authority that signed the server\'s certificate. Overrides NOMAD_CACERT and -ca-path' -r
+complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l ca-path -d 'Folder with certificate authorities. Overrides NOMAD_CAPATH' -r
+complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l client-cert -d 'Client certificate for mutual TLS; needs -client-key. Overrides NOMAD_CLIENT_CERT' -r
+complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
+complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
+complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l check -d 'Write nothing; exit with 1 if something would change'
+complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l recursive -d 'Process the folders in a folder too'
+complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l tls-skip-verify -d 'Do not verify the server\'s certificate. NOMAD_SKIP_VERIFY does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l insecure -d 'The same as -tls-skip-verify'
+complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
+complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand fmt" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand init" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand init" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand init" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r

@@ -9,6 +9,7 @@ pub mod completion;
 pub mod context;
 pub mod diagnostics;
 pub mod flags;
+pub mod fmt;
 pub mod general;
 pub mod help;
 pub mod job_file;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::{ArgMatches, Command, Parser};
 
 use super::context::Context;
-use super::{completion, job_init, job_inspect, job_plan, job_run, job_validate, sim_cluster, version};
+use super::{completion, fmt, job_init, job_inspect, job_plan, job_run, job_validate, sim_cluster, version};
 
 /// What a command's argument struct does.
 pub trait Run: Parser {
@@ -78,6 +78,7 @@ impl Registry {
         registry.add::<job_run::JobRun>("job run", Some(("run", Listing::Common)), 1);
         registry.add::<job_validate::JobValidate>("job validate", Some(("validate", Listing::Alias)), 1);
         registry.add::<completion::Completion>("completion", None, 1);
+        registry.add::<fmt::Fmt>("fmt", None, 1);
         registry.add::<sim_cluster::SimCluster>("sim cluster", None, 1);
         registry.add::<version::Version>("version", None, 1);
         registry

@@ -6,11 +6,13 @@
 //! - [`admission`]: what registration adds, refuses and warns about.
 //! - [`diff`]: job diffs and their annotations.
 //! - [`explain`]: where in a job file a problem is, and what may help.
+//! - [`fmt`]: the canonical layout of job files.
 
 pub mod admission;
 pub mod canonicalize;
 pub mod convert;
 pub mod diff;
 pub mod explain;
+pub mod fmt;
 pub mod hcl;
 pub mod parse;

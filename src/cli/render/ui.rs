@@ -77,6 +77,11 @@ impl<'a> Ui<'a> {
         self.write_out(&format!("{text}\n"));
     }
 
+    /// The content of a file, on standard output: as it is, without a line end behind it.
+    pub fn content(&mut self, text: &str) {
+        self.write_out(text);
+    }
+
     /// A line that is never coloured, on standard error.
     pub fn error_plain(&mut self, text: &str) {
         self.write_err(&format!("{text}\n"));

@@ -193,6 +193,11 @@ impl Expr {
     /// Calls `visit` for this expression and all inside of it.
     pub fn walk<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
         visit(self);
+        self.children(&mut |inner| inner.walk(visit));
+    }
+
+    /// Calls `visit` for the expressions that this one is made of.
+    pub fn children<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
         match &self.kind {
             ExprKind::Null
             | ExprKind::Bool(_)
@@ -200,27 +205,27 @@ impl Expr {
             | ExprKind::Text(_)
             | ExprKind::Reference { .. }
             | ExprKind::Item => {}
-            ExprKind::Template(items) | ExprKind::Tuple { items, .. } => items.iter().for_each(|e| e.walk(visit)),
-            ExprKind::Wrap(inner) | ExprKind::Join(inner) | ExprKind::Paren(inner) => inner.walk(visit),
-            ExprKind::Lookup { source: inner, .. } | ExprKind::Unary { operand: inner, .. } => inner.walk(visit),
-            ExprKind::Index { source, key, .. } => [source, key].into_iter().for_each(|e| e.walk(visit)),
-            ExprKind::Splat { source, each, .. } => [source, each].into_iter().for_each(|e| e.walk(visit)),
-            ExprKind::Call(call) => call.args.iter().for_each(|e| e.walk(visit)),
-            ExprKind::Conditional(parts) => parts.iter().for_each(|e| e.walk(visit)),
+            ExprKind::Template(items) | ExprKind::Tuple { items, .. } => items.iter().for_each(visit),
+            ExprKind::Wrap(inner) | ExprKind::Join(inner) | ExprKind::Paren(inner) => visit(inner),
+            ExprKind::Lookup { source: inner, .. } | ExprKind::Unary { operand: inner, .. } => visit(inner),
+            ExprKind::Index { source, key, .. } => [source, key].into_iter().for_each(|e| visit(e)),
+            ExprKind::Splat { source, each, .. } => [source, each].into_iter().for_each(|e| visit(e)),
+            ExprKind::Call(call) => call.args.iter().for_each(visit),
+            ExprKind::Conditional(parts) => parts.iter().for_each(visit),
             ExprKind::Binary { first, rest } => {
-                first.walk(visit);
-                rest.iter().for_each(|(_, e)| e.walk(visit));
+                visit(first);
+                rest.iter().for_each(|(_, e)| visit(e));
             }
             ExprKind::Object { items, .. } => {
                 for (name, value) in items {
-                    name.walk(visit);
-                    value.walk(visit);
+                    visit(name);
+                    visit(value);
                 }
             }
             ExprKind::For(node) => {
                 let rest = [node.key.as_ref(), Some(&node.value), node.condition.as_ref()];
-                node.collection.walk(visit);
-                rest.into_iter().flatten().for_each(|e| e.walk(visit));
+                visit(&node.collection);
+                rest.into_iter().flatten().for_each(visit);
             }
         }
     }

@@ -109,23 +109,7 @@ impl Document {
 
     /// Reads a text: JSON if the first character other than a space is `{`.
     fn read(bytes: &[u8], name: &str, sources: &Sources) -> Result<Document, Vec<Diag>> {
-        if bytes.len() > MAX_FILE {
-            let detail = format!("The file {name:?} has more than {MAX_FILE} bytes.");
-            return Err(vec![Diag::nowhere("File too large", detail)]);
-        }
-        let text = match std::str::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(error) => {
-                let valid = error.valid_up_to();
-                let source = sources.add(name, &String::from_utf8_lossy(bytes));
-                let start = u32::try_from(valid).unwrap_or(u32::MAX);
-                let end = start.saturating_add('\u{fffd}'.len_utf8() as u32);
-                let detail =
-                    "All input files must be UTF-8 encoded. Ensure that UTF-8 encoding is selected in your editor.";
-                return Err(vec![Diag::at(Span { source, start, end }, "Invalid character encoding", detail)]);
-            }
-        };
-        let source = sources.add(name, text);
+        let (source, text) = read_text(bytes, name, sources)?;
         if text.trim_start_matches(' ').starts_with('{') {
             json::parse(sources, source).map(Document::Json)
         } else {
@@ -215,6 +199,27 @@ fn only_job<'c, 'a>(root: &'c Content<'a>, ev: &mut Evaluator) -> Option<&'c Blo
         ev.report(Diag::nowhere("Missing job block", "A job block is required"));
     }
     first
+}
+
+/// Adds a file to the sources: its number and its text, unless it is too large or not UTF-8.
+pub(super) fn read_text<'a>(bytes: &'a [u8], name: &str, sources: &Sources) -> Result<(u32, &'a str), Vec<Diag>> {
+    if bytes.len() > MAX_FILE {
+        let detail = format!("The file {name:?} has more than {MAX_FILE} bytes.");
+        return Err(vec![Diag::nowhere("File too large", detail)]);
+    }
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let valid = error.valid_up_to();
+            let source = sources.add(name, &String::from_utf8_lossy(bytes));
+            let start = u32::try_from(valid).unwrap_or(u32::MAX);
+            let end = start.saturating_add('\u{fffd}'.len_utf8() as u32);
+            let detail =
+                "All input files must be UTF-8 encoded. Ensure that UTF-8 encoding is selected in your editor.";
+            return Err(vec![Diag::at(Span { source, start, end }, "Invalid character encoding", detail)]);
+        }
+    };
+    Ok((sources.add(name, text), text))
 }
 
 fn read_file(opts: &ParseOptions, name: &str) -> Result<Vec<u8>, Vec<Diag>> {

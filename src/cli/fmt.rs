@@ -1,0 +1,189 @@
+//! `fmt`: brings job files and configuration files into canonical layout (`spec/cli.md §15.4`).
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Component, Path, PathBuf};
+
+use super::context::Context;
+use super::diagnostics::{DiagnosticsFormat, Refused};
+use super::general::GeneralFlags;
+use super::job_file::cause;
+use super::registry::Run;
+use crate::jobspec::admission::error_list;
+use crate::jobspec::explain;
+use crate::jobspec::fmt::format;
+use crate::snapshot::replace::replace;
+
+/// Bring job files into canonical layout
+///
+/// Rewrites job files and other files in HCL so that they are indented, spaced and aligned as is usual. Only white space
+/// changes: comments, empty lines and heredocs stay, and the files mean the same. Files with syntax errors are left alone.
+///
+/// A path is a file whose name ends in .nomad or .hcl, or a folder with such files, by default the current one. With - as
+/// the only path, standard input is read and the result goes to standard output.
+///
+/// The exit code is 1 after an error, and with -check also when a file is not in canonical layout; otherwise it is 0.
+#[derive(Debug, clap::Parser)]
+pub struct Fmt {
+    /// Write nothing; exit with 1 if something would change
+    #[arg(long)]
+    pub check: bool,
+    /// Print the names of files that change. Without it and without -write the result goes to standard output
+    #[arg(
+        long,
+        value_name = "bool",
+        default_value_t = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    pub list: bool,
+    /// Write the result into the files
+    #[arg(
+        long,
+        value_name = "bool",
+        default_value_t = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    pub write: bool,
+    /// Process the folders in a folder too
+    #[arg(long)]
+    pub recursive: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "path")]
+    pub optional_args: Vec<String>,
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Progress {
+    /// Something is not in canonical layout.
+    changed: bool,
+    /// A file has syntax errors; they are told already.
+    refused: bool,
+    /// What else went wrong, told at the end.
+    errors: Vec<String>,
+}
+
+impl Run for Fmt {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let mut progress = Progress::default();
+        match self.optional_args.as_slice() {
+            [] => self.folder(".", context, &mut progress),
+            [path] if path == "-" => self.standard_input(context, &mut progress),
+            paths => paths.iter().for_each(|path| self.path(path, context, &mut progress)),
+        }
+        if !progress.errors.is_empty() {
+            return context.usage_error(&error_list(&progress.errors));
+        }
+        u8::from(progress.refused || (self.check && progress.changed))
+    }
+}
+
+impl Fmt {
+    fn standard_input(&self, context: &mut Context<'_, '_>, progress: &mut Progress) {
+        let mut content = Vec::new();
+        if let Err(e) = io::stdin().lock().read_to_end(&mut content) {
+            return progress.errors.push(format!("Error reading standard input: {}", cause(&e)));
+        }
+        if let Some(text) = formatted(&content, "stdin", context, progress) {
+            progress.changed |= text.as_bytes() != content;
+            context.ui.content(&text);
+        }
+    }
+
+    /// A path of the command line.
+    fn path(&self, path: &str, context: &mut Context<'_, '_>, progress: &mut Progress) {
+        match std::fs::metadata(context.env.directory.join(path)) {
+            Ok(metadata) if metadata.is_dir() => self.folder(path, context, progress),
+            Ok(_) if !has_known_ending(path) => {
+                progress.errors.push("Only .nomad and .hcl files can be processed using encamp fmt".into());
+            }
+            Ok(metadata) if !metadata.is_file() => progress.errors.push(format!("{path} is not a regular file")),
+            Ok(_) => self.file(path, context, progress),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                progress.errors.push(format!("No file or directory at {path}"));
+            }
+            Err(e) => progress.errors.push(format!("Error reading {path}: {}", cause(&e))),
+        }
+    }
+
+    fn folder(&self, path: &str, context: &mut Context<'_, '_>, progress: &mut Progress) {
+        let folder = context.env.directory.join(path);
+        let entries = std::fs::read_dir(&folder);
+        let mut names: Vec<_> = match entries.and_then(|list| list.map(|e| Ok(e?.file_name())).collect()) {
+            Ok(names) => names,
+            Err(e) => return progress.errors.push(format!("Error reading {path}: {}", cause(&e))),
+        };
+        names.sort();
+        for name in names {
+            // No name that is not UTF-8 has one of the endings and can be printed too.
+            let Some(name) = name.to_str() else { continue };
+            let below: PathBuf = Path::new(path).join(name).components().filter(|c| *c != Component::CurDir).collect();
+            let below = below.to_string_lossy();
+            match kind_of(&folder.join(name)) {
+                // Links to folders are not followed, because they may go round in circles.
+                Some((metadata, false)) if metadata.is_dir() && self.recursive => {
+                    self.folder(&below, context, progress)
+                }
+                Some((metadata, _)) if metadata.is_file() && has_known_ending(name) && !name.starts_with(".#") => {
+                    self.file(&below, context, progress);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn file(&self, path: &str, context: &mut Context<'_, '_>, progress: &mut Progress) {
+        let full = context.env.directory.join(path);
+        let content = match std::fs::read(&full) {
+            Ok(content) => content,
+            Err(e) => return progress.errors.push(format!("Error reading {path}: {}", cause(&e))),
+        };
+        let Some(text) = formatted(&content, path, context, progress) else { return };
+        let changes = text.as_bytes() != content;
+        progress.changed |= changes;
+        if changes && self.write && !self.check {
+            // A file that may not be written must not be replaced either.
+            let written = OpenOptions::new().write(true).open(&full);
+            let written = written.and_then(|_| replace(&full, |file: &mut File| file.write_all(text.as_bytes())));
+            if let Err(e) = written {
+                return progress.errors.push(format!("Error writing {path}: {}", cause(&e)));
+            }
+        }
+        if changes && self.list {
+            context.ui.output(path);
+        }
+        if !self.list && !self.write {
+            context.ui.content(&text);
+        }
+    }
+}
+
+/// The canonical layout of a file, unless it has syntax errors; those are told.
+fn formatted(content: &[u8], name: &str, context: &mut Context<'_, '_>, progress: &mut Progress) -> Option<String> {
+    match format(content, name) {
+        Ok(text) => Some(text),
+        Err(e) => {
+            progress.refused = true;
+            let text = format!("Error parsing {name}:\n{e}");
+            context.refuse(Refused { text, findings: explain::parse_error(&e) }, DiagnosticsFormat::Text);
+            None
+        }
+    }
+}
+
+fn has_known_ending(path: &str) -> bool {
+    [".nomad", ".hcl"].iter().any(|ending| path.ends_with(ending))
+}
+
+/// What a path leads to, and whether it is a symbolic link. Nothing for a link that leads nowhere.
+fn kind_of(path: &Path) -> Option<(Metadata, bool)> {
+    let link = std::fs::symlink_metadata(path).ok()?.is_symlink();
+    Some((std::fs::metadata(path).ok()?, link))
+}
