@@ -3,7 +3,8 @@
 //!
 //! - `ENCAMP_FUZZ_SEED=n`: begin with this seed instead of the clock's. Input i of a run has the seed n + i.
 //! - `ENCAMP_FUZZ_INPUT=target:file`: run this input only.
-//! - `ENCAMP_FUZZ_SEEDS=folder`: write the seeds into `folder/<target>/` for the fuzzers in `fuzz/`, and end.
+//! - `ENCAMP_FUZZ_SEEDS=folder`: write the seeds that are quick into `folder/<target>/` for the fuzzers in `fuzz/`, and
+//!   end.
 
 mod fuzz_support;
 
@@ -13,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use encamp::model::random::Random;
-use fuzz_support::meter::{Counting, measure};
+use fuzz_support::meter::{Counting, FACTOR, measure};
 use fuzz_support::pipeline::{self, Reached};
 use fuzz_support::{mutate, seeds};
 
@@ -41,6 +42,14 @@ fn run(target: Target, data: &[u8]) -> Result<Reached, String> {
     }
 }
 
+/// Whether a fuzzer that begins with this seed makes many inputs of it in a second.
+fn is_quick(target: Target, seed: &[u8]) -> bool {
+    let cost = measure(|| {
+        target(seed);
+    });
+    cost.seconds < 0.02 * FACTOR
+}
+
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is no number")))
 }
@@ -63,10 +72,10 @@ fn inputs_end_in_a_job_or_an_error() {
     let seeds = seeds::seeds();
     let seeds = [seeds.hcl, seeds.json, seeds.variables];
     if let Some(folder) = std::env::var_os("ENCAMP_FUZZ_SEEDS") {
-        for ((name, _), list) in TARGETS.iter().zip(&seeds) {
+        for ((name, target), list) in TARGETS.iter().zip(&seeds) {
             let folder = std::path::Path::new(&folder).join(name);
             fs::create_dir_all(&folder).expect("a folder for the seeds");
-            for (i, seed) in list.iter().enumerate() {
+            for (i, seed) in list.iter().enumerate().filter(|(_, seed)| is_quick(*target, seed)) {
                 fs::write(folder.join(format!("seed-{i:04}")), seed).expect("a file for a seed");
             }
         }

@@ -9,7 +9,7 @@ pub const MAX_MEMORY: usize = 200 << 20;
 /// Most time it may take, in seconds of processor time, in a build with optimisation.
 pub const MAX_SECONDS: f64 = 1.0;
 /// How much slower builds with checks may be: without optimisation, and with the fuzzer's counters.
-const FACTOR: f64 = if cfg!(fuzzing) {
+pub const FACTOR: f64 = if cfg!(fuzzing) {
     4.0
 } else if cfg!(debug_assertions) {
     15.0

@@ -1,6 +1,8 @@
 //! Strings: `chomp indent join lower regex_replace replace reverse split strlen strrev substr title trim trimprefix
 //! trimspace trimsuffix upper`.
 
+use std::collections::HashSet;
+
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::FunctionContext;
@@ -31,8 +33,8 @@ pub const FUNCTIONS: &[Function] = &[
     function("strlen", STR, |args, _| Ok(Number::from(args.text(0)?.graphemes(true).count()).into())),
     function("substr", &[p("str", Kind::String), p("offset", Kind::Number), p("length", Kind::Number)], substr),
     function("trim", &[p("str", Kind::String), p("cutset", Kind::String)], |args, _| {
-        let cutset = args.text(1)?;
-        text(args.text(0)?.trim_matches(|c| cutset.contains(c)))
+        let cutset: HashSet<char> = args.text(1)?.chars().collect();
+        text(args.text(0)?.trim_matches(|c| cutset.contains(&c)))
     }),
     function("trimprefix", &[p("str", Kind::String), p("prefix", Kind::String)], |args, _| {
         let whole = args.text(0)?;

@@ -11,10 +11,15 @@ use super::{Magnitude, Number};
 impl Number {
     /// The digits and the power of ten of the shortest decimal that identifies the value at its precision.
     pub(super) fn shortest_decimal(&self) -> Option<(String, i64)> {
-        let Magnitude::Finite { mantissa, exponent } = &self.magnitude else { return None };
-        if mantissa.is_zero() {
+        if self.is_zero() {
             return Some(("0".to_string(), 0));
         }
+        self.small_decimal().or_else(|| self.large_decimal())
+    }
+
+    /// [`Self::shortest_decimal`] of any number but zero.
+    fn large_decimal(&self) -> Option<(String, i64)> {
+        let Magnitude::Finite { mantissa, exponent } = &self.magnitude else { return None };
         // Everything in quarters of the last place: the value, and the midpoints to its neighbours (the one below is
         // nearer when the mantissa is a power of two). A midpoint rounds to the value when its mantissa is even.
         let pad = (self.precision as usize).saturating_sub(mantissa.bit_len());
@@ -60,6 +65,21 @@ impl Number {
         }
         let nearest = divide_to_nearest(value * &factor, &denominator);
         Some((nearest.clamp(low, high).to_string(), power))
+    }
+
+    /// [`Self::shortest_decimal`] of a whole number that fits into a machine word: the usual case, without large numbers.
+    /// Its neighbours at its precision are at most one away, so no shorter decimal is nearer to it than to them.
+    fn small_decimal(&self) -> Option<(String, i64)> {
+        let Magnitude::Finite { mantissa, exponent } = &self.magnitude else { return None };
+        let twos = usize::try_from(*exponent).ok()?;
+        let most = u64::BITS.min(self.precision) as usize;
+        if mantissa.bit_len().saturating_add(twos) > most {
+            return None;
+        }
+        let value = u64::try_from(mantissa).ok()? << twos;
+        let all = value.to_string();
+        let digits = all.trim_end_matches('0');
+        Some((digits.to_string(), (all.len() - digits.len()) as i64))
     }
 
     /// The magnitude in units of `10^power`, rounded half to even.
