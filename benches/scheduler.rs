@@ -44,14 +44,7 @@ impl Planner for Accept {
     fn submit_plan(&mut self, plan: Plan) -> Result<PlanResult, String> {
         self.placed = plan.node_allocation.values().map(Vec::len).sum();
         self.evicted = plan.node_preemptions.values().map(Vec::len).sum();
-        Ok(PlanResult {
-            node_update: plan.node_update,
-            node_allocation: plan.node_allocation,
-            node_preemptions: plan.node_preemptions,
-            deployment: plan.deployment,
-            deployment_updates: plan.deployment_updates,
-            refresh: None,
-        })
+        Ok(PlanResult::accepted(plan))
     }
     fn update_eval(&mut self, eval: Evaluation) {
         black_box(eval);

@@ -39,7 +39,7 @@ struct Collector {
 
 impl Planner for Collector {
     fn submit_plan(&mut self, plan: Plan) -> Result<PlanResult, String> {
-        let result = PlanResult::accepted(&plan);
+        let result = PlanResult::accepted(plan.clone());
         self.plans.push(plan);
         Ok(result)
     }

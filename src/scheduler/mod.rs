@@ -110,13 +110,13 @@ pub struct PlanResult {
 
 impl PlanResult {
     /// The result of a plan that was accepted in full.
-    pub fn accepted(plan: &Plan) -> PlanResult {
+    pub fn accepted(plan: Plan) -> PlanResult {
         PlanResult {
-            node_update: plan.node_update.clone(),
-            node_allocation: plan.node_allocation.clone(),
-            node_preemptions: plan.node_preemptions.clone(),
-            deployment: plan.deployment.clone(),
-            deployment_updates: plan.deployment_updates.clone(),
+            node_update: plan.node_update,
+            node_allocation: plan.node_allocation,
+            node_preemptions: plan.node_preemptions,
+            deployment: plan.deployment,
+            deployment_updates: plan.deployment_updates,
             refresh: None,
         }
     }

@@ -5,6 +5,7 @@
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -108,19 +109,7 @@ fn write_json(out: &mut dyn Write, file: &SnapshotFile, more: impl IntoIterator<
     text.list("Deployments", deployments)?;
     text.list("Volumes", volumes)?;
     text.list("HostVolumeClaims", host_volume_claims)?;
-    let mut more = more.into_iter().peekable();
-    if !allocations.is_empty() || more.peek().is_some() {
-        text.name("Allocations")?;
-        text.buffer.push(b'[');
-        let mut first = true;
-        for allocation in allocations {
-            text.item(allocation, &mut first)?;
-        }
-        for allocation in more {
-            text.item(&allocation, &mut first)?;
-        }
-        text.buffer.extend_from_slice(b"\n]");
-    }
+    text.list("Allocations", allocations.iter().cloned().chain(more.into_iter().map(Arc::new)))?;
     text.buffer.extend_from_slice(b"\n}\n");
     text.flush(0)
 }
@@ -146,22 +135,18 @@ impl Text<'_> {
         Ok(())
     }
 
-    fn item<T: Serialize>(&mut self, value: &T, first: &mut bool) -> io::Result<()> {
-        self.buffer.extend_from_slice(if *first { b"\n" } else { b",\n" });
-        *first = false;
-        compact::write(&mut self.buffer, value)?;
-        self.flush(BUFFER)
-    }
-
-    fn list<T: Serialize>(&mut self, name: &str, items: &[T]) -> io::Result<()> {
-        if items.is_empty() {
+    fn list<T: Serialize>(&mut self, name: &str, items: impl IntoIterator<Item = T>) -> io::Result<()> {
+        let mut items = items.into_iter().peekable();
+        if items.peek().is_none() {
             return Ok(());
         }
         self.name(name)?;
-        self.buffer.push(b'[');
-        let mut first = true;
+        let mut before: &[u8] = b"[\n";
         for item in items {
-            self.item(item, &mut first)?;
+            self.buffer.extend_from_slice(before);
+            before = b",\n";
+            compact::write(&mut self.buffer, &item)?;
+            self.flush(BUFFER)?;
         }
         self.buffer.extend_from_slice(b"\n]");
         Ok(())

@@ -87,6 +87,10 @@ impl State {
         self.nodes.get(slot as usize)
     }
 
+    fn node_mut(&mut self, id: &str) -> Option<&mut Arc<NodeEntry>> {
+        self.nodes.get_mut(*self.slots.get(id)? as usize)
+    }
+
     /// One more than the largest slot of a node.
     pub fn slot_count(&self) -> usize {
         self.nodes.len()
@@ -100,9 +104,7 @@ impl State {
     /// Adds or replaces a node; its allocations stay.
     pub fn upsert_node(&mut self, node: Arc<Node>) {
         self.touch(node.modify_index);
-        if let Some(slot) = self.slots.get(&node.id)
-            && let Some(e) = self.nodes.get_mut(*slot as usize)
-        {
+        if let Some(e) = self.node_mut(&node.id) {
             let same_row = listed_alike(&e.node, &node);
             Arc::make_mut(e).set_node(node);
             if !same_row {
@@ -236,7 +238,7 @@ impl State {
             let a = &entry.alloc;
             if let Some(old) = self.allocs.insert(a.id.clone(), entry.clone()) {
                 if old.alloc.node_id != a.node_id {
-                    match self.slots.get(&old.alloc.node_id).and_then(|s| self.nodes.get_mut(*s as usize)) {
+                    match self.node_mut(&old.alloc.node_id) {
                         Some(n) => Arc::make_mut(n).remove_alloc(&a.id),
                         None => drop(self.homeless.remove(&(old.alloc.node_id.clone(), a.id.clone()))),
                     }
@@ -248,7 +250,7 @@ impl State {
             by_node.entry(a.node_id.clone()).or_default().push(entry);
         }
         for (node, entries) in by_node {
-            match self.slots.get(&node).and_then(|s| self.nodes.get_mut(*s as usize)) {
+            match self.node_mut(&node) {
                 Some(n) => Arc::make_mut(n).upsert_allocs(entries),
                 None => self.homeless.extend(entries.iter().map(|e| (node.clone(), e.alloc.id.clone()))),
             }

@@ -175,7 +175,7 @@ impl scheduler::Planner for Recorder<'_> {
         let result = if self.reject {
             scheduler::PlanResult { refresh: Some(self.snapshot.clone()), ..Default::default() }
         } else {
-            scheduler::PlanResult::accepted(&plan)
+            scheduler::PlanResult::accepted(plan.clone())
         };
         self.out.plan = plan;
         Ok(result)

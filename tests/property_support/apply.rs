@@ -84,7 +84,7 @@ struct Recorder(Outcome);
 
 impl Planner for Recorder {
     fn submit_plan(&mut self, plan: Plan) -> Result<PlanResult, String> {
-        let result = PlanResult::accepted(&plan);
+        let result = PlanResult::accepted(plan.clone());
         self.0.plan = plan;
         Ok(result)
     }

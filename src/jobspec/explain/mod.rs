@@ -24,6 +24,9 @@ pub use outline::Syntax;
 pub use parsing::{parse_error, parse_json_error};
 pub use problems::validation;
 
+/// More findings help nobody.
+const MAX_FINDINGS: usize = 200;
+
 /// Longer source lines are not shown.
 const MAX_LINE: usize = 20_000;
 

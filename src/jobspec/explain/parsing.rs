@@ -2,13 +2,10 @@
 
 use super::advice::{Given, advise};
 use super::outline::{Outline, Syntax};
-use super::{Finding, Place, Severity, Stage, in_order, line_at};
+use super::{Finding, MAX_FINDINGS, Place, Severity, Stage, in_order, line_at};
 use crate::jobspec::hcl::diag::{Diag, Diagnostic, Diagnostics, Sources, Subject};
 use crate::jobspec::hcl::json::{self, Member, Node, NodeKind};
 use crate::jobspec::parse::ParseError;
-
-/// More findings help nobody.
-const MAX_FINDINGS: usize = 200;
 
 /// What an attribute without a value says, after the diagnostic that tells why.
 const UNKNOWN_VALUE: &str = "Unsuitable value: value must be known";

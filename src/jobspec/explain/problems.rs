@@ -8,11 +8,9 @@ use super::outline::{Element, Literal, Outline, Setting};
 use super::rules::{Help, RULES, Rule};
 use super::scope::nearest;
 use super::steps::{descend, text_of};
-use super::{Finding, Place, Severity, Stage, in_order, titles};
+use super::{Finding, MAX_FINDINGS, Place, Severity, Stage, in_order, titles};
 use crate::jobspec::hcl::diag::Span;
 
-/// More findings help nobody.
-const MAX_FINDINGS: usize = 200;
 /// Characters kept of what a text is nested in.
 const MAX_DETAIL: usize = 10_000;
 /// Blocks of one label that are looked into.

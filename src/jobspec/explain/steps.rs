@@ -99,8 +99,8 @@ impl Step {
         let number = || name.parse::<usize>().ok();
         let found = match by {
             By::Label => {
-                let mut same = holder.of(kind).filter(|b| b.labels.first().is_some_and(|l| l == name));
-                same.nth(choice).or_else(|| holder.of(kind).find(|b| b.labels.first().is_some_and(|l| l == name)))
+                let same = || holder.of(kind).filter(|b| b.labels.first().is_some_and(|l| l == name));
+                same().nth(choice).or_else(|| same().next())
             }
             By::Name => {
                 holder.of(kind).find(|b| text_of(b, "name").or(b.labels.first().map(String::as_str)) == Some(name))

@@ -98,9 +98,9 @@ impl Planner for Recorder {
     fn submit_plan(&mut self, plan: Plan) -> Result<PlanResult, String> {
         let refresh = Some(self.state.clone());
         let result = match self.fates.get(self.plans.len()) {
-            None => PlanResult::accepted(&plan),
+            None => PlanResult::accepted(plan.clone()),
             Some(Fate::Rejected) => PlanResult { refresh, ..Default::default() },
-            Some(Fate::Partly) => PlanResult { refresh, ..PlanResult::accepted(&plan) },
+            Some(Fate::Partly) => PlanResult { refresh, ..PlanResult::accepted(plan.clone()) },
             Some(Fate::Lost) => PlanResult::default(),
         };
         self.plans.push(plan);

@@ -199,7 +199,7 @@ enum Slot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::reconcile::{CheckUpdate, Input, Results, UpdateCheck};
+    use crate::scheduler::reconcile::{CheckUpdate, Input, UpdateCheck};
     use crate::scheduler::tainted::TaintedNodes;
     use crate::state::NodeEntry;
 
@@ -228,18 +228,8 @@ mod tests {
             tainted: &tainted,
             now: NOW,
         };
-        let (new_id, out): (&mut dyn FnMut() -> String, _) = (&mut String::new, Results::default());
-        let r = Reconciler {
-            input,
-            check,
-            new_id,
-            old: None,
-            current: None,
-            created: false,
-            paused: false,
-            failed: false,
-            out,
-        };
+        let mut new_id = String::new;
+        let r = Reconciler::new(input, check, &mut new_id);
         r.class(a)
     }
 

@@ -146,22 +146,26 @@ pub fn reconcile<'a>(
     check: &'a mut CheckUpdate<'a>,
     new_id: &'a mut dyn FnMut() -> String,
 ) -> Results {
-    let mut r = Reconciler {
-        input,
-        check,
-        new_id,
-        old: None,
-        current: None,
-        created: false,
-        paused: false,
-        failed: false,
-        out: Results::default(),
-    };
+    let mut r = Reconciler::new(input, check, new_id);
     r.run();
     r.out
 }
 
 impl<'a> Reconciler<'a> {
+    fn new(input: Input<'a>, check: &'a mut CheckUpdate<'a>, new_id: &'a mut dyn FnMut() -> String) -> Self {
+        Reconciler {
+            input,
+            check,
+            new_id,
+            old: None,
+            current: None,
+            created: false,
+            paused: false,
+            failed: false,
+            out: Results::default(),
+        }
+    }
+
     fn run(&mut self) {
         let mut groups: BTreeMap<String, Vec<Arc<Allocation>>> = BTreeMap::new();
         for a in std::mem::take(&mut self.input.allocs) {

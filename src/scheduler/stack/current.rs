@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::by_class::ByClass;
 use super::compiled::{self, CompiledGroup};
 use super::feasible::Constraints;
 use super::property::DistinctProperty;
@@ -45,8 +46,8 @@ pub struct GroupState {
     pub distinct: Vec<DistinctProperty>,
     /// Its spreads.
     pub spreads: GroupSpreads,
-    /// The affinity score by computed class, NaN where it is not known.
-    affinity_by_class: Vec<f64>,
+    /// The affinity score by computed class.
+    affinity_by_class: ByClass<f64>,
 }
 
 impl CurrentJob {
@@ -100,7 +101,7 @@ impl CurrentJob {
             class_number: 0,
             distinct: distinct_properties(state, job, Some(&group.name), &group.constraints),
             spreads,
-            affinity_by_class: Vec::new(),
+            affinity_by_class: ByClass::default(),
         });
         self.groups.len() - 1
     }
@@ -127,16 +128,13 @@ impl GroupState {
     pub fn affinity(&mut self, entry: &NodeEntry, class: usize) -> f64 {
         let group = &*self.compiled;
         let shared = group.affinities_by_class && entry.info.class_holds;
-        if shared && let Some(known) = self.affinity_by_class.get(class).filter(|v| !v.is_nan()) {
-            return *known;
+        if shared && let Some(known) = self.affinity_by_class.get(class) {
+            return known;
         }
         let matched = group.affinities.iter().filter(|a| a.check.matches(&entry.node));
         let score = matched.map(|a| a.weight).sum::<f64>() / group.affinity_weight;
         if shared {
-            if self.affinity_by_class.len() <= class {
-                self.affinity_by_class.resize(class + 1, f64::NAN);
-            }
-            self.affinity_by_class[class] = score;
+            self.affinity_by_class.set(class, score);
         }
         score
     }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::by_class::ByClass;
 use super::compiled::CompiledGroup;
 use super::devices;
 use crate::model::Node;
@@ -16,27 +17,7 @@ use crate::scheduler::constraint::{Check, Target};
 pub const CLASS_INELIGIBLE: &str = "computed class ineligible";
 
 /// Verdicts on one job or group by class.
-#[derive(Debug, Clone, Default)]
-struct Verdicts(Vec<Option<bool>>);
-
-impl Verdicts {
-    fn get(&self, class: usize) -> Option<bool> {
-        self.0.get(class).copied().flatten()
-    }
-
-    fn set(&mut self, class: usize, eligible: bool) {
-        if self.0.len() <= class {
-            self.0.resize(class + 1, None);
-        }
-        self.0[class] = Some(eligible);
-    }
-
-    fn forget(&mut self, class: usize) {
-        if let Some(v) = self.0.get_mut(class) {
-            *v = None;
-        }
-    }
-}
+type Verdicts = ByClass<bool>;
 
 /// Verdicts per computed class, by the class numbers of the node index; groups are numbered by name.
 #[derive(Debug, Clone, Default)]
@@ -93,13 +74,13 @@ impl ClassCache {
     pub fn eligibility(&self, names: &[String]) -> BTreeMap<String, bool> {
         let mut out: BTreeMap<String, bool> = BTreeMap::new();
         for (_, verdicts) in &self.groups {
-            for (name, v) in names.iter().zip(&verdicts.0) {
+            for (name, v) in names.iter().zip(verdicts.iter()) {
                 if let Some(v) = v {
-                    *out.entry(name.clone()).or_insert(false) |= *v;
+                    *out.entry(name.clone()).or_insert(false) |= v;
                 }
             }
         }
-        for (name, v) in names.iter().zip(&self.job.0) {
+        for (name, v) in names.iter().zip(self.job.iter()) {
             match v {
                 Some(false) => {
                     out.insert(name.clone(), false);
@@ -119,21 +100,14 @@ impl ClassCache {
 #[derive(Debug, Clone)]
 pub struct Constraints {
     checks: Vec<Check>,
-    /// By class: the first check that fails.
-    by_class: Option<Vec<Verdict>>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Verdict {
-    Unknown,
-    Passes,
-    Fails(usize),
+    /// The first check that fails, if any; nothing is remembered where checks depend on more than the class.
+    by_class: Option<ByClass<Option<usize>>>,
 }
 
 impl Constraints {
     /// Constraints in the order in which they are checked.
     pub fn new(checks: Vec<Check>) -> Constraints {
-        let by_class = (!checks.iter().any(|c| c.escaped)).then(Vec::new);
+        let by_class = (!checks.iter().any(|c| c.escaped)).then(ByClass::default);
         Constraints { checks, by_class }
     }
 
@@ -147,21 +121,15 @@ impl Constraints {
         if self.checks.is_empty() {
             return None;
         }
-        let known = self.by_class.as_ref().filter(|_| class_holds).and_then(|c| c.get(class)).copied();
-        let verdict = match known.unwrap_or(Verdict::Unknown) {
-            Verdict::Unknown => {
-                let v = self.checks.iter().position(|c| !c.matches(node)).map_or(Verdict::Passes, Verdict::Fails);
-                if class_holds && let Some(classes) = &mut self.by_class {
-                    if classes.len() <= class {
-                        classes.resize(class + 1, Verdict::Unknown);
-                    }
-                    classes[class] = v;
-                }
-                v
+        let mut memory = self.by_class.as_mut().filter(|_| class_holds);
+        let failing = memory.as_ref().and_then(|m| m.get(class)).unwrap_or_else(|| {
+            let found = self.checks.iter().position(|c| !c.matches(node));
+            if let Some(m) = &mut memory {
+                m.set(class, found);
             }
-            v => v,
-        };
-        if let Verdict::Fails(i) = verdict { self.checks.get(i) } else { None }
+            found
+        });
+        failing.and_then(|i| self.checks.get(i))
     }
 }
 

@@ -5,7 +5,9 @@
 //! - [`compiled`]: jobs and groups prepared for many nodes. [`feasible`]: can a node run it at all; [`volumes`],
 //!   [`property`]: the checks that depend on the plan. [`rank`]: what a node gives; [`network`], [`devices`]: ports and
 //!   devices; [`preempt`]: whom to evict. [`spread`]: the spread score. [`metrics`]: what was looked at.
+//!   `by_class`: what was found out about classes.
 
+mod by_class;
 mod compiled;
 mod current;
 mod devices;
@@ -103,9 +105,6 @@ pub struct Stack {
     limit: usize,
     current: Option<CurrentJob>,
     classes: ClassCache,
-    job_escaped: bool,
-    /// Any group of the job, whether or not it is to be placed.
-    group_escaped: bool,
     missing_resources: BTreeSet<String>,
     network: NetworkCheck,
     spread_totals: SpreadTotals,
@@ -124,8 +123,6 @@ impl Stack {
             limit: 2,
             current: None,
             classes: ClassCache::default(),
-            job_escaped: false,
-            group_escaped: false,
             missing_resources: BTreeSet::new(),
             network: NetworkCheck::default(),
             spread_totals: SpreadTotals::default(),
@@ -152,10 +149,7 @@ impl Stack {
         if self.current.as_ref().is_some_and(|c| c.job.version == job.version) {
             return;
         }
-        let current = CurrentJob::new(&self.state, job, self.is_system());
-        self.job_escaped = current.escaped();
-        self.group_escaped = job.task_groups.iter().any(compiled::escaped);
-        self.current = Some(current);
+        self.current = Some(CurrentJob::new(&self.state, job, self.is_system()));
     }
 
     /// Sets the candidates in the order in which they are visited; the place in the list and the limit start anew.
@@ -179,9 +173,10 @@ impl Stack {
         };
     }
 
-    /// Whether the job or any of its groups depends on more than computed classes (`spec/scheduling.md §5.2, 5.4`).
+    /// Whether the job or any of its groups, placed or not, depends on more than computed classes
+    /// (`spec/scheduling.md §5.2, 5.4`).
     pub fn escaped(&self) -> bool {
-        self.job_escaped || self.group_escaped
+        self.current.as_ref().is_some_and(|c| c.escaped() || c.job.task_groups.iter().any(compiled::escaped))
     }
 
     /// The verdicts per computed class so far.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::by_class::ByClass;
 use crate::model::quote::quoted;
 use crate::model::{Allocation, Job};
 use crate::scheduler::constraint::{Target, escapes};
@@ -53,20 +54,12 @@ pub struct PropertySet {
     numbers: HashMap<String, usize, IdHash>,
     /// Values that were ever counted, by ascending text.
     counted: Vec<usize>,
-    /// Values by computed class, unless the property is not part of the class.
-    by_class: Option<Vec<ClassValue>>,
+    /// Values by computed class, none where the property is missing; unless the property is not part of the class.
+    by_class: Option<ByClass<Option<usize>>>,
     /// How many of the plan's changes are counted.
     cursor: usize,
     /// Smallest and largest combined count, for the even spread.
     extremes: Option<(i64, i64)>,
-}
-
-/// What the nodes of one computed class have.
-#[derive(Debug, Clone, Copy)]
-enum ClassValue {
-    Unknown,
-    Missing,
-    Number(usize),
 }
 
 impl PropertySet {
@@ -82,7 +75,7 @@ impl PropertySet {
             values: Vec::new(),
             numbers: HashMap::default(),
             counted: Vec::new(),
-            by_class: (!escapes(attribute)).then(Vec::new),
+            by_class: (!escapes(attribute)).then(ByClass::default),
             cursor: 0,
             extremes: None,
         };
@@ -132,11 +125,7 @@ impl PropertySet {
     pub fn value(&mut self, node: &NodeEntry, class: usize) -> Option<usize> {
         let shared = node.info.class_holds;
         if shared && let Some(known) = self.by_class.as_ref().and_then(|c| c.get(class)) {
-            match known {
-                ClassValue::Number(n) => return Some(*n),
-                ClassValue::Missing => return None,
-                ClassValue::Unknown => {}
-            }
+            return known;
         }
         let found = self.target.resolve(&node.node).map(|v| match self.numbers.get(v) {
             Some(n) => Ok(*n),
@@ -144,10 +133,7 @@ impl PropertySet {
         });
         let number = found.map(|f| f.unwrap_or_else(|text| self.add(text)));
         if shared && let Some(classes) = &mut self.by_class {
-            if classes.len() <= class {
-                classes.resize(class + 1, ClassValue::Unknown);
-            }
-            classes[class] = number.map_or(ClassValue::Missing, ClassValue::Number);
+            classes.set(class, number);
         }
         number
     }

@@ -47,19 +47,20 @@ impl Stack {
         let Some(current) = self.current.as_mut() else { return false };
         let holds = entry.info.class_holds;
         let class_number = current.groups[search.number].class_number;
-        let job_verdict = if self.job_escaped { None } else { self.classes.job(class) };
+        let job_escaped = current.escaped();
+        let job_verdict = if job_escaped { None } else { self.classes.job(class) };
         if job_verdict == Some(false) {
             tally.filter_text(node, CLASS_INELIGIBLE);
             return false;
         }
         if let Some(c) = current.constraints.failing(node, class, holds) {
             tally.filter_text(node, &c.text);
-            if !self.job_escaped {
+            if !job_escaped {
                 self.classes.set_job(class, false);
             }
             return false;
         }
-        if !self.job_escaped && job_verdict.is_none() {
+        if !job_escaped && job_verdict.is_none() {
             self.classes.set_job(class, true);
         }
         let group_verdict = if group.escaped { None } else { self.classes.group(class_number, class) };
