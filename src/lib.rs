@@ -1,5 +1,6 @@
 //! encamp: plan, explain and run jobs on clusters that schedule the way Nomad does. See ARCHITECTURE.md for the map.
 
+pub mod api;
 pub mod cli;
 pub mod jobspec;
 pub mod model;

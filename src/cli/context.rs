@@ -19,6 +19,8 @@ pub struct Environment {
     pub directory: PathBuf,
     /// Whether standard output is a terminal.
     pub stdout_is_terminal: bool,
+    /// Whether standard error is a terminal.
+    pub stderr_is_terminal: bool,
     /// Now, Unix nanoseconds.
     pub now: i64,
 }
@@ -32,6 +34,7 @@ impl Environment {
             vars: pairs.collect(),
             directory: std::env::current_dir().unwrap_or_default(),
             stdout_is_terminal: stdout_is_terminal(),
+            stderr_is_terminal: std::io::IsTerminal::is_terminal(&std::io::stderr()),
             now: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
         }
     }

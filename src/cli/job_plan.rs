@@ -1,17 +1,18 @@
 //! `job plan`: what registering a job would do (`spec/cli.md §7`).
 
+use super::cluster::{ClusterFlags, block_on};
 use super::context::{Context, Environment};
 use super::diagnostics::Refused;
 use super::general::GeneralFlags;
-use super::job_file::JobFileFlags;
+use super::job_file::{JobFile, JobFileFlags};
 use super::registry::Run;
 use super::render::plan::PlanView;
 use super::render::{json, plan, template};
 use crate::jobspec::admission::AdmissionError;
 use crate::jobspec::explain::Severity;
-use crate::model::{Job, JobPlanResponse};
-use crate::plan::{JobPlan as Planned, PlanError, plan_job, server_context};
-use crate::snapshot;
+use crate::model::{JobPlanResponse, api};
+use crate::plan::{PlanError, compare, plan_job, server_context};
+use crate::snapshot::live::Report;
 
 /// Show what registering a job would change
 ///
@@ -19,16 +20,23 @@ use crate::snapshot;
 /// from the registered one, what the scheduler would create, stop, update and preempt, and why allocations could not be
 /// placed.
 ///
-/// The path is a job file, or - for standard input. The state comes from the snapshot file given with -snapshot.
+/// The path is a job file, or - for standard input. The state is read from the running cluster at the address, or from the
+/// snapshot file given with -snapshot. With -remote the cluster's servers plan instead; -check-remote has both plan and reports
+/// where they disagree.
 ///
 /// The exit code is 0 when no allocation would be created or destroyed, 1 when some would, and 255 after an error.
 #[derive(Debug, clap::Parser)]
 pub struct JobPlan {
     #[command(flatten)]
     pub job: JobFileFlags,
-    /// Cluster snapshot file to plan against
-    #[arg(long, value_name = "file")]
-    pub snapshot: Option<String>,
+    #[command(flatten)]
+    pub cluster: ClusterFlags,
+    /// Ask the cluster's servers for the plan instead
+    #[arg(long)]
+    pub remote: bool,
+    /// Plan here, ask the servers too, and report where the two disagree
+    #[arg(long)]
+    pub check_remote: bool,
     /// Print how the job differs from the registered one
     #[arg(
         long,
@@ -60,12 +68,12 @@ pub struct JobPlan {
 
 impl JobPlan {
     /// How to print the result of planning `job` from `path`.
-    pub fn view<'a>(&self, plan: &'a JobPlanResponse, job: &'a Job, path: &str, now: i64) -> PlanView<'a> {
+    fn view<'a>(&self, plan: &'a JobPlanResponse, job: &'a api::Job, path: &str, now: i64) -> PlanView<'a> {
         PlanView {
             plan,
-            job_type: &job.r#type,
+            job_type: job.r#type.as_deref().filter(|t| !t.is_empty()).unwrap_or("service"),
             parameterized: job.parameterized_job.is_some(),
-            time_zone: job.periodic.as_ref().map(|p| p.time_zone.as_str()).unwrap_or_default(),
+            time_zone: job.periodic.as_ref().and_then(|p| p.time_zone.as_deref()).unwrap_or_default(),
             now,
             diff: self.diff,
             verbose: self.verbose,
@@ -82,56 +90,105 @@ impl Run for JobPlan {
         if self.json_output && self.template.is_some() {
             return context.failure("Both -json-output and -t formatting are not allowed");
         }
-        let planned = match self.plan(path, context.env) {
+        if self.remote && (self.check_remote || self.cluster.snapshot.is_some()) {
+            return context.failure("-remote can be combined neither with -check-remote nor with -snapshot");
+        }
+        let planned = self.job.load(path, context.env).and_then(|file| Ok((self.plan(&file, context.env)?, file)));
+        let (planned, file) = match planned {
             Ok(planned) => planned,
             Err(e) => return context.refuse(e, self.job.diagnostics),
         };
-        let (notes, plan) = planned;
-        for note in notes {
-            context.ui.warn(&note);
+        for note in &planned.notes {
+            context.ui.warn(note);
         }
+        let response = &planned.response;
+        let code =
+            if planned.disagreements.is_empty() { plan::exit_code(response) } else { context.command.usage_exit };
         let text = match &self.template {
-            Some(template) => json::plan_response(&plan.response)
+            Some(template) => json::plan_response(response)
                 .and_then(|value| template::render(template, &value, "*api.JobPlanResponse"))
                 .map_err(|e| format!("Error formatting the data: {e}")),
-            None if self.json_output => json::plan_response(&plan.response).and_then(|value| json::indented(&value)),
+            None if self.json_output => json::plan_response(response).and_then(|value| json::indented(&value)),
             None => {
-                let view = self.view(&plan.response, &plan.run.job, path, context.env.now);
-                plan::print(context.ui, &view);
-                return plan::exit_code(&plan.response);
+                plan::print(context.ui, &self.view(response, &file.job, path, context.env.now));
+                planned.report_disagreements(context);
+                return code;
             }
         };
+        planned.report_disagreements(context);
         match text {
             Ok(text) => {
                 context.ui.output(&text);
-                plan::exit_code(&plan.response)
+                code
             }
             Err(e) => context.failure(&e),
         }
     }
 }
 
+/// A plan, and what is to be said about it.
+struct Planned {
+    response: JobPlanResponse,
+    /// What the state lacks, and how it was read.
+    notes: Vec<String>,
+    /// Where the servers' plan differs.
+    disagreements: Vec<String>,
+}
+
+impl Planned {
+    fn report_disagreements(&self, context: &mut Context<'_, '_>) {
+        if self.disagreements.is_empty() {
+            return;
+        }
+        context.ui.error("The servers plan otherwise:");
+        for line in &self.disagreements {
+            context.ui.error(&format!("  {line}"));
+        }
+    }
+}
+
 impl JobPlan {
-    /// Plans the job file at `path`. Beside the plan: what the snapshot lacks.
-    fn plan(&self, path: &str, env: &Environment) -> Result<(Vec<String>, Planned), Refused> {
-        let file = self.job.load(path, env)?;
-        let Some(cluster) = &self.snapshot else {
-            return Err(
-                "Planning against a running cluster is not supported yet: give a cluster snapshot with -snapshot FILE"
-                    .into(),
-            );
-        };
-        let cluster =
-            snapshot::load(&env.directory.join(cluster)).map_err(|e| format!("Error reading snapshot: {e}"))?;
-        let options = self.general.convert_options(&file.job, env, &cluster.state);
-        let context = server_context(&cluster.state);
-        let planned = plan_job(&cluster.state, &file.job, &options, &context, env.now).map_err(|e| {
+    fn plan(&self, file: &JobFile, env: &Environment) -> Result<Planned, Refused> {
+        if self.remote {
+            let response = self.ask(&file.job, env)?;
+            return Ok(Planned { response, notes: Vec::new(), disagreements: Vec::new() });
+        }
+        let id = file.job.id.clone().unwrap_or_default();
+        let namespace = own(&file.job.namespace).or_else(|| self.general.namespace(env)).unwrap_or("default");
+        let cluster = self.cluster.load(&self.general, vec![(namespace.to_string(), id)], env)?;
+        let state = &cluster.snapshot.state;
+        let options = self.general.convert_options(&file.job, env, state);
+        let planned = plan_job(state, &file.job, &options, &server_context(state), env.now).map_err(|e| {
             let items: &[String] = match &e {
                 PlanError::Admission(AdmissionError::Invalid(items)) => items,
                 _ => &[],
             };
             Refused { text: format!("Error during plan: {e}"), findings: file.findings(items, Severity::Error) }
         })?;
-        Ok((cluster.notes, planned))
+        let mut notes = cluster.snapshot.notes;
+        let told = |r: &Report| self.verbose || env.stderr_is_terminal || r.unsettled > 0 || !r.missing.is_empty();
+        notes.extend(cluster.report.filter(told).map(|r| r.summary()));
+        let mut disagreements = Vec::new();
+        if self.check_remote {
+            disagreements = compare::disagreements(&planned.response, &self.ask(&file.job, env)?);
+            if disagreements.is_empty() {
+                notes.push("The servers' own plan agrees.".into());
+            }
+        }
+        Ok(Planned { response: planned.response, notes, disagreements })
     }
+
+    /// The servers' plan. A region or namespace that the job names goes before those of flags and environment.
+    fn ask(&self, job: &api::Job, env: &Environment) -> Result<JobPlanResponse, Refused> {
+        let mut general = self.general.clone();
+        general.region = own(&job.region).map(String::from).or(general.region);
+        let client = general.client(env)?;
+        let id = job.id.as_deref().unwrap_or_default();
+        let answer = block_on(client.plan_job(id, own(&job.namespace), job, self.policy_override))?;
+        Ok(answer.map_err(|e| format!("Error during plan: {e}"))?.0)
+    }
+}
+
+fn own(value: &Option<String>) -> Option<&str> {
+    value.as_deref().filter(|v| !v.is_empty())
 }

@@ -3,8 +3,10 @@
 //! - [`registry`]: all commands by name, and which words of a command line name one. [`flags`]: Go-style flags.
 //! - [`help`]: help texts. [`context`]: what every command gets: streams, environment, clock.
 //! - [`general`]: flags that all commands share. [`job_file`]: reading job files.
+//! - [`cluster`]: the state a command works on.
 //! - [`render`]: how results look.
 
+pub mod cluster;
 pub mod completion;
 pub mod context;
 pub mod diagnostics;
@@ -22,6 +24,7 @@ pub mod manual;
 pub mod registry;
 pub mod render;
 pub mod sim_cluster;
+pub mod snapshot_fetch;
 pub mod version;
 
 use std::ffi::OsString;

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use clap::{ArgMatches, Command, Parser};
 
 use super::context::Context;
-use super::{completion, fmt, job_init, job_inspect, job_plan, job_run, job_validate, sim_cluster, version};
+use super::{
+    completion, fmt, job_init, job_inspect, job_plan, job_run, job_validate, sim_cluster, snapshot_fetch, version,
+};
 
 /// What a command's argument struct does.
 pub trait Run: Parser {
@@ -65,6 +67,7 @@ pub struct Registry {
 /// The groups: name, one line about it, its help.
 const GROUPS: &[(&str, &str)] = &[
     ("job", "Interact with jobs: plan, validate, inspect and write job files"),
+    ("snapshot", "Read, look into and compare cluster snapshots"),
     ("sim", "Simulate clusters: make up one to plan against"),
 ];
 
@@ -80,6 +83,7 @@ impl Registry {
         registry.add::<completion::Completion>("completion", None, 1);
         registry.add::<fmt::Fmt>("fmt", None, 1);
         registry.add::<sim_cluster::SimCluster>("sim cluster", None, 1);
+        registry.add::<snapshot_fetch::SnapshotFetch>("snapshot fetch", None, 1);
         registry.add::<version::Version>("version", None, 1);
         registry
     }

@@ -2,8 +2,10 @@
 //! endpoint answers.
 //!
 //! - [`mod@dry_run`]: the scheduler on a private copy of the state (`spec/reconciliation.md §10.2`).
+//! - [`mod@compare`]: where two plans disagree.
 //! - [`job`]: from a client's job to the plan response: defaults, admission, dry run, annotated diff.
 
+pub mod compare;
 pub mod dry_run;
 pub mod job;
 

@@ -240,7 +240,7 @@ pub fn into_state(file: SnapshotFile) -> Result<ClusterSnapshot, String> {
     for mut a in file.allocations {
         // Nobody else holds it yet, so this changes it where it is.
         join_job(&state, Arc::make_mut(&mut a));
-        orphans += usize::from(a.job.is_none());
+        orphans += usize::from(a.job.is_none() && !a.terminal());
         allocs.push(a);
     }
     state.upsert_allocs(allocs);

@@ -6,6 +6,7 @@
 
 pub mod compact;
 pub mod file;
+pub mod live;
 pub mod replace;
 pub mod save;
 

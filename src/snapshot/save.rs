@@ -3,6 +3,7 @@
 //! The text is never in memory as a whole: objects are written one by one, and allocations can come from an iterator that
 //! makes them as they are needed.
 
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -65,11 +66,27 @@ pub fn write(
 /// Writes a snapshot file, compressed as its name says, and returns its size in bytes. The file appears when it is complete
 /// and on disk; until then, and after a failure, what was there before stays.
 pub fn save(path: &Path, file: &SnapshotFile, more: impl IntoIterator<Item = Allocation>) -> io::Result<u64> {
+    replace(path, |temporary| write_buffered(temporary, path, file, more))
+}
+
+/// The same for a file that only its owner may read: snapshots of real clusters hold what jobs are given.
+pub fn save_private(path: &Path, file: &SnapshotFile) -> io::Result<u64> {
     replace(path, |temporary| {
-        let mut out = BufWriter::with_capacity(BUFFER, temporary);
-        write(&mut out, Compression::of_name(path), file, more)?;
-        out.flush()
+        #[cfg(unix)]
+        temporary.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        write_buffered(temporary, path, file, [])
     })
+}
+
+fn write_buffered(
+    target: &mut File,
+    path: &Path,
+    file: &SnapshotFile,
+    more: impl IntoIterator<Item = Allocation>,
+) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(BUFFER, target);
+    write(&mut out, Compression::of_name(path), file, more)?;
+    out.flush()
 }
 
 /// Writes the text.

@@ -1,0 +1,144 @@
+//! Which cluster, as whom, and how (`spec/cli.md §2.4`).
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where an agent listens if nothing else is said.
+pub const DEFAULT_ADDRESS: &str = "http://127.0.0.1:4646";
+
+/// A text that is never printed.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Hides a text.
+    pub fn new(text: impl Into<String>) -> Secret {
+        Secret(text.into())
+    }
+
+    /// The text, for the request.
+    pub(super) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<redacted>")
+    }
+}
+
+/// How servers are verified, and how this client shows who it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tls {
+    /// File with certificates of authorities; wins over the folder.
+    pub ca_cert: Option<PathBuf>,
+    /// Folder with certificates of authorities.
+    pub ca_path: Option<PathBuf>,
+    /// Certificate of this client (PEM), with its key.
+    pub client_cert: Option<PathBuf>,
+    /// Key of the certificate (PEM).
+    pub client_key: Option<PathBuf>,
+    /// The name the server's certificate has to have, if not that of the address.
+    pub server_name: Option<String>,
+    /// Accept any certificate.
+    pub skip_verify: bool,
+}
+
+/// Settings of a client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// `http://…`, `https://…` or `unix://PATH`.
+    pub address: String,
+    /// Sent with every request, if set.
+    pub region: Option<String>,
+    /// Sent with every request that does not name one, if set.
+    pub namespace: Option<String>,
+    /// Sent with every request, if set.
+    pub token: Option<Secret>,
+    /// User and password of HTTP basic authentication.
+    pub http_auth: Option<(String, Option<Secret>)>,
+    /// Only for `https`.
+    pub tls: Tls,
+    /// How long connecting may take.
+    pub connect_timeout: Duration,
+    /// How long nothing may arrive. Blocking reads add their own wait.
+    pub read_timeout: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            address: DEFAULT_ADDRESS.into(),
+            region: None,
+            namespace: None,
+            token: None,
+            http_auth: None,
+            tls: Tls::default(),
+            connect_timeout: Duration::from_secs(10),
+            read_timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Config {
+    /// Settings from environment variables, looked up by name; empty ones count as unset. `ENCAMP_…` wins over `NOMAD_…`.
+    pub fn from_env<'v>(var: impl Fn(&str) -> Option<&'v str>) -> Config {
+        let get = |name: &str| {
+            let set = |prefix: &str| var(&format!("{prefix}{name}")).filter(|v| !v.is_empty());
+            set("ENCAMP_").or_else(|| set("NOMAD_")).map(str::to_string)
+        };
+        let path = |name: &str| get(name).map(PathBuf::from);
+        let http_auth = get("HTTP_AUTH").map(|auth| match auth.split_once(':') {
+            Some((user, password)) => (user.to_string(), Some(Secret::new(password))),
+            None => (auth, None),
+        });
+        Config {
+            address: get("ADDR").unwrap_or_else(|| DEFAULT_ADDRESS.into()),
+            region: get("REGION"),
+            namespace: get("NAMESPACE"),
+            token: get("TOKEN").map(Secret::new),
+            http_auth,
+            tls: Tls {
+                ca_cert: path("CACERT"),
+                ca_path: path("CAPATH"),
+                client_cert: path("CLIENT_CERT"),
+                client_key: path("CLIENT_KEY"),
+                server_name: get("TLS_SERVER_NAME"),
+                skip_verify: get("SKIP_VERIFY").is_some_and(|v| is_true(&v)),
+            },
+            ..Config::default()
+        }
+    }
+}
+
+fn is_true(text: &str) -> bool {
+    matches!(text, "1" | "t" | "T" | "true" | "TRUE" | "True")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_sets_everything_and_secrets_stay_hidden() {
+        let vars = [
+            ("NOMAD_ADDR", "https://a:1"),
+            ("NOMAD_TOKEN", "hush"),
+            ("NOMAD_REGION", ""),
+            ("NOMAD_NAMESPACE", "old"),
+            ("ENCAMP_NAMESPACE", "new"),
+            ("NOMAD_HTTP_AUTH", "me:hush:hush"),
+            ("NOMAD_SKIP_VERIFY", "true"),
+            ("NOMAD_CACERT", "ca.pem"),
+        ];
+        let config = Config::from_env(|name| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| *v));
+        assert_eq!(config.address, "https://a:1");
+        assert_eq!((config.region.as_deref(), config.namespace.as_deref()), (None, Some("new")));
+        assert_eq!(config.http_auth, Some(("me".into(), Some(Secret::new("hush:hush")))));
+        assert!(config.tls.skip_verify && config.tls.ca_cert == Some("ca.pem".into()));
+        assert!(!format!("{config:?}").contains("hush"));
+        assert_eq!(Config::from_env(|_| None), Config::default());
+    }
+}

@@ -1,0 +1,21 @@
+//! The typed HTTP client, for this API and for compatible clusters (`spec/http-api.md`).
+//!
+//! - [`Config`]: address, region, namespace, token and TLS, from flags and environment.
+//! - [`Client`]: requests with retries, compression, pages and blocking reads. [`Query`]: parameters of a read; [`Meta`]: what
+//!   its headers say.
+//! - [`reads`]: typed endpoints. [`types`]: bodies that only the API has.
+//! - [`ApiError`]: what went wrong, with status and body.
+//!
+//! The client never follows what an answer says beyond redirects, and keeps tokens out of errors.
+
+mod client;
+mod config;
+mod error;
+pub mod reads;
+mod retry;
+mod tls;
+pub mod types;
+
+pub use client::{Client, Meta, Query};
+pub use config::{Config, Secret, Tls};
+pub use error::ApiError;

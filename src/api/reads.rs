@@ -1,0 +1,134 @@
+//! Typed endpoints (`spec/http-api.md §5`).
+
+use serde::Serialize;
+
+use super::client::{Client, Meta, Query, path};
+use super::error::ApiError;
+use super::types::*;
+use crate::model::*;
+
+type Answer<T> = Result<(T, Meta), ApiError>;
+
+impl Client {
+    /// All nodes, with the index of their last change.
+    pub async fn nodes(&self) -> Answer<Vec<NodeListStub>> {
+        self.list("/v1/nodes", &Query::default()).await
+    }
+
+    /// One node in full.
+    pub async fn node(&self, id: &str) -> Answer<Node> {
+        self.get(&path("/v1/node/", id, ""), &Query::default()).await
+    }
+
+    /// All allocations of a node in full, with their jobs.
+    pub async fn node_allocations(&self, id: &str) -> Answer<Vec<Allocation>> {
+        let (list, meta) =
+            self.get::<Option<Vec<_>>>(&path("/v1/node/", id, "/allocations"), &Query::default()).await?;
+        Ok((list.unwrap_or_default(), meta))
+    }
+
+    /// All allocations of all namespaces as list entries with their resources.
+    pub async fn allocations(&self) -> Answer<Vec<AllocListStub>> {
+        let query = Query::all_namespaces().with("resources", "true").with("task_states", "false");
+        self.list("/v1/allocations", &query).await
+    }
+
+    /// One allocation in full, with its job.
+    pub async fn allocation(&self, id: &str) -> Answer<Allocation> {
+        self.get(&path("/v1/allocation/", id, ""), &Query::default()).await
+    }
+
+    /// All jobs of all namespaces as list entries.
+    pub async fn jobs(&self) -> Answer<Vec<JobListStub>> {
+        self.list("/v1/jobs", &Query::all_namespaces()).await
+    }
+
+    /// The job as it is registered.
+    pub async fn job(&self, namespace: &str, id: &str) -> Answer<Job> {
+        self.get(&path("/v1/job/", id, ""), &Query::in_namespace(namespace)).await
+    }
+
+    /// All stored versions of a job, newest first.
+    pub async fn job_versions(&self, namespace: &str, id: &str) -> Answer<Vec<Job>> {
+        let (answer, meta): (JobVersionsResponse, _) =
+            self.get(&path("/v1/job/", id, "/versions"), &Query::in_namespace(namespace)).await?;
+        Ok((answer.versions, meta))
+    }
+
+    /// All deployments of all namespaces.
+    pub async fn deployments(&self) -> Answer<Vec<Deployment>> {
+        self.list("/v1/deployments", &Query::all_namespaces()).await
+    }
+
+    /// All namespaces.
+    pub async fn namespaces(&self) -> Answer<Vec<Namespace>> {
+        self.list("/v1/namespaces", &Query::default()).await
+    }
+
+    /// All node pools.
+    pub async fn node_pools(&self) -> Answer<Vec<NodePool>> {
+        self.list("/v1/node/pools", &Query::default()).await
+    }
+
+    /// All CSI volumes as list entries.
+    pub async fn csi_volumes(&self) -> Answer<Vec<VolumeListStub>> {
+        self.list("/v1/volumes", &Query::all_namespaces().with("type", "csi")).await
+    }
+
+    /// One CSI volume in full.
+    pub async fn csi_volume(&self, namespace: &str, id: &str) -> Answer<CsiVolume> {
+        self.get(&path("/v1/volume/csi/", id, ""), &Query::in_namespace(namespace)).await
+    }
+
+    /// All dynamic host volumes as list entries.
+    pub async fn host_volumes(&self) -> Answer<Vec<VolumeListStub>> {
+        self.list("/v1/volumes", &Query::all_namespaces().with("type", "host")).await
+    }
+
+    /// One dynamic host volume in full.
+    pub async fn host_volume(&self, namespace: &str, id: &str) -> Answer<HostVolume> {
+        self.get(&path("/v1/volume/host/", id, ""), &Query::in_namespace(namespace)).await
+    }
+
+    /// All claims on sticky host volumes.
+    pub async fn host_volume_claims(&self) -> Answer<Vec<TaskGroupHostVolumeClaim>> {
+        self.list("/v1/volumes/claims", &Query::all_namespaces()).await
+    }
+
+    /// The scheduler configuration.
+    pub async fn scheduler_configuration(&self) -> Answer<Option<SchedulerConfiguration>> {
+        let (answer, meta): (SchedulerConfigurationResponse, _) =
+            self.get("/v1/operator/scheduler/configuration", &Query::default()).await?;
+        Ok((answer.scheduler_config, meta))
+    }
+
+    /// What the servers' own dry run of a job says. The job goes as a client would register it.
+    pub async fn plan_job(
+        &self,
+        id: &str,
+        namespace: Option<&str>,
+        job: &api::Job,
+        policy_override: bool,
+    ) -> Answer<JobPlanResponse> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Body<'a> {
+            job: &'a api::Job,
+            diff: bool,
+            policy_override: bool,
+        }
+        let query = Query { namespace: namespace.map(str::to_string), ..Query::default() };
+        self.put(&path("/v1/job/", id, "/plan"), &query, &Body { job, diff: true, policy_override }).await
+    }
+
+    /// What the servers' validation of a job says.
+    pub async fn validate_job(&self, namespace: Option<&str>, job: &api::Job) -> Answer<JobValidateResponse> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Body<'a> {
+            job: &'a api::Job,
+        }
+        let query = Query { namespace: namespace.map(str::to_string), ..Query::default() };
+        self.put("/v1/validate/job", &query, &Body { job }).await
+    }
+}

@@ -1,0 +1,164 @@
+//! The cluster a command works on: a snapshot file, or a running cluster read over its HTTP API.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::context::Environment;
+use super::general::GeneralFlags;
+use crate::api::{self, Client};
+use crate::snapshot::live::cache::Cache;
+use crate::snapshot::live::{self, Detail, Fetched, Options, Progress, Report};
+use crate::snapshot::{self, ClusterSnapshot};
+
+/// Requests at the same time if nothing else is said.
+const CONCURRENCY: usize = 16;
+
+/// Flags that say where the state comes from.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct ClusterFlags {
+    /// Cluster snapshot file to work on, instead of the running cluster at the address
+    #[arg(long, value_name = "file")]
+    pub snapshot: Option<String>,
+    #[command(flatten)]
+    pub fetch: FetchFlags,
+}
+
+/// Flags about reading a running cluster.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct FetchFlags {
+    /// Go on without what the token may not read or the cluster does not answer, and say what is missing
+    #[arg(long)]
+    pub allow_partial: bool,
+    /// Read everything again, whatever an earlier run left in the cache
+    #[arg(long)]
+    pub no_cache: bool,
+    /// Requests at the same time. Default: 16
+    #[arg(long, value_name = "n")]
+    pub concurrency: Option<u16>,
+}
+
+/// A cluster's state.
+pub struct Cluster {
+    /// The state, and what is incomplete about it.
+    pub snapshot: ClusterSnapshot,
+    /// How it was read, if it is a running one.
+    pub report: Option<Report>,
+}
+
+impl ClusterFlags {
+    /// Reads the state: the file if one is given, else what planning the jobs (namespace, ID) needs of the running cluster.
+    pub fn load(
+        &self,
+        general: &GeneralFlags,
+        jobs: Vec<(String, String)>,
+        env: &Environment,
+    ) -> Result<Cluster, String> {
+        if let Some(file) = &self.snapshot {
+            let read = snapshot::load(&env.directory.join(file));
+            let snapshot = read.map_err(|e| format!("Error reading snapshot: {e}"))?;
+            return Ok(Cluster { snapshot, report: None });
+        }
+        let client = general.client(env)?;
+        let fetched = self.fetch.fetch(&client, Detail::Jobs(jobs), env)?;
+        let mut snapshot = snapshot::file::into_state(fetched.file)
+            .map_err(|e| format!("Error reading the cluster: its answers do not fit together: {e}"))?;
+        let missing = fetched.report.missing.iter().map(|m| format!("Partial data: {m}"));
+        snapshot.notes.splice(0..0, missing);
+        Ok(Cluster { snapshot, report: Some(fetched.report) })
+    }
+}
+
+impl FetchFlags {
+    /// Reads a running cluster, from the cache what did not change.
+    pub fn fetch(&self, client: &Client, detail: Detail, env: &Environment) -> Result<Fetched, String> {
+        let cache = if self.no_cache { None } else { cache(client, env) };
+        let known = cache.as_ref().map(Cache::load).unwrap_or_default();
+        let options = Options {
+            detail,
+            concurrency: self.concurrency.map_or(CONCURRENCY, |n| usize::from(n.max(1))),
+            allow_partial: self.allow_partial,
+            now: env.now,
+        };
+        let bar = Bar::new(env.stderr_is_terminal);
+        let fetched = block_on(live::fetch(client, &options, known, &bar))?;
+        bar.0.finish_and_clear();
+        let mut fetched = fetched.map_err(|e| format!("Error reading the cluster: {e}"))?;
+        if let Some(cache) = cache {
+            // Without a cache the next run only takes longer.
+            let _ = cache.store(std::mem::take(&mut fetched.collected), fetched.file.index);
+        }
+        Ok(fetched)
+    }
+}
+
+impl GeneralFlags {
+    /// A client for the cluster of the flags and the environment.
+    pub fn client(&self, env: &Environment) -> Result<Client, String> {
+        Client::new(self.api_config(env)).map_err(|e| format!("Error initializing client: {e}"))
+    }
+
+    fn api_config(&self, env: &Environment) -> api::Config {
+        let given = |flag: &Option<String>| flag.clone().filter(|v| !v.is_empty());
+        let path = |flag: &Option<String>| given(flag).map(|p| env.directory.join(p));
+        let mut config = api::Config::from_env(|name| env.var(name));
+        let tls = &mut config.tls;
+        tls.ca_cert = path(&self.ca_cert).or(tls.ca_cert.take());
+        tls.ca_path = path(&self.ca_path).or(tls.ca_path.take());
+        tls.client_cert = path(&self.client_cert).or(tls.client_cert.take());
+        tls.client_key = path(&self.client_key).or(tls.client_key.take());
+        tls.server_name = given(&self.tls_server_name).or(tls.server_name.take());
+        tls.skip_verify |= self.tls_skip_verify || self.insecure;
+        config.address = given(&self.address).unwrap_or(config.address);
+        config.region = given(&self.region).or(config.region);
+        config.namespace = given(&self.namespace).or(config.namespace);
+        config.token = given(&self.token).map(api::Secret::new).or(config.token);
+        config
+    }
+}
+
+/// Runs something that waits for the network.
+pub fn block_on<F: Future>(future: F) -> Result<F::Output, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    Ok(runtime.map_err(|e| format!("Error starting the network runtime: {e}"))?.block_on(future))
+}
+
+/// `ENCAMP_CACHE_DIR`, or the usual place of the user's caches.
+fn cache(client: &Client, env: &Environment) -> Option<Cache> {
+    let own = env.var("ENCAMP_CACHE_DIR").map(PathBuf::from);
+    let usual = || {
+        env.var("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| Some(PathBuf::from(env.var("HOME")?).join(".cache")))
+    };
+    let folder = own.or_else(|| Some(usual()?.join("encamp")))?;
+    Some(Cache::new(&folder, client.address(), client.config().region.as_deref()))
+}
+
+/// A progress bar on standard error.
+struct Bar(ProgressBar);
+
+impl Bar {
+    fn new(visible: bool) -> Bar {
+        let bar = ProgressBar::with_draw_target(
+            None,
+            if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() },
+        );
+        if let Ok(style) = ProgressStyle::with_template("Reading {msg} [{bar:30}] {pos}/{len} {eta}") {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Bar(bar)
+    }
+}
+
+impl Progress for Bar {
+    fn begin(&self, what: &'static str, total: u64) {
+        self.0.reset();
+        self.0.set_length(total);
+        self.0.set_message(what);
+    }
+
+    fn advance(&self) {
+        self.0.inc(1);
+    }
+}

@@ -1,0 +1,93 @@
+//! `snapshot fetch`: a running cluster as a file.
+
+use super::cluster::FetchFlags;
+use super::context::Context;
+use super::general::GeneralFlags;
+use super::registry::Run;
+use super::render::json;
+use crate::snapshot::live::{Detail, Fetched};
+use crate::snapshot::save;
+
+/// Read a running cluster into a snapshot file
+///
+/// Reads everything that planning needs over the HTTP API: nodes, jobs with their versions, allocations, deployments, node
+/// pools, namespaces, volumes and the scheduler configuration. What did not change since the last fetch of the same cluster
+/// comes from the cache. Objects that change while the cluster is read are read again.
+///
+/// The file is compressed as its name says (.zst or .gz) and only its owner may read it: it holds what jobs are given, secrets in
+/// their environment included. See snapshot anonymize.
+///
+/// With a token the command needs: node read, operator read, node_pool read, and list-jobs, read-job, csi-read-volume and
+/// host-volume-read on all namespaces.
+#[derive(Debug, clap::Parser)]
+pub struct SnapshotFetch {
+    /// File to write
+    #[arg(long, value_name = "file")]
+    pub out: Option<String>,
+    /// Print how it went as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub fetch: FetchFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "args", hide = true)]
+    pub args: Vec<String>,
+}
+
+impl Run for SnapshotFetch {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if !self.args.is_empty() {
+            return context.usage_error("This command takes no arguments");
+        }
+        let Some(out) = self.out.as_deref().filter(|o| !o.is_empty()) else {
+            return context.usage_error("This command needs -out <file>");
+        };
+        let path = context.env.directory.join(out);
+        let client = match self.general.client(context.env) {
+            Ok(client) => client,
+            Err(e) => return context.failure(&e),
+        };
+        let Fetched { file, report, .. } = match self.fetch.fetch(&client, Detail::Everything, context.env) {
+            Ok(fetched) => fetched,
+            Err(e) => return context.failure(&e),
+        };
+        let size = match save::save_private(&path, &file) {
+            Ok(size) => size,
+            Err(e) => return context.failure(&format!("Error writing {out:?}: {e}")),
+        };
+        for missing in &report.missing {
+            context.ui.warn(&format!("Partial data: {missing}"));
+        }
+        if self.json {
+            let value = serde_json::json!({
+                "SchemaVersion": 1,
+                "File": out,
+                "Bytes": size,
+                "Source": file.source,
+                "Index": file.index,
+                "FirstIndex": report.indexes.0,
+                "Nodes": report.nodes,
+                "Jobs": file.jobs.len(),
+                "Allocations": file.allocations.len(),
+                "Requests": report.requests,
+                "Read": report.read,
+                "Unchanged": report.kept,
+                "Moved": report.moved,
+                "Unsettled": report.unsettled,
+                "Missing": report.missing,
+            });
+            return match json::indented(&value) {
+                Ok(text) => {
+                    context.ui.output(&text);
+                    0
+                }
+                Err(e) => context.failure(&e),
+            };
+        }
+        context.ui.output(&report.summary());
+        let (jobs, allocations) = (file.jobs.len(), file.allocations.len());
+        context.ui.output(&format!("Wrote {out}: {jobs} job versions, {allocations} allocations, {size} bytes"));
+        0
+    }
+}
