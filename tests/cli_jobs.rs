@@ -221,7 +221,11 @@ fn errors_leave_standard_output_empty() {
         fails(&usage, exit, line);
         assert!(usage.stderr.ends_with(" -help'\n"));
     }
-    fails(&run(&["plan", "job.hcl"]), 255, "Planning against a running cluster is not supported yet: ");
+    fails(
+        &run(&["plan", "-address", "http://127.0.0.1:1", "job.hcl"]),
+        255,
+        "Error reading the cluster: cannot read jobs: Get \"http://127.0.0.1:1/v1/jobs\"",
+    );
     fails(&run(&["plan", "-snapshot", "none.json", "job.hcl"]), 255, "Error reading snapshot: cannot read snapshot ");
     fails(&run(&["plan", "-snapshot", "broken.json", "job.hcl"]), 255, "Error reading snapshot: ");
     fails(&run(&["plan", "-snapshot", "other.json", "job.hcl"]), 255, "Error reading snapshot: ");

@@ -1,16 +1,18 @@
-//! The plan's terminal form against the recorded runs: canned plan responses in, exact output out.
+//! `job plan -remote` against the recorded runs: canned answers of a server in, exact output out.
 
 use std::path::Path;
 
-use encamp::cli::flags::normalise;
-use encamp::cli::job_plan::JobPlan;
-use encamp::cli::render::plan;
-use encamp::cli::render::ui::{ColourInput, Ui};
-use encamp::model::{Job, JobPlanResponse};
 use serde_json::Value;
 
 #[path = "support/oracle.rs"]
 mod oracle;
+#[path = "support/program.rs"]
+mod program;
+#[path = "support/server.rs"]
+mod server;
+
+use program::{Ran, run_with};
+use server::{Response, Server};
 
 /// Everything up to the footer's paragraph, which is every program's own.
 fn comparable(output: &str) -> (String, String) {
@@ -21,40 +23,44 @@ fn comparable(output: &str) -> (String, String) {
     (format!("{head}encamp job run{command}"), end)
 }
 
-fn replay(case: &Value) -> (String, u8) {
-    let args: Vec<String> = serde_json::from_value(case["args"].clone()).unwrap();
-    let response: JobPlanResponse = serde_json::from_value(case["routes"][0]["body"].clone()).unwrap();
-    let flags: Vec<String> = args.iter().skip_while(|a| *a == "job" || *a == "plan").cloned().collect();
-    let command = <JobPlan as clap::CommandFactory>::command().no_binary_name(true);
-    let matches = command.clone().try_get_matches_from(normalise(&command, &flags).unwrap()).unwrap();
-    let parsed = <JobPlan as clap::FromArgMatches>::from_arg_matches(&matches).unwrap();
-    let path = args.last().unwrap();
-    let job =
-        Job { r#type: if path.contains("system") { "system".into() } else { "service".into() }, ..Job::default() };
-    let colours = ColourInput { forced: parsed.general.force_color, ..ColourInput::default() }.decide();
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut ui = Ui::new(&mut out, &mut err, colours);
-    plan::print(&mut ui, &parsed.view(&response, &job, path, 0));
-    ui.finish().unwrap();
-    assert!(err.is_empty());
-    (String::from_utf8(out).unwrap(), plan::exit_code(&response))
+fn replay(case: &Value, folder: &Path) -> Ran {
+    let routes = case["routes"].as_array().unwrap().clone();
+    let server = Server::start(move |r| {
+        let found =
+            routes.iter().find(|route| route["method"] == r.method.as_str() && route["path"] == r.path.as_str());
+        let Some(route) = found else { return Response::text(404, "not found") };
+        let status = route["status"].as_u64().unwrap_or(200) as u16;
+        match &route["raw"] {
+            Value::String(raw) => Response::text(status, raw),
+            _ => Response { status, ..Response::json(&route["body"]) },
+        }
+    });
+    let mut args: Vec<&str> = case["args"].as_array().unwrap().iter().map(|a| a.as_str().unwrap()).collect();
+    let plan = args.iter().position(|a| *a == "plan").unwrap();
+    args.insert(plan + 1, "-remote");
+    let env = case["env"].as_object().into_iter().flatten().map(|(k, v)| (k.as_str(), v.as_str().unwrap()));
+    let mut env: Vec<(&str, &str)> = env.collect();
+    env.extend([("NOMAD_ADDR", server.address.as_str()), ("NOMAD_CLI_SHOW_HINTS", "false")]);
+    run_with(folder, &args, &env, None)
 }
 
 #[test]
 fn recorded_plans_print_the_same() {
-    let Some(folder) = oracle::folder("cli/replay") else { return };
-    let mut paths: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
+    let Some(folder) = oracle::folder("cli") else { return };
+    let mut paths: Vec<_> = std::fs::read_dir(folder.join("replay")).unwrap().map(|e| e.unwrap().path()).collect();
     paths.retain(|p| name(p).contains("-plan-"));
     paths.sort();
     let mut equal = 0;
     for path in &paths {
         let case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-        let (stdout, exit) = replay(&case);
-        let want = case["stdout"].as_str().unwrap();
-        if comparable(&stdout) == comparable(want) && Some(u64::from(exit)) == case["exit"].as_u64() {
+        let ran = replay(&case, &folder);
+        let same = comparable(&ran.stdout) == comparable(case["stdout"].as_str().unwrap())
+            && ran.stderr == case["stderr"].as_str().unwrap()
+            && i64::from(ran.exit) == case["exit"].as_i64().unwrap();
+        if same {
             equal += 1;
         } else {
-            println!("{}: exit {exit}\n{stdout:?}\n{want:?}", name(path));
+            println!("{}: {ran:?}\n{case}", name(path));
         }
     }
     println!("plan replay oracle: {equal}/{} equal", paths.len());

@@ -45,7 +45,7 @@ struct Bench {
 impl Bench {
     /// A served cluster, a folder with a job file and a cache; `None` without oracle.
     fn new(name: &str, sample: &str) -> Option<Bench> {
-        let (server, cluster) = serve(Cluster::recorded(sample)?);
+        let (server, cluster) = serve(Cluster::recorded(sample)?.shrunk(40));
         let folder = Folder::new(name);
         folder.file("job.hcl", SERVICE);
         Some(Bench { folder, server, cluster })
@@ -149,7 +149,7 @@ fn a_plan_of_the_running_cluster_is_that_of_its_snapshot() {
         assert_eq!((live.stdout, live.stderr), (file.stdout, file.stderr));
     }
     let again = bench.counted(&["job", "plan", "-verbose", "job.hcl"]).0;
-    assert!(again.stderr.starts_with("300 nodes, "), "{}", again.stderr);
+    assert!(again.stderr.starts_with("40 nodes, "), "{}", again.stderr);
 }
 
 #[test]
@@ -388,8 +388,10 @@ fn recorded_answers_are_understood() {
             }
             _ => continue,
         };
-        // Some recordings keep the names of a list's rows only.
-        if body.as_array().is_some_and(|rows| rows.iter().any(Value::is_string)) {
+        // Some recordings keep the number of a list's rows only, or their names.
+        if !matches!(body, Value::Object(_) | Value::Array(_))
+            || body.as_array().is_some_and(|rows| rows.iter().any(|row| !row.is_object()))
+        {
             continue;
         }
         assert_eq!(result, Ok(()), "{path} {body}");
