@@ -369,16 +369,17 @@ fn timestamp(text: &str) -> Option<String> {
     let mut fields = date.split('-');
     let (year, month, day) = (fields.next()?, fields.next()?, fields.next()?);
     let (year, month, day) = (part(year, 4, 4)?, part(month, 1, 2)?, part(day, 1, 2)?);
-    if fields.next().is_some() || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+    let civil = (i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?);
+    if fields.next().is_some() || jiff::civil::Date::new(civil.0, civil.1, civil.2).is_err() {
         return None;
     }
     let Some(time) = time else { return Some(format!("{year:04}-{month:02}-{day:02}T00:00:00Z")) };
     let zone_at = time.find(['Z', '+', '-']);
     let (clock, zone) = match zone_at {
-        Some(at) => (time.get(..at)?, time.get(at..)?),
-        // Only the form with a space may leave out the zone.
+        Some(at) if !text.contains(' ') => (time.get(..at)?, time.get(at..)?),
+        // The form with a space has no zone, the others have one.
         None if text.contains(' ') => (time, "Z"),
-        None => return None,
+        _ => return None,
     };
     let (clock, fraction) = clock.split_once('.').map_or((clock, ""), |(clock, fraction)| (clock, fraction));
     let mut fields = clock.split(':');
@@ -392,6 +393,7 @@ fn timestamp(text: &str) -> Option<String> {
     if fields.next().is_some() || !zone_ok || !in_range {
         return None;
     }
+    let zone = if matches!(zone, "+00:00" | "-00:00") { "Z" } else { zone };
     Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{zone}"))
 }
 
@@ -441,6 +443,10 @@ mod tests {
             ("!!int '12'", "12"),
             ("2001-1-2", "\"2001-01-02T00:00:00Z\""),
             ("2001-12-14T21:59:43.10-05:00", "\"2001-12-14T21:59:43-05:00\""),
+            ("2001-12-14t1:59:43+00:00", "\"2001-12-14T01:59:43Z\""),
+            ("2001-12-14 21:59:43.5", "\"2001-12-14T21:59:43Z\""),
+            ("2001-12-14 21:59:43Z", "\"2001-12-14 21:59:43Z\""),
+            ("2001-02-29", "\"2001-02-29\""),
             ("'2001-01-02'", "\"2001-01-02\""),
             ("|\n  a\n   b\n", "\"a\\n b\\n\""),
             ("base: &b {x: 1, y: 2}\nother:\n  <<: *b\n  y: 3\n", r#"{"base":{"x":1,"y":2},"other":{"x":1,"y":3}}"#),

@@ -226,4 +226,22 @@ mod tests {
             assert_eq!(n(text).to_general(digits), expected, "{text}");
         }
     }
+
+    #[test]
+    fn small_numbers_have_the_digits_of_large_ones() {
+        let powers = (0..64).flat_map(|i| [(1_u64 << i) - 1, 1 << i, (1 << i) + 1]);
+        let tens = (0..19).flat_map(|i| [10_u64.pow(i), 10_u64.pow(i) + 1, 7 * 10_u64.pow(i)]);
+        let mut small = 0;
+        for value in powers.chain(tens).chain([9_007_199_254_740_993, u64::MAX]).filter(|value| *value > 0) {
+            let text = Number::parse(&value.to_string()).unwrap();
+            let float = Number::from_f64(value as f64).unwrap();
+            for number in [text, float, Number::from(value)] {
+                if let Some(digits) = number.small_decimal() {
+                    assert_eq!(Some(digits), number.large_decimal(), "{value}");
+                    small += 1;
+                }
+            }
+        }
+        assert!(small > 500, "only {small} numbers were small");
+    }
 }
