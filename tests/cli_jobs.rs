@@ -174,6 +174,36 @@ fn an_inspected_job_can_be_planned_again() {
 }
 
 #[test]
+fn jobs_are_inspected_by_prefix_and_in_other_forms() {
+    let folder = Folder::new("prefixes");
+    let stored = oracle::registered_job(&fixture().join("webapp.hcl"), "default").unwrap();
+    let job = |id: &str, status: &str, submit_time: i64| {
+        let times = (submit_time, 12, 15, 14);
+        let mut job = Job { id: id.into(), name: id.into(), status: status.into(), ..stored.clone() };
+        (job.submit_time, job.create_index, job.modify_index, job.job_modify_index) = times;
+        job
+    };
+    let stopped = Job { stop: true, ..job("webby", "dead", 0) };
+    let jobs = [job("web", "running", 1_795_239_732_970_445_509), stopped];
+    folder.file("two.json", json!({ "Version": 1, "Index": 20, "Jobs": jobs }).to_string());
+    let inspect = |flags: &[&str]| {
+        let args: Vec<&str> = ["job", "inspect", "-snapshot", "two.json"].iter().chain(flags).copied().collect();
+        run_in(folder.path(), &args)
+    };
+    let table = "Prefix \"we\" matched multiple jobs\n\n\
+                 ID     Type     Priority  Status          Submit Date\n\
+                 web    service  75        running         2026-11-21T05:42:12Z\n\
+                 webby  service  75        dead (stopped)  <none>\n";
+    fails(&inspect(&["we"]), 1, table);
+    fails(&inspect(&["-namespace=*", "we"]), 1, "Prefix \"we\" matched multiple jobs\n\nID     Namespace  Type ");
+    let exact: Value = serde_json::from_str(&inspect(&["-json", "web"]).stdout).unwrap();
+    assert_eq!((&exact["ID"], &exact["Status"]), (&json!("web"), &json!("running")));
+    let template = inspect(&["-t", "{{.ID}} v{{.Version}} {{len .TaskGroups}}", "webb"]);
+    assert_eq!((template.stdout.as_str(), template.stderr.as_str(), template.exit), ("webby v0 1\n", "", 0));
+    fails(&inspect(&["-json", "-t", "x", "web"]), 1, "Both json and template formatting are not allowed\n");
+}
+
+#[test]
 fn errors_leave_standard_output_empty() {
     let folder = Folder::new("errors");
     folder.file("latin1.hcl", b"job \"caf\xe9\" {}\n");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::context::{Context, Environment};
@@ -10,7 +11,8 @@ use super::flags::parse_int;
 use super::general::GeneralFlags;
 use super::job_file::VariableFlags;
 use super::registry::Run;
-use super::render::{json, template};
+use super::render::table::{Form, table};
+use super::render::{json, template, values};
 use crate::jobspec::canonicalize::canonicalize;
 use crate::model::{Job, api, quoted};
 use crate::snapshot;
@@ -121,10 +123,31 @@ fn find<'a>(state: &'a State, namespace: &str, prefix: &str) -> Result<&'a Job, 
         [only] => Ok(only),
         [first, second, ..] if first.id == prefix && second.id != prefix => Ok(first),
         several => {
-            let names: Vec<String> = several.iter().map(|job| format!("{}@{}", job.id, job.namespace)).collect();
-            Err(format!("Prefix {} matched multiple jobs\n\n{}", quoted(prefix), names.join("\n")))
+            Err(format!("Prefix {} matched multiple jobs\n\n{}", quoted(prefix), list(several, namespace == "*")))
         }
     }
+}
+
+/// The table of jobs (`spec/cli.md §8.3`).
+fn list(jobs: &[&Job], namespaces: bool) -> String {
+    let column = |name: &str| if namespaces { format!("|{name}") } else { String::new() };
+    let mut lines = vec![format!("ID{}|Type|Priority|Status|Submit Date", column("Namespace"))];
+    let zone = TimeZone::system();
+    lines.extend(jobs.iter().map(|job| {
+        let kinds = [(job.periodic.is_some(), "/periodic"), (job.parameterized_job.is_some(), "/parameterized")];
+        let kinds: String = kinds.into_iter().filter_map(|(is, kind)| is.then_some(kind)).collect();
+        let stopped = if job.stop { " (stopped)" } else { "" };
+        format!(
+            "{}{}|{}{kinds}|{}|{}{stopped}|{}",
+            job.id,
+            column(&job.namespace),
+            job.r#type,
+            job.priority,
+            job.status,
+            values::time(job.submit_time, &zone)
+        )
+    }));
+    table(&lines, Form::List)
 }
 
 /// A stored job in the form that clients read.
