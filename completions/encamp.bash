@@ -40,6 +40,9 @@ _encamp() {
             encamp,sim)
                 cmd="encamp__subcmd__sim"
                 ;;
+            encamp,snapshot)
+                cmd="encamp__subcmd__snapshot"
+                ;;
             encamp,validate)
                 cmd="encamp__subcmd__validate"
                 ;;
@@ -64,6 +67,9 @@ _encamp() {
             encamp__subcmd__sim,cluster)
                 cmd="encamp__subcmd__sim__subcmd__cluster"
                 ;;
+            encamp__subcmd__snapshot,fetch)
+                cmd="encamp__subcmd__snapshot__subcmd__fetch"
+                ;;
             *)
                 ;;
         esac
@@ -71,7 +77,7 @@ _encamp() {
 
     case "${cmd}" in
         encamp)
-            opts="-h -V --help --version job sim completion fmt init inspect plan run validate version"
+            opts="-h -V --help --version job snapshot sim completion fmt init inspect plan run validate version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -419,7 +425,7 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__job__subcmd__plan)
-            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --diff --verbose --json-output --t --policy-override --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --allow-partial --no-cache --concurrency --explain --remote --check-remote --diff --verbose --json-output --t --policy-override --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -446,6 +452,14 @@ _encamp() {
                     return 0
                     ;;
                 --snapshot)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --concurrency)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --explain)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -657,7 +671,7 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__plan)
-            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --diff --verbose --json-output --t --policy-override --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --allow-partial --no-cache --concurrency --explain --remote --check-remote --diff --verbose --json-output --t --policy-override --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -684,6 +698,14 @@ _encamp() {
                     return 0
                     ;;
                 --snapshot)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --concurrency)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --explain)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -858,6 +880,78 @@ _encamp() {
                     return 0
                     ;;
                 --out)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        encamp__subcmd__snapshot)
+            opts="-h --help fetch"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        encamp__subcmd__snapshot__subcmd__fetch)
+            opts="-h --out --json --allow-partial --no-cache --concurrency --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --out)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --concurrency)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --address)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --region)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --namespace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-cert)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-path)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --client-cert)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --client-key)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tls-server-name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -27,6 +27,7 @@ end
 complete -c encamp -n "__fish_encamp_needs_command" -s h -l help -d 'Print help'
 complete -c encamp -n "__fish_encamp_needs_command" -s V -l version -d 'Print version'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "job" -d 'Interact with jobs: plan, validate, inspect and write job files'
+complete -c encamp -n "__fish_encamp_needs_command" -f -a "snapshot" -d 'Read, look into and compare cluster snapshots'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "sim" -d 'Simulate clusters: make up one to plan against'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "completion" -d 'Print a completion script for a shell'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "fmt" -d 'Bring job files into canonical layout'
@@ -88,7 +89,9 @@ false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l var-file -d 'File with values for variables of the job file, in HCL. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l vault-namespace -d 'Vault namespace to set in the job' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l snapshot -d 'Cluster snapshot file to plan against' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l snapshot -d 'Cluster snapshot file to work on, instead of the running cluster at the address' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l concurrency -d 'Requests at the same time. Default: 16' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l explain -d 'Explain the plan: what kept nodes from being chosen, how those that could take an allocation scored, and who is evicted why. With a node\'s name, ID or beginning of an ID: that node\'s whole story' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l diff -d 'Print how the job differs from the registered one' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l t -d 'Print the result by this template' -r
@@ -102,6 +105,10 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l json -d 'The file is a job in JSON form, bare or below a top-level "Job" key, instead of HCL'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l allow-partial -d 'Go on without what the token may not read or the cluster does not answer, and say what is missing'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l no-cache -d 'Read everything again, whatever an earlier run left in the cache'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l remote -d 'Ask the cluster\'s servers for the plan instead'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l check-remote -d 'Plan here, ask the servers too, and report where the two disagree'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l verbose -d 'Show the content of added and deleted groups and tasks too'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l json-output -d 'Print the result as JSON instead'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l policy-override -d 'Accepted for compatibility; there are no policies to override'
@@ -149,7 +156,7 @@ false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l var-file -d 'File with values for variables of the job file, in HCL. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l vault-namespace -d 'Vault namespace to set in the job' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l snapshot -d 'Check against the namespaces, node pools and settings of this cluster snapshot file too' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l snapshot -d 'Ask nobody, and check against the namespaces, node pools and settings of this cluster snapshot file' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
@@ -165,6 +172,27 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and not __fish_seen_subcommand_from fetch" -s h -l help -d 'Print help'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and not __fish_seen_subcommand_from fetch" -f -a "fetch" -d 'Read a running cluster into a snapshot file'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l out -d 'File to write' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l concurrency -d 'Requests at the same time. Default: 16' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l ca-cert -d 'File with the certificate authority that signed the server\'s certificate. Overrides NOMAD_CACERT and -ca-path' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l ca-path -d 'Folder with certificate authorities. Overrides NOMAD_CAPATH' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l client-cert -d 'Client certificate for mutual TLS; needs -client-key. Overrides NOMAD_CLIENT_CERT' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l json -d 'Print how it went as JSON'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l allow-partial -d 'Go on without what the token may not read or the cluster does not answer, and say what is missing'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l no-cache -d 'Read everything again, whatever an earlier run left in the cache'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l tls-skip-verify -d 'Do not verify the server\'s certificate. NOMAD_SKIP_VERIFY does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l insecure -d 'The same as -tls-skip-verify'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand sim; and not __fish_seen_subcommand_from cluster" -s h -l help -d 'Print help'
 complete -c encamp -n "__fish_encamp_using_subcommand sim; and not __fish_seen_subcommand_from cluster" -f -a "cluster" -d 'Write a snapshot file of a made-up cluster'
 complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from cluster" -l nodes -d 'Number of nodes' -r
@@ -243,7 +271,9 @@ false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l var-file -d 'File with values for variables of the job file, in HCL. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l vault-namespace -d 'Vault namespace to set in the job' -r
-complete -c encamp -n "__fish_encamp_using_subcommand plan" -l snapshot -d 'Cluster snapshot file to plan against' -r
+complete -c encamp -n "__fish_encamp_using_subcommand plan" -l snapshot -d 'Cluster snapshot file to work on, instead of the running cluster at the address' -r
+complete -c encamp -n "__fish_encamp_using_subcommand plan" -l concurrency -d 'Requests at the same time. Default: 16' -r
+complete -c encamp -n "__fish_encamp_using_subcommand plan" -l explain -d 'Explain the plan: what kept nodes from being chosen, how those that could take an allocation scored, and who is evicted why. With a node\'s name, ID or beginning of an ID: that node\'s whole story' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l diff -d 'Print how the job differs from the registered one' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l t -d 'Print the result by this template' -r
@@ -257,6 +287,10 @@ complete -c encamp -n "__fish_encamp_using_subcommand plan" -l client-cert -d 'C
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l json -d 'The file is a job in JSON form, bare or below a top-level "Job" key, instead of HCL'
+complete -c encamp -n "__fish_encamp_using_subcommand plan" -l allow-partial -d 'Go on without what the token may not read or the cluster does not answer, and say what is missing'
+complete -c encamp -n "__fish_encamp_using_subcommand plan" -l no-cache -d 'Read everything again, whatever an earlier run left in the cache'
+complete -c encamp -n "__fish_encamp_using_subcommand plan" -l remote -d 'Ask the cluster\'s servers for the plan instead'
+complete -c encamp -n "__fish_encamp_using_subcommand plan" -l check-remote -d 'Plan here, ask the servers too, and report where the two disagree'
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l verbose -d 'Show the content of added and deleted groups and tasks too'
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l json-output -d 'Print the result as JSON instead'
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l policy-override -d 'Accepted for compatibility; there are no policies to override'
@@ -304,7 +338,7 @@ false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l var-file -d 'File with values for variables of the job file, in HCL. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l vault-namespace -d 'Vault namespace to set in the job' -r
-complete -c encamp -n "__fish_encamp_using_subcommand validate" -l snapshot -d 'Check against the namespaces, node pools and settings of this cluster snapshot file too' -r
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l snapshot -d 'Ask nobody, and check against the namespaces, node pools and settings of this cluster snapshot file' -r
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r

@@ -14,6 +14,9 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics")
 }
 
+const NOT_ASKED: &str =
+    "Driver configuration not validated since connection to Nomad agent couldn't be established.\n\n";
+
 /// Validates a file of the folder.
 fn validate(file: &str, flags: &[&str]) -> Ran {
     let form: &[&str] = if file.ends_with(".json") { &["-json"] } else { &[] };
@@ -36,7 +39,10 @@ fn mistakes_are_shown_as_recorded() {
     assert!(names.len() >= 12, "{names:?}");
     for name in names {
         let ran = validate(&name, &[]);
-        assert_eq!((ran.stdout.as_str(), ran.exit), ("", 1), "{name}");
+        // Only jobs that could be read get as far as the question whether drivers were asked.
+        let unread = ran.stderr.starts_with("Error getting job struct");
+        let out = if unread { "" } else { NOT_ASKED };
+        assert_eq!((ran.stdout.as_str(), ran.exit), (out, 1), "{name}");
         let expected = folder().join(&name).with_extension("txt");
         if update {
             std::fs::write(&expected, &ran.stderr).unwrap();

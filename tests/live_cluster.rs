@@ -348,6 +348,41 @@ fn the_servers_plan_can_be_checked_against_ours() {
     assert_eq!(other.stderr, "The servers plan otherwise:\n  changes of group \"g\": 5 place here, 4 place there\n");
 }
 
+#[test]
+fn the_servers_validate_where_they_can() {
+    let folder = Folder::new("live-validate");
+    folder.file("job.hcl", SERVICE);
+    let validate = |response: Response, flags: &[&str]| {
+        let server = Server::start(move |_| response.clone());
+        let env = [("NOMAD_ADDR", server.address.as_str())];
+        let ran = run_with(folder.path(), &[&["job", "validate"], flags, &["job.hcl"]].concat(), &env, None);
+        (ran, server.take())
+    };
+    let valid = json!({"DriverConfigValidated": true, "ValidationErrors": null, "Error": "", "Warnings": "1 warning:\n\n* careful"});
+    let (ran, requests) = validate(Response::json(&valid), &[]);
+    assert_eq!(
+        (ran.stdout.as_str(), ran.stderr.as_str(), ran.exit),
+        ("Job Warnings:\n1 warning:\n\n* careful\n\nJob validation successful\n", "", 0)
+    );
+    assert_eq!(requests[0].line(), "PUT /v1/validate/job");
+    let body: Value = serde_json::from_slice(&requests[0].body).unwrap();
+    assert_eq!(body["Job"]["TaskGroups"][0]["Count"], 5);
+
+    let text = "1 error occurred:\n\t* Task group g validation failed: no\n\n";
+    let invalid = json!({"ValidationErrors": ["Task group g validation failed: no"], "Error": text});
+    let (ran, _) = validate(Response::json(&invalid), &[]);
+    assert_eq!((ran.stdout.as_str(), ran.exit), ("", 1));
+    assert!(ran.stderr.starts_with(&format!("Job validation errors:\n{text}")), "{}", ran.stderr);
+
+    let offline = "Driver configuration not validated since connection to Nomad agent couldn't be established.\n\n";
+    for response in [Response::text(500, "broken"), Response::text(200, "<html>"), Response::text(0, "")] {
+        let (ran, _) = validate(response, &[]);
+        assert_eq!((ran.stdout, ran.exit), (format!("{offline}Job validation successful\n"), 0), "{}", ran.stderr);
+    }
+    let (ran, requests) = validate(Response::json(&valid), &["-address", "gopher://x"]);
+    assert_eq!((ran.stdout.as_str(), ran.exit, requests.len()), ("", 255, 0), "{}", ran.stderr);
+}
+
 /// Every recorded answer of an endpoint that is read here has to be understood.
 #[test]
 fn recorded_answers_are_understood() {

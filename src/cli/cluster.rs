@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::context::Environment;
 use super::general::GeneralFlags;
 use crate::api::{self, Client};
+use crate::model::api as model;
 use crate::snapshot::live::cache::Cache;
 use crate::snapshot::live::{self, Detail, Fetched, Options, Progress, Report};
 use crate::snapshot::{self, ClusterSnapshot};
@@ -97,6 +98,12 @@ impl GeneralFlags {
     /// A client for the cluster of the flags and the environment.
     pub fn client(&self, env: &Environment) -> Result<Client, String> {
         Client::new(self.api_config(env)).map_err(|e| format!("Error initializing client: {e}"))
+    }
+
+    /// The same flags for requests about a job: the region it names goes before that of the flag.
+    pub fn for_job(&self, job: &model::Job) -> GeneralFlags {
+        let named = job.region.clone().filter(|r| !r.is_empty());
+        GeneralFlags { region: named.or_else(|| self.region.clone()), ..self.clone() }
     }
 
     fn api_config(&self, env: &Environment) -> api::Config {

@@ -79,6 +79,8 @@ pub fn normalise(command: &Command, args: &[String]) -> Result<Vec<String>, Flag
                 (ArgAction::SetTrue, false) => {}
                 _ => out.push(format!("{long}={on}")),
             }
+        } else if value.is_none() && flag.get_num_args().is_some_and(|n| n.min_values() == 0) {
+            out.push(format!("--{name}"));
         } else {
             let value = match value {
                 Some(value) => value,
@@ -127,6 +129,7 @@ mod tests {
             .arg(Arg::new("verbose").long("verbose").action(ArgAction::SetTrue))
             .arg(Arg::new("diff").long("diff").value_parser(clap::value_parser!(bool)))
             .arg(Arg::new("var").long("var").action(ArgAction::Append))
+            .arg(Arg::new("why").long("why").num_args(0..=1).require_equals(true))
             .arg(Arg::new("args").num_args(0..))
     }
 
@@ -148,6 +151,8 @@ mod tests {
             (&["-verbose", "--", "-verbose"], "--verbose -- -verbose"),
             (&["-var", "-verbose"], "--var=-verbose --"),
             (&["-var="], "--var= --"),
+            (&["-why", "x"], "--why -- x"),
+            (&["-why=y", "x"], "--why=y -- x"),
             (&[], "--"),
         ] {
             assert_eq!(run(args).unwrap().join(" "), want, "{args:?}");

@@ -6,12 +6,15 @@ use super::diagnostics::Refused;
 use super::general::GeneralFlags;
 use super::job_file::{JobFile, JobFileFlags};
 use super::registry::Run;
+use serde_json::{Value, json};
+
 use super::render::plan::PlanView;
-use super::render::{json, plan, template};
+use super::render::{self, json, plan, template};
 use crate::jobspec::admission::AdmissionError;
 use crate::jobspec::explain::Severity;
 use crate::model::{JobPlanResponse, api};
-use crate::plan::{PlanError, compare, plan_job, server_context};
+use crate::plan::explain::{self, GroupExplanation, NodeStory};
+use crate::plan::{DryRun, PlanError, compare, plan_job, server_context};
 use crate::snapshot::live::Report;
 
 /// Show what registering a job would change
@@ -31,6 +34,10 @@ pub struct JobPlan {
     pub job: JobFileFlags,
     #[command(flatten)]
     pub cluster: ClusterFlags,
+    /// Explain the plan: what kept nodes from being chosen, how those that could take an allocation scored, and who is
+    /// evicted why. With a node's name, ID or beginning of an ID: that node's whole story
+    #[arg(long, value_name = "node", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub explain: Option<String>,
     /// Ask the cluster's servers for the plan instead
     #[arg(long)]
     pub remote: bool,
@@ -93,6 +100,9 @@ impl Run for JobPlan {
         if self.remote && (self.check_remote || self.cluster.snapshot.is_some()) {
             return context.failure("-remote can be combined neither with -check-remote nor with -snapshot");
         }
+        if self.remote && self.explain.is_some() {
+            return context.failure("-explain needs the plan to be made here: it can't be combined with -remote");
+        }
         let planned = self.job.load(path, context.env).and_then(|file| Ok((self.plan(&file, context.env)?, file)));
         let (planned, file) = match planned {
             Ok(planned) => planned,
@@ -108,9 +118,14 @@ impl Run for JobPlan {
             Some(template) => json::plan_response(response)
                 .and_then(|value| template::render(template, &value, "*api.JobPlanResponse"))
                 .map_err(|e| format!("Error formatting the data: {e}")),
-            None if self.json_output => json::plan_response(response).and_then(|value| json::indented(&value)),
+            None if self.json_output => {
+                json::plan_response(response).and_then(|value| json::indented(&planned.explanation.beside(value)))
+            }
             None => {
                 plan::print(context.ui, &self.view(response, &file.job, path, context.env.now));
+                if let Some(text) = planned.explanation.text() {
+                    context.ui.output_markup(&text);
+                }
                 planned.report_disagreements(context);
                 return code;
             }
@@ -133,6 +148,65 @@ struct Planned {
     notes: Vec<String>,
     /// Where the servers' plan differs.
     disagreements: Vec<String>,
+    explanation: Explanation,
+}
+
+/// What `-explain` adds.
+#[derive(Default)]
+enum Explanation {
+    #[default]
+    None,
+    Groups(Vec<GroupExplanation>),
+    Node {
+        name: String,
+        id: String,
+        stories: Vec<NodeStory>,
+    },
+}
+
+impl Explanation {
+    /// Explains the plan, or one node's part in it.
+    fn new(run: &DryRun, node: &str, now: i64) -> Result<Explanation, String> {
+        if node.is_empty() {
+            return Ok(Explanation::Groups(explain::explain(run, now)));
+        }
+        match explain::find_nodes(run, node).as_slice() {
+            [] => Err(format!("Error explaining the plan: no node has the name or ID {node:?}")),
+            [found] => Ok(Explanation::Node {
+                name: found.node.name.clone(),
+                id: found.node.id.clone(),
+                stories: explain::node_story(run, &found.node.id, now),
+            }),
+            several => {
+                let names: Vec<String> =
+                    several.iter().take(10).map(|n| format!("{} ({})", n.node.name, n.node.id)).collect();
+                Err(format!("Error explaining the plan: {node:?} matches several nodes: {}", names.join(", ")))
+            }
+        }
+    }
+
+    fn text(&self) -> Option<String> {
+        match self {
+            Explanation::None => None,
+            Explanation::Groups(groups) => Some(render::explain::groups(groups)),
+            Explanation::Node { name, id, stories } => Some(render::explain::node(name, id, stories)),
+        }
+    }
+
+    /// The plan's JSON with the explanation as one more member.
+    fn beside(&self, mut plan: Value) -> Value {
+        let explanation = match self {
+            Explanation::None => return plan,
+            Explanation::Groups(groups) => json!({"SchemaVersion": 1, "Groups": groups}),
+            Explanation::Node { name, id, stories } => {
+                json!({"SchemaVersion": 1, "Node": {"ID": id, "Name": name, "Groups": stories}})
+            }
+        };
+        if let Value::Object(members) = &mut plan {
+            members.insert("Explanation".into(), explanation);
+        }
+        plan
+    }
 }
 
 impl Planned {
@@ -151,11 +225,16 @@ impl JobPlan {
     fn plan(&self, file: &JobFile, env: &Environment) -> Result<Planned, Refused> {
         if self.remote {
             let response = self.ask(&file.job, env)?;
-            return Ok(Planned { response, notes: Vec::new(), disagreements: Vec::new() });
+            return Ok(Planned {
+                response,
+                notes: Vec::new(),
+                disagreements: Vec::new(),
+                explanation: Explanation::None,
+            });
         }
         let id = file.job.id.clone().unwrap_or_default();
         let namespace = own(&file.job.namespace).or_else(|| self.general.namespace(env)).unwrap_or("default");
-        let cluster = self.cluster.load(&self.general, vec![(namespace.to_string(), id)], env)?;
+        let cluster = self.cluster.load(&self.general.for_job(&file.job), vec![(namespace.to_string(), id)], env)?;
         let state = &cluster.snapshot.state;
         let options = self.general.convert_options(&file.job, env, state);
         let planned = plan_job(state, &file.job, &options, &server_context(state), env.now).map_err(|e| {
@@ -175,14 +254,16 @@ impl JobPlan {
                 notes.push("The servers' own plan agrees.".into());
             }
         }
-        Ok(Planned { response: planned.response, notes, disagreements })
+        let explanation = match &self.explain {
+            Some(node) => Explanation::new(&planned.run, node, env.now)?,
+            None => Explanation::None,
+        };
+        Ok(Planned { response: planned.response, notes, disagreements, explanation })
     }
 
     /// The servers' plan. A region or namespace that the job names goes before those of flags and environment.
     fn ask(&self, job: &api::Job, env: &Environment) -> Result<JobPlanResponse, Refused> {
-        let mut general = self.general.clone();
-        general.region = own(&job.region).map(String::from).or(general.region);
-        let client = general.client(env)?;
+        let client = self.general.for_job(job).client(env)?;
         let id = job.id.as_deref().unwrap_or_default();
         let answer = block_on(client.plan_job(id, own(&job.namespace), job, self.policy_override))?;
         Ok(answer.map_err(|e| format!("Error during plan: {e}"))?.0)

@@ -1,11 +1,13 @@
 //! `job validate`: checks a job file (`spec/cli.md §8.2`).
 
+use super::cluster::block_on;
 use super::context::{Context, Environment};
 use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::general::GeneralFlags;
 use super::job_file::JobFileFlags;
 use super::registry::Run;
 use super::render::plan;
+use crate::api::Client;
 use crate::jobspec::admission::{ServerContext, check, check_offline, error_list};
 use crate::jobspec::canonicalize::canonicalize;
 use crate::jobspec::convert::to_server;
@@ -20,16 +22,16 @@ const NOT_ASKED: &str = "Driver configuration not validated since connection to 
 
 /// Check a job file without registering it
 ///
-/// Reads a job file and applies the rules that registration applies. What depends on a cluster (namespaces, node pools,
-/// settings) is checked against the snapshot file given with -snapshot, and left out without one. Driver configuration is
-/// not checked: only nodes know it.
+/// Asks the servers of the cluster at the address to check the job. Where they do not answer, the rules that registration
+/// applies are applied here; what depends on a cluster (namespaces, node pools, settings) is then left out. With -snapshot
+/// nobody is asked, and the cluster of the file is what the job is checked against.
 ///
 /// The path is a job file, or - for standard input. The exit code is 0 for a valid job and 1 otherwise.
 #[derive(Debug, clap::Parser)]
 pub struct JobValidate {
     #[command(flatten)]
     pub job: JobFileFlags,
-    /// Check against the namespaces, node pools and settings of this cluster snapshot file too
+    /// Ask nobody, and check against the namespaces, node pools and settings of this cluster snapshot file
     #[arg(long, value_name = "file")]
     pub snapshot: Option<String>,
     #[command(flatten)]
@@ -48,15 +50,32 @@ impl Run for JobValidate {
             Ok(file) => file,
             Err(e) => return context.refuse(e, format),
         };
-        let state = match self.snapshot.as_ref().map(|file| snapshot::load(&context.env.directory.join(file))) {
-            None => None,
-            Some(Ok(cluster)) => Some(cluster.state),
-            Some(Err(e)) => return context.refuse(format!("Error reading snapshot: {e}").into(), format),
+        let verdict = match &self.snapshot {
+            Some(_) => None,
+            None => match self.general.for_job(&file.job).client(context.env).map(|c| ask(&c, &file.job)) {
+                Ok(answer) => answer,
+                Err(e) => {
+                    context.refuse(e.into(), format);
+                    return 255;
+                }
+            },
         };
-        if format == DiagnosticsFormat::Text {
-            context.ui.output_markup(&format!("[bold][yellow]{NOT_ASKED}[reset]\n"));
-        }
-        match self.check(file.job.clone(), state.as_ref(), context.env) {
+        let verdict = match verdict {
+            Some(verdict) => verdict,
+            None => {
+                let read = self.snapshot.as_ref().map(|file| snapshot::load(&context.env.directory.join(file)));
+                let state = match read {
+                    None => None,
+                    Some(Ok(cluster)) => Some(cluster.state),
+                    Some(Err(e)) => return context.refuse(format!("Error reading snapshot: {e}").into(), format),
+                };
+                if format == DiagnosticsFormat::Text {
+                    context.ui.output_markup(&format!("[bold][yellow]{NOT_ASKED}[reset]\n"));
+                }
+                self.check(file.job.clone(), state.as_ref(), context.env)
+            }
+        };
+        match verdict {
             Ok(warnings) if format == DiagnosticsFormat::Json => {
                 let items: Vec<String> = warning_items(&warnings).map(str::to_string).collect();
                 context.diagnose(true, &file.findings(&items, Severity::Warning));
@@ -93,6 +112,16 @@ impl JobValidate {
         };
         if errors.is_empty() { Ok(warnings) } else { Err(Errors { text: error_list(&errors), items: errors }) }
     }
+}
+
+/// The servers' verdict; `None` where they do not answer, whatever the reason.
+fn ask(client: &Client, job: &api::Job) -> Option<Result<String, Errors>> {
+    let namespace = job.namespace.as_deref().filter(|n| !n.is_empty());
+    let (answer, _) = block_on(client.validate_job(namespace, job)).ok()?.ok()?;
+    if answer.error.is_empty() {
+        return Some(Ok(answer.warnings));
+    }
+    Some(Err(Errors { text: answer.error, items: answer.validation_errors }))
 }
 
 /// What is wrong with a job.

@@ -7,7 +7,7 @@ use crate::jobspec::admission::spec_changed;
 use crate::model::random::Random;
 use crate::model::*;
 use crate::scheduler::{self, Context, NodeOrder, PlanResult, Planner};
-use crate::state::State;
+use crate::state::{Snapshot, State};
 
 /// The evaluation ID of local plans: fixed, so that two runs look at the nodes in the same order.
 pub const LOCAL_EVAL_ID: &str = "00000000-0000-0000-0000-00000000d1ff";
@@ -27,6 +27,8 @@ pub struct DryRun {
     pub old_job: Option<Arc<Job>>,
     /// The job as it was planned.
     pub job: Arc<Job>,
+    /// The state the plan was made on, with that job in it.
+    pub state: Snapshot,
 }
 
 /// Collects what the scheduler hands out.
@@ -91,12 +93,13 @@ pub fn dry_run(state: &State, job: &Job, now: i64) -> Result<DryRun, String> {
         },
         random: &mut |n| ports.number() % n.max(1),
     };
-    scheduler::process(&state.snapshot(), &eval, &mut context, &mut collector)?;
+    let state = state.snapshot();
+    scheduler::process(&state, &eval, &mut context, &mut collector)?;
     let (plan, eval) = match (collector.plans.pop(), collector.updates.pop()) {
         (Some(p), Some(e)) if collector.plans.is_empty() && collector.updates.is_empty() => (p, e),
         _ => return Err("the scheduler did not answer with exactly one plan and one evaluation".into()),
     };
-    Ok(DryRun { plan, eval, created_evals: collector.created, old_job, job })
+    Ok(DryRun { plan, eval, created_evals: collector.created, old_job, job, state })
 }
 
 /// The job with the version and indexes registering it would give. An unchanged job stays the stored one.

@@ -3,10 +3,12 @@
 //!
 //! - [`mod@dry_run`]: the scheduler on a private copy of the state (`spec/reconciliation.md §10.2`).
 //! - [`mod@compare`]: where two plans disagree.
+//! - [`mod@explain`]: why allocations go where they go.
 //! - [`job`]: from a client's job to the plan response: defaults, admission, dry run, annotated diff.
 
 pub mod compare;
 pub mod dry_run;
+pub mod explain;
 pub mod job;
 
 pub use dry_run::{DryRun, dry_run};

@@ -205,6 +205,19 @@ impl Check {
         }
     }
 
+    /// What the node has where the check looks; `None` if it has nothing there.
+    pub fn found(&self, node: &Node) -> Option<String> {
+        let side = |t: &Target| t.resolve(node).map(|v| format!("{v:?}"));
+        match (&self.left, &self.right) {
+            (left, Target::Literal(_)) => side(left),
+            (Target::Literal(_), right) => side(right),
+            (left, right) => {
+                let text = |t| side(t).unwrap_or_else(|| "nothing".into());
+                Some(format!("{} and {}", text(left), text(right)))
+            }
+        }
+    }
+
     /// Whether the node satisfies it.
     pub fn matches(&self, node: &Node) -> bool {
         self.operator.matches(self.left.resolve(node), self.right.resolve(node))

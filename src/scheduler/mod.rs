@@ -13,6 +13,7 @@
 //! - `generic`: the scheduler of service and batch jobs; [`reconcile`]: what a job wants against what it has;
 //!   [`reschedule`]: when failed allocations are replaced.
 //! - [`disconnect`]: what an allocation's record says about lost contact.
+//! - [`explain`]: why nodes are, or are not, where allocations go.
 //! - [`system`]: the system and sysbatch schedulers. [`common`]: what the schedulers do alike.
 //!
 //! The entry point is [`process`]: context in, effects out through [`Planner`].
@@ -21,6 +22,7 @@ pub mod candidates;
 pub mod common;
 pub mod constraint;
 pub mod disconnect;
+pub mod explain;
 pub mod fit;
 mod generic;
 pub mod order;

@@ -6,6 +6,7 @@
 //! - [`findings`]: problems of job files.
 
 pub mod diff;
+pub mod explain;
 pub mod findings;
 pub mod json;
 pub mod markup;

@@ -111,6 +111,11 @@ impl Constraints {
         Constraints { checks, by_class }
     }
 
+    /// All of them.
+    pub fn checks(&self) -> &[Check] {
+        &self.checks
+    }
+
     /// Whether any depends on more than the computed class.
     pub fn escaped(&self) -> bool {
         self.by_class.is_none()

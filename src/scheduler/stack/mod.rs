@@ -5,13 +5,14 @@
 //! - [`compiled`]: jobs and groups prepared for many nodes. [`feasible`]: can a node run it at all; [`volumes`],
 //!   [`property`]: the checks that depend on the plan. [`rank`]: what a node gives; [`network`], [`devices`]: ports and
 //!   devices; [`preempt`]: whom to evict. [`spread`]: the spread score. [`metrics`]: what was looked at.
-//!   `by_class`: what was found out about classes.
+//!   `by_class`: what was found out about classes. [`Judgement`]: one node's case, for explanations.
 
 mod by_class;
 mod compiled;
 mod current;
 mod devices;
 mod feasible;
+mod judge;
 mod metrics;
 mod network;
 mod preempt;
@@ -26,9 +27,12 @@ mod volumes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+pub use compiled::CompiledGroup;
 use current::CurrentJob;
 use feasible::{ClassCache, NetworkCheck};
+pub use judge::Judgement;
 use metrics::Tally;
+pub use preempt::PRIORITY_DELTA;
 use spread::SpreadTotals;
 use visit::{Ranked, Search};
 use volumes::VolumeChecks;

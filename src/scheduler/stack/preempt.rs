@@ -9,7 +9,7 @@ use crate::model::{AllocatedResources, Allocation, Job, NetworkResource};
 use crate::state::{AllocEntry, AllocUsage, NodeEntry};
 
 /// A victim's priority must be at least this much lower (the documentation says more, ten suffices).
-const PRIORITY_DELTA: i64 = 10;
+pub const PRIORITY_DELTA: i64 = 10;
 
 /// Who asks.
 #[derive(Debug, Clone, Copy)]

@@ -8,7 +8,7 @@ use super::metrics::{GenericScores, ScoreParts, Tally};
 use super::volumes::VolumeChecks;
 use super::{Random, RankedNode, SelectOptions, Stack, preempt, rank};
 use crate::scheduler::working_plan::WorkingPlan;
-use crate::state::NodeEntry;
+use crate::state::{AllocEntry, NodeEntry};
 
 /// One option that passed feasibility and fit, with its score.
 pub struct Ranked {
@@ -16,6 +16,13 @@ pub struct Ranked {
     fitted: rank::Fitted,
     /// The mean of its scores.
     pub score: f64,
+}
+
+impl Ranked {
+    /// Its score, and who has to go.
+    pub fn outcome(self) -> (f64, Vec<Arc<AllocEntry>>) {
+        (self.score, self.fitted.preempted)
+    }
 }
 
 /// One search's fixed inputs.
