@@ -19,6 +19,9 @@ _encamp() {
             encamp,completion)
                 cmd="encamp__subcmd__completion"
                 ;;
+            encamp,eval)
+                cmd="encamp__subcmd__eval"
+                ;;
             encamp,fmt)
                 cmd="encamp__subcmd__fmt"
                 ;;
@@ -49,6 +52,9 @@ _encamp() {
             encamp,version)
                 cmd="encamp__subcmd__version"
                 ;;
+            encamp__subcmd__eval,explain)
+                cmd="encamp__subcmd__eval__subcmd__explain"
+                ;;
             encamp__subcmd__job,init)
                 cmd="encamp__subcmd__job__subcmd__init"
                 ;;
@@ -77,7 +83,7 @@ _encamp() {
 
     case "${cmd}" in
         encamp)
-            opts="-h -V --help --version job snapshot sim completion fmt init inspect plan run validate version"
+            opts="-h -V --help --version eval job snapshot sim completion fmt init inspect plan run validate version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -97,6 +103,70 @@ _encamp() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        encamp__subcmd__eval)
+            opts="-h --help explain"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        encamp__subcmd__eval__subcmd__explain)
+            opts="-h --json --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --address)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --region)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --namespace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-cert)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-path)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --client-cert)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --client-key)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tls-server-name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -26,6 +26,7 @@ end
 
 complete -c encamp -n "__fish_encamp_needs_command" -s h -l help -d 'Print help'
 complete -c encamp -n "__fish_encamp_needs_command" -s V -l version -d 'Print version'
+complete -c encamp -n "__fish_encamp_needs_command" -f -a "eval" -d 'Look into evaluations'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "job" -d 'Interact with jobs: plan, validate, inspect and write job files'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "snapshot" -d 'Read, look into and compare cluster snapshots'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "sim" -d 'Simulate clusters: make up one to plan against'
@@ -37,6 +38,23 @@ complete -c encamp -n "__fish_encamp_needs_command" -f -a "plan" -d 'Show what r
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "run" -d 'Register a job, or print it as JSON'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "validate" -d 'Check a job file without registering it'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "version" -d 'Print the version'
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and not __fish_seen_subcommand_from explain" -s h -l help -d 'Print help'
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and not __fish_seen_subcommand_from explain" -f -a "explain" -d 'Explain an evaluation of the past'
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l ca-cert -d 'File with the certificate authority that signed the server\'s certificate. Overrides NOMAD_CACERT and -ca-path' -r
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l ca-path -d 'Folder with certificate authorities. Overrides NOMAD_CAPATH' -r
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l client-cert -d 'Client certificate for mutual TLS; needs -client-key. Overrides NOMAD_CLIENT_CERT' -r
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l json -d 'Print the explanation as JSON'
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l tls-skip-verify -d 'Do not verify the server\'s certificate. NOMAD_SKIP_VERIFY does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l insecure -d 'The same as -tls-skip-verify'
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and not __fish_seen_subcommand_from init inspect plan run validate" -s h -l help -d 'Print help'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and not __fish_seen_subcommand_from init inspect plan run validate" -f -a "init" -d 'Write an example job file'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and not __fish_seen_subcommand_from init inspect plan run validate" -f -a "inspect" -d 'Print a job as JSON'

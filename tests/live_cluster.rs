@@ -349,6 +349,57 @@ fn the_servers_plan_can_be_checked_against_ours() {
 }
 
 #[test]
+fn an_evaluation_of_the_past_is_explained() {
+    let Some(bench) = Bench::new("live-eval", "dev-acl") else { return };
+    let evaluations = {
+        let path = oracle::folder("archive").unwrap().join("dev-acl.expected.json.gz");
+        let file = std::fs::File::open(path).unwrap();
+        let all: Value = serde_json::from_reader(flate2::read::GzDecoder::new(file)).unwrap();
+        all["Evaluations"].as_array().unwrap().clone()
+    };
+    let failed =
+        evaluations.iter().find(|e| e["FailedTGAllocs"].as_object().is_some_and(|f| !f.is_empty())).unwrap().clone();
+    let allocations: Vec<Value> = bench.cluster.lock().unwrap().allocations.values().cloned().collect();
+    let placing = allocations.iter().find(|a| a["Metrics"]["ScoreMetaData"].is_array()).unwrap();
+    let placing = evaluations.iter().find(|e| e["ID"] == placing["EvalID"]).unwrap().clone();
+    let mut answers = Vec::new();
+    for e in [&failed, &placing] {
+        let id = e["ID"].as_str().unwrap();
+        let made: Vec<&Value> = allocations.iter().filter(|a| a["EvalID"] == id).collect();
+        answers.push((format!("/v1/evaluation/{id}/allocations"), Response::json(&made)));
+        answers.push((format!("/v1/evaluation/{id}"), Response::json(e)));
+    }
+    answers.push(("/v1/evaluations".into(), Response::json(&[&failed])));
+    bench.cluster.lock().unwrap().failures = answers;
+
+    let (name, metric) = failed["FailedTGAllocs"].as_object().unwrap().iter().next().unwrap();
+    let ran = bench.run(&["eval", "explain", &failed["ID"].as_str().unwrap()[..9]]);
+    assert_eq!((ran.stderr.as_str(), ran.exit), ("", 0));
+    assert!(ran.stdout.contains(&format!("Group \"{name}\": ")), "{}", ran.stdout);
+    for reason in metric["ConstraintFiltered"].as_object().into_iter().flatten().map(|(reason, _)| reason) {
+        assert!(ran.stdout.contains(reason.as_str()), "{reason}: {}", ran.stdout);
+    }
+    let ran = bench.run(&["eval", "explain", "-json", placing["ID"].as_str().unwrap()]);
+    assert_eq!((ran.stderr.as_str(), ran.exit), ("", 0));
+    let value: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&value["SchemaVersion"], &value["ID"]), (&json!(1), &placing["ID"]));
+    let groups = value["Groups"].as_array().unwrap();
+    assert!(groups.iter().flat_map(|g| g["Placed"].as_array().unwrap()).any(|p| p["Score"].is_number()), "{value}");
+
+    for (id, want) in [("a", "Identifier must contain at least two characters."), ("", "Identifier must contain")] {
+        let ran = bench.run(&["eval", "explain", id]);
+        assert_eq!((ran.stdout.as_str(), ran.exit), ("", 1));
+        assert!(ran.stderr.starts_with(want), "{}", ran.stderr);
+    }
+    bench.cluster.lock().unwrap().failures = vec![("/v1/evaluations".into(), Response::json(&[&failed, &placing]))];
+    let ran = bench.run(&["eval", "explain", "abc"]);
+    assert!(ran.stderr.starts_with("Prefix matched multiple evaluations\n\nID "), "{}", ran.stderr);
+    bench.cluster.lock().unwrap().failures = vec![("/v1/evaluations".into(), Response::text(200, "[]"))];
+    let ran = bench.run(&["eval", "explain", "abc"]);
+    assert_eq!(ran.stderr, "No evaluation(s) with prefix or id \"abc\" found\n");
+}
+
+#[test]
 fn the_servers_validate_where_they_can() {
     let folder = Folder::new("live-validate");
     folder.file("job.hcl", SERVICE);

@@ -132,3 +132,22 @@ impl Client {
         self.put("/v1/validate/job", &query, &Body { job }).await
     }
 }
+
+impl Client {
+    /// Evaluations whose ID starts so.
+    pub async fn evaluations_with_prefix(&self, prefix: &str) -> Answer<Vec<Evaluation>> {
+        self.list("/v1/evaluations", &Query::all_namespaces().with("prefix", prefix)).await
+    }
+
+    /// One evaluation, with the evaluations it belongs to.
+    pub async fn evaluation(&self, id: &str) -> Answer<Evaluation> {
+        self.get(&path("/v1/evaluation/", id, ""), &Query::default().with("related", "true")).await
+    }
+
+    /// The allocations that an evaluation made, as list entries.
+    pub async fn evaluation_allocations(&self, id: &str) -> Answer<Vec<AllocListStub>> {
+        let (list, meta) =
+            self.get::<Option<Vec<_>>>(&path("/v1/evaluation/", id, "/allocations"), &Query::default()).await?;
+        Ok((list.unwrap_or_default(), meta))
+    }
+}

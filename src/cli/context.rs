@@ -39,6 +39,11 @@ impl Environment {
         }
     }
 
+    /// The zone in which times are shown.
+    pub fn zone(&self) -> jiff::tz::TimeZone {
+        jiff::tz::TimeZone::system()
+    }
+
     /// A variable; an empty one counts as unset.
     pub fn var(&self, name: &str) -> Option<&str> {
         self.vars.get(name).map(String::as_str).filter(|v| !v.is_empty())

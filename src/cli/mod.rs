@@ -10,6 +10,7 @@ pub mod cluster;
 pub mod completion;
 pub mod context;
 pub mod diagnostics;
+pub mod eval_explain;
 pub mod flags;
 pub mod fmt;
 pub mod general;

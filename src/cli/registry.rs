@@ -6,7 +6,8 @@ use clap::{ArgMatches, Command, Parser};
 
 use super::context::Context;
 use super::{
-    completion, fmt, job_init, job_inspect, job_plan, job_run, job_validate, sim_cluster, snapshot_fetch, version,
+    completion, eval_explain, fmt, job_init, job_inspect, job_plan, job_run, job_validate, sim_cluster, snapshot_fetch,
+    version,
 };
 
 /// What a command's argument struct does.
@@ -66,6 +67,7 @@ pub struct Registry {
 
 /// The groups: name, one line about it, its help.
 const GROUPS: &[(&str, &str)] = &[
+    ("eval", "Look into evaluations"),
     ("job", "Interact with jobs: plan, validate, inspect and write job files"),
     ("snapshot", "Read, look into and compare cluster snapshots"),
     ("sim", "Simulate clusters: make up one to plan against"),
@@ -81,6 +83,7 @@ impl Registry {
         registry.add::<job_run::JobRun>("job run", Some(("run", Listing::Common)), 1);
         registry.add::<job_validate::JobValidate>("job validate", Some(("validate", Listing::Alias)), 1);
         registry.add::<completion::Completion>("completion", None, 1);
+        registry.add::<eval_explain::EvalExplain>("eval explain", None, 1);
         registry.add::<fmt::Fmt>("fmt", None, 1);
         registry.add::<sim_cluster::SimCluster>("sim cluster", None, 1);
         registry.add::<snapshot_fetch::SnapshotFetch>("snapshot fetch", None, 1);

@@ -4,12 +4,14 @@
 //! - [`mod@dry_run`]: the scheduler on a private copy of the state (`spec/reconciliation.md §10.2`).
 //! - [`mod@compare`]: where two plans disagree.
 //! - [`mod@explain`]: why allocations go where they go.
+//! - [`past`]: evaluations of the past, from what they recorded.
 //! - [`job`]: from a client's job to the plan response: defaults, admission, dry run, annotated diff.
 
 pub mod compare;
 pub mod dry_run;
 pub mod explain;
 pub mod job;
+pub mod past;
 
 pub use dry_run::{DryRun, dry_run};
 pub use job::{JobPlan, PlanError, plan_job, server_context};

@@ -11,6 +11,7 @@ pub mod findings;
 pub mod json;
 pub mod markup;
 pub mod metrics;
+pub mod past;
 pub mod plan;
 pub mod table;
 pub mod template;

@@ -1,0 +1,112 @@
+//! `eval explain`: why an evaluation of the past placed what it placed.
+
+use futures_util::stream::{self, StreamExt};
+
+use super::cluster::block_on;
+use super::context::Context;
+use super::general::GeneralFlags;
+use super::registry::Run;
+use super::render::{json, past};
+use crate::api::{ApiError, Client};
+use crate::model::Evaluation;
+use crate::plan::past::{PastEvaluation, explain};
+
+/// Requests at the same time.
+const CONCURRENCY: usize = 16;
+
+/// Explain an evaluation of the past
+///
+/// Reads an evaluation of a running cluster and the allocations it made, and tells from what they recorded what the scheduler
+/// looked at: nodes by what kept them out, scores, evictions, and what found no node.
+///
+/// The argument is the evaluation's ID or its beginning.
+#[derive(Debug, clap::Parser)]
+pub struct EvalExplain {
+    /// Print the explanation as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "eval")]
+    pub args: Vec<String>,
+}
+
+impl Run for EvalExplain {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [id] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <evaluation>");
+        };
+        let explained = self.general.client(context.env).and_then(|client| block_on(read(&client, id))?);
+        let explained = match explained {
+            Ok(explained) => explained,
+            Err(e) => return context.failure(&e),
+        };
+        let text = if self.json {
+            serde_json::to_value(&explained).map_err(|e| e.to_string()).and_then(|mut value| {
+                if let Some(members) = value.as_object_mut() {
+                    members.insert("SchemaVersion".into(), 1.into());
+                }
+                json::indented(&value)
+            })
+        } else {
+            Ok(past::evaluation(&explained, &context.env.zone()))
+        };
+        match text {
+            Ok(text) if self.json => context.ui.output(&text),
+            Ok(text) => context.ui.output_markup(&text),
+            Err(e) => return context.failure(&e),
+        }
+        0
+    }
+}
+
+async fn read(client: &Client, id: &str) -> Result<PastEvaluation, String> {
+    let id = find(client, id).await?;
+    let failed = |e: ApiError| format!("Error querying evaluation: {e}");
+    let (evaluation, _) = client.evaluation(&id).await.map_err(failed)?;
+    let (stubs, _) = client.evaluation_allocations(&id).await.map_err(failed)?;
+    let reads = stubs.into_iter().map(|stub| async move { client.allocation(&stub.id).await });
+    let mut reads = stream::iter(reads).buffer_unordered(CONCURRENCY);
+    let mut allocations = Vec::new();
+    while let Some(answer) = reads.next().await {
+        match answer {
+            Ok((a, _)) => allocations.push(a),
+            // Collected since the list was made.
+            Err(e) if e.is_not_found() => {}
+            Err(e) => return Err(failed(e)),
+        }
+    }
+    Ok(explain(evaluation, allocations))
+}
+
+/// The full ID (`spec/cli.md §4.2`).
+async fn find(client: &Client, given: &str) -> Result<String, String> {
+    if given.chars().count() < 2 {
+        return Err("Identifier must contain at least two characters.".into());
+    }
+    if given.len() == 36 {
+        return Ok(given.to_string());
+    }
+    let digits = given.chars().filter(|c| *c != '-').count();
+    let mut prefix = given.to_string();
+    if digits % 2 == 1 {
+        prefix.pop();
+    }
+    let found = client.evaluations_with_prefix(&prefix).await;
+    let (found, _) = found.map_err(|e| format!("Error querying evaluation: {e}"))?;
+    match found.as_slice() {
+        [] => Err(format!("No evaluation(s) with prefix or id \"{given}\" found")),
+        [only] => Ok(only.id.clone()),
+        several => Err(format!("Prefix matched multiple evaluations\n\n{}", listed(several))),
+    }
+}
+
+fn listed(all: &[Evaluation]) -> String {
+    use super::render::table::{Form, table};
+    let mut rows = vec!["ID|Priority|Triggered By|Job ID|Namespace|Status".to_string()];
+    rows.extend(all.iter().map(|e| {
+        let id: String = e.id.chars().take(8).collect();
+        format!("{id}|{}|{}|{}|{}|{}", e.priority, e.triggered_by, e.job_id, e.namespace, e.status)
+    }));
+    table(&rows, Form::List)
+}

@@ -1,0 +1,119 @@
+//! Past evaluations, explained.
+
+use std::collections::BTreeMap;
+
+use super::table::{Form, table};
+use super::values::{plural, score, time};
+use crate::model::AllocMetric;
+use crate::plan::past::{PastEvaluation, PastGroup};
+
+/// Placements listed for a group before the rest is only counted.
+const ROWS: usize = 20;
+
+/// An evaluation. Contains markup.
+pub fn evaluation(e: &PastEvaluation, zone: &jiff::tz::TimeZone) -> String {
+    let mut head = vec![
+        format!("ID|{}", e.id),
+        format!("Job|{} (namespace {}, {})", e.job_id, e.namespace, e.r#type),
+        format!("Triggered By|{}", e.triggered_by),
+        format!("Status|{}", if e.status_description.is_empty() { &e.status } else { &e.status_description }),
+    ];
+    let created = time(e.create_time, zone);
+    let more = [
+        ("Created", created.as_str()),
+        ("Previous Eval", &e.previous_eval),
+        ("Next Eval", &e.next_eval),
+        ("Blocked Eval", &e.blocked_eval),
+    ];
+    head.extend(more.iter().filter(|(_, v)| !v.is_empty()).map(|(k, v)| format!("{k}|{v}")));
+    let mut out = table(&head, Form::KeyValue);
+    if e.groups.is_empty() {
+        out += "\n\nNothing was placed, and nothing failed to be placed.";
+    }
+    for g in &e.groups {
+        out += &format!("\n\n[bold]Group \"{}\"[reset]: {} placed", g.task_group, g.placed.len());
+        if g.failed > 0 {
+            out += &format!(", [yellow]{} without a node[reset]", g.failed);
+        }
+        group(&mut out, g);
+    }
+    if !e.missing_non_node_resources.is_empty() {
+        out += "\n\n[bold]Missing besides nodes[reset]";
+        e.missing_non_node_resources.iter().for_each(|m| out += &format!("\n  {m}"));
+    }
+    if !e.blocked_eval.is_empty() {
+        out += &format!("\n\nEvaluation {} waits for nodes that can take the rest.", e.blocked_eval);
+    }
+    out
+}
+
+fn group(out: &mut String, g: &PastGroup) {
+    if let Some(m) = &g.failure {
+        *out += &format!("\n  The last search without result: {}", looked_at(m));
+        counts(out, "Filtered", &m.constraint_filtered);
+        counts(out, "Exhausted", &m.dimension_exhausted);
+        let missing: Vec<String> = m
+            .nodes_available
+            .iter()
+            .flat_map(|counts| counts.iter())
+            .filter(|(_, n)| **n == 0)
+            .map(|(dc, _)| dc.clone())
+            .collect();
+        if !missing.is_empty() {
+            *out += &format!("\n  No nodes in {}", missing.join(", "));
+        }
+    }
+    if g.placed.is_empty() {
+        return;
+    }
+    let mut rows = vec!["Allocation|Node|Status|Score|Next Best|Search".to_string()];
+    for p in g.placed.iter().take(ROWS) {
+        let number = |n: Option<f64>| n.map_or("-".to_string(), score);
+        let id: String = p.alloc_id.chars().take(8).collect();
+        let name = if p.node_name.is_empty() { &p.node_id } else { &p.node_name };
+        let mut search = looked_at(&p.metrics);
+        if !p.preempted.is_empty() {
+            search += &format!("; {} evicted", p.preempted.len());
+        }
+        rows.push(format!(
+            "{id}|{}|{}|{}|{}|{search}",
+            name.replace('|', "¦"),
+            p.client_status,
+            number(p.score),
+            number(p.runner_up)
+        ));
+    }
+    *out += &format!("\n{}", table(&rows, Form::List).lines().map(|l| format!("  {l}")).collect::<Vec<_>>().join("\n"));
+    if g.placed.len() > ROWS {
+        *out += &format!("\n  and {} more", g.placed.len() - ROWS);
+    }
+}
+
+fn looked_at(m: &AllocMetric) -> String {
+    let mut out =
+        format!("{} of {} {} looked at", m.nodes_evaluated, m.nodes_in_pool, plural(m.nodes_in_pool, "node", "nodes"));
+    if !m.node_pool.is_empty() {
+        out += &format!(" in pool {}", m.node_pool);
+    }
+    for (n, what) in [(m.nodes_filtered, "filtered"), (m.nodes_exhausted, "exhausted")] {
+        if n > 0 {
+            out += &format!(", {n} {what}");
+        }
+    }
+    out
+}
+
+fn counts(out: &mut String, heading: &str, all: &BTreeMap<String, i64>) {
+    if all.is_empty() {
+        return;
+    }
+    let mut rows: Vec<(&String, &i64)> = all.iter().collect();
+    rows.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
+    let width = rows.iter().map(|(_, n)| n.to_string().len()).max().unwrap_or(1);
+    *out += &format!("\n  {heading}");
+    for (what, n) in rows {
+        let note =
+            if what == "computed class ineligible" { " (a node of the same class was refused before)" } else { "" };
+        *out += &format!("\n    {n:>width$}  {what}{note}");
+    }
+}
