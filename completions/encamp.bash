@@ -495,7 +495,7 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__job__subcmd__plan)
-            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --allow-partial --no-cache --concurrency --explain --remote --check-remote --diff --verbose --json-output --t --policy-override --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --allow-partial --no-cache --concurrency --explain --remote --check-remote --diff --verbose --json-output --markdown --t --policy-override --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -741,7 +741,7 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__plan)
-            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --allow-partial --no-cache --concurrency --explain --remote --check-remote --diff --verbose --json-output --t --policy-override --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --allow-partial --no-cache --concurrency --explain --remote --check-remote --diff --verbose --json-output --markdown --t --policy-override --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -83,6 +83,28 @@ fn a_large_cluster_reads_on_one_screen() {
 }
 
 #[test]
+fn a_plan_can_be_a_comment() {
+    let plan = |flags: &[&str]| {
+        let cluster = ["job", "plan", "-snapshot", "fixtures/preemption/cluster.json", "-markdown"];
+        run_in(&root(), &[&cluster, flags, &["fixtures/preemption/webapp.hcl"]].concat())
+    };
+    let ran = plan(&["-explain"]);
+    assert_eq!((ran.stderr.as_str(), ran.exit), ("", 1));
+    let want = "### Plan of job `webapp` (new job)\n\n:warning: **1** to create, **3** of others preempted.\n\n\
+                | Group | Changes | Without a node |\n|---|---|---|\n| `web` | 1 create | - |\n\n\
+                **Preempts 3 allocations**\n\n| Allocation | Job | Group |\n|---|---|---|\n\
+                | `a2` | `email-marketing` | `main` |\n| `a1` | `email-marketing` | `main` |\n| `a4` | `batch-analytics` | `main` |\n\n\
+                <details><summary>Diff</summary>\n\n```diff\n+ Job: \"webapp\"\n";
+    assert!(ran.stdout.starts_with(want), "{}", ran.stdout);
+    assert!(ran.stdout.contains("<details><summary>Explanation</summary>"), "{}", ran.stdout);
+    let end = "```sh\nencamp job run -check-index 0 fixtures/preemption/webapp.hcl\n```\n";
+    assert!(ran.stdout.ends_with(end), "{}", ran.stdout);
+    assert_eq!(ran.stdout.matches("<details>").count(), ran.stdout.matches("</details>").count());
+    let both = plan(&["-json-output"]);
+    assert_eq!((both.stdout.as_str(), both.exit), ("", 255));
+}
+
+#[test]
 fn nodes_that_are_meant_have_to_be_clear() {
     let plan = |node: &str| {
         let cluster = ["job", "plan", "-snapshot", "fixtures/demo/cluster.json"];

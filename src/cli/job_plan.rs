@@ -9,7 +9,7 @@ use super::registry::Run;
 use serde_json::{Value, json};
 
 use super::render::plan::PlanView;
-use super::render::{self, json, plan, template};
+use super::render::{self, json, markdown, plan, template};
 use crate::jobspec::admission::AdmissionError;
 use crate::jobspec::explain::Severity;
 use crate::model::{JobPlanResponse, api};
@@ -61,6 +61,9 @@ pub struct JobPlan {
     /// Print the result as JSON instead
     #[arg(long)]
     pub json_output: bool,
+    /// Print the result as a comment for a merge request, in Markdown
+    #[arg(long)]
+    pub markdown: bool,
     /// Print the result by this template
     #[arg(long = "t", value_name = "template")]
     pub template: Option<String>,
@@ -97,6 +100,9 @@ impl Run for JobPlan {
         if self.json_output && self.template.is_some() {
             return context.failure("Both -json-output and -t formatting are not allowed");
         }
+        if self.markdown && (self.json_output || self.template.is_some()) {
+            return context.failure("-markdown can be combined neither with -json-output nor with -t");
+        }
         if self.remote && (self.check_remote || self.cluster.snapshot.is_some()) {
             return context.failure("-remote can be combined neither with -check-remote nor with -snapshot");
         }
@@ -120,6 +126,11 @@ impl Run for JobPlan {
                 .map_err(|e| format!("Error formatting the data: {e}")),
             None if self.json_output => {
                 json::plan_response(response).and_then(|value| json::indented(&planned.explanation.beside(value)))
+            }
+            None if self.markdown => {
+                let view = self.view(response, &file.job, path, context.env.now);
+                let id = file.job.id.as_deref().unwrap_or_default();
+                Ok(markdown::plan(&view, id, planned.explanation.text().as_deref()).trim_end().to_string())
             }
             None => {
                 plan::print(context.ui, &self.view(response, &file.job, path, context.env.now));

@@ -9,6 +9,7 @@ pub mod diff;
 pub mod explain;
 pub mod findings;
 pub mod json;
+pub mod markdown;
 pub mod markup;
 pub mod metrics;
 pub mod past;

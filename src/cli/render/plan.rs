@@ -71,7 +71,8 @@ pub fn print_warnings(ui: &mut Ui<'_>, warnings: &str) {
     }
 }
 
-fn dry_run(view: &PlanView<'_>, colours: bool) -> String {
+/// What the scheduler would do, and why it could not place the rest. Contains markup.
+pub fn dry_run(view: &PlanView<'_>, colours: bool) -> String {
     let plan = view.plan;
     let next = plan.created_evals.iter().rfind(|e| e.triggered_by == "rolling-update");
     let mut out = String::new();

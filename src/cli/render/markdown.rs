@@ -1,0 +1,141 @@
+//! A plan as a comment on a merge request: GitHub and GitLab flavoured Markdown.
+//!
+//! What comes from jobs is escaped or fenced, so that no name breaks out of its place.
+
+use super::markup::markup;
+use super::plan::{PlanView, dry_run};
+use super::{diff, values};
+use crate::model::{AllocListStub, DesiredUpdates};
+
+/// Preempted allocations listed before the rest is only counted.
+const MOST_PREEMPTED: usize = 20;
+
+/// One plan. `explanation`: what `-explain` says, with markup.
+pub fn plan(view: &PlanView<'_>, job_id: &str, explanation: Option<&str>) -> String {
+    let plan = view.plan;
+    let kind = plan.diff.as_ref().map_or("None", |d| d.r#type.as_str());
+    let change = match kind {
+        "Added" => "new job",
+        "Edited" => "changed",
+        "Deleted" => "deleted",
+        _ => "unchanged",
+    };
+    let mut out = format!("### Plan of job {} ({change})\n\n", code(job_id));
+    out += &summary(view);
+    let updates = plan.annotations.iter().flat_map(|a| &a.desired_tg_updates);
+    let rows: Vec<String> = updates.map(|(group, u)| group_row(view, group, u)).collect();
+    if !rows.is_empty() {
+        out += "\n| Group | Changes | Without a node |\n|---|---|---|\n";
+        rows.iter().for_each(|row| out += row);
+    }
+    if !plan.failed_tg_allocs.is_empty() {
+        out += &format!("\n{}", fenced("", &markup(&dry_run(view, false), false)));
+    }
+    preemptions(&mut out, plan.annotations.as_ref().map_or(&[], |a| a.preempted_allocs.as_slice()));
+    if !plan.warnings.trim().is_empty() {
+        out += &format!("\n**Warnings**\n\n{}", fenced("", plan.warnings.trim()));
+    }
+    if let (true, Some(d)) = (view.diff && kind != "None", &plan.diff) {
+        out += &details("Diff", &fenced("diff", markup(diff::job(d, view.verbose).trim(), false).trim()));
+    }
+    if let Some(text) = explanation {
+        out += &details("Explanation", &fenced("", markup(text, false).trim()));
+    }
+    let run = format!("encamp job run -check-index {} {}", plan.job_modify_index, view.run_args);
+    out += &format!("\nJob modify index {}; to submit exactly this:\n\n{}", plan.job_modify_index, fenced("sh", &run));
+    out
+}
+
+/// What would happen, in a sentence.
+fn summary(view: &PlanView<'_>) -> String {
+    let plan = view.plan;
+    let sum = |part: fn(&DesiredUpdates) -> u64| {
+        let updates = plan.annotations.iter().flat_map(|a| a.desired_tg_updates.values());
+        updates.map(part).fold(0_u64, u64::saturating_add)
+    };
+    let failed: i64 = plan.failed_tg_allocs.values().map(|m| m.coalesced_failures.saturating_add(1)).sum();
+    let preempted = plan.annotations.as_ref().map_or(0, |a| a.preempted_allocs.len() as u64);
+    let parts = [
+        (sum(|u| u.place), "to create"),
+        (sum(|u| u.destructive_update), "to replace"),
+        (sum(|u| u.in_place_update), "to update in place"),
+        (sum(|u| u.canary), "canaries"),
+        (sum(|u| u.migrate), "to migrate"),
+        (sum(|u| u.stop), "to stop"),
+        (u64::try_from(failed).unwrap_or(0), "without a node"),
+        (preempted, "of others preempted"),
+    ];
+    let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("**{n}** {what}")).collect();
+    let mark = if failed > 0 || preempted > 0 { ":warning: " } else { "" };
+    let text = if parts.is_empty() { "No allocation changes".to_string() } else { parts.join(", ") };
+    format!("{mark}{text}.\n")
+}
+
+fn group_row(view: &PlanView<'_>, group: &str, u: &DesiredUpdates) -> String {
+    let parts = [
+        (u.place, "create"),
+        (u.destructive_update, "create/destroy update"),
+        (u.in_place_update, "in-place update"),
+        (u.canary, "canary"),
+        (u.migrate, "migrate"),
+        (u.stop, "stop"),
+        (u.ignore, "ignore"),
+    ];
+    let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    let failed = view.plan.failed_tg_allocs.get(group).map_or(0, |m| m.coalesced_failures.saturating_add(1));
+    let failed = if failed == 0 { "-".to_string() } else { failed.to_string() };
+    let parts = if parts.is_empty() { "none".to_string() } else { parts.join(", ") };
+    format!("| {} | {parts} | {failed} |\n", code(group))
+}
+
+fn preemptions(out: &mut String, all: &[AllocListStub]) {
+    if all.is_empty() {
+        return;
+    }
+    let noun = values::plural(i64::try_from(all.len()).unwrap_or(i64::MAX), "allocation", "allocations");
+    *out += &format!("\n**Preempts {} {noun}**\n\n| Allocation | Job | Group |\n|---|---|---|\n", all.len());
+    for a in all.iter().take(MOST_PREEMPTED) {
+        *out += &format!("| {} | {} | {} |\n", code(&a.id), code(&a.job_id), code(&a.task_group));
+    }
+    if all.len() > MOST_PREEMPTED {
+        *out += &format!("\nand {} more\n", all.len() - MOST_PREEMPTED);
+    }
+}
+
+/// A name as code in a line or a cell.
+pub fn code(name: &str) -> String {
+    let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let ticks = "`".repeat(longest_run(&name) + 1);
+    let space = if name.starts_with('`') || name.ends_with('`') { " " } else { "" };
+    // A bar ends a cell even inside of code, unless it is escaped.
+    format!("{ticks}{space}{}{space}{ticks}", name.replace('|', "\\|"))
+}
+
+/// Text that is shown as it is.
+fn fenced(language: &str, text: &str) -> String {
+    let fence = "`".repeat(longest_run(text).max(2) + 1);
+    format!("{fence}{language}\n{text}\n{fence}\n")
+}
+
+fn details(title: &str, content: &str) -> String {
+    format!("\n<details><summary>{title}</summary>\n\n{content}\n</details>\n")
+}
+
+/// The longest run of back quotes.
+fn longest_run(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_texts_stay_in_their_places() {
+        assert_eq!(code("web"), "`web`");
+        assert_eq!(code("a|b`c\nd"), "``a\\|b`c d``");
+        assert_eq!(code("`x"), "`` `x ``");
+        assert_eq!(fenced("diff", "+ a"), "```diff\n+ a\n```\n");
+        assert_eq!(fenced("", "````"), "`````\n````\n`````\n");
+    }
+}
