@@ -434,6 +434,63 @@ fn the_servers_validate_where_they_can() {
     assert_eq!((ran.stdout.as_str(), ran.exit, requests.len()), ("", 255, 0), "{}", ran.stderr);
 }
 
+/// The reference's own answers, those recorded nearest to the list of allocations: a fetch of them can be planned on.
+#[test]
+fn a_recorded_cluster_can_be_fetched_and_planned_on() {
+    let Some(folder) = oracle::folder("http/reference-2.0.5") else { return };
+    let mut names: Vec<_> =
+        std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    let moment =
+        names.iter().position(|n| n.ends_with("-allocs-list-resources.json")).expect("the list of allocations");
+    let mut nearest: BTreeMap<String, (usize, Value)> = BTreeMap::new();
+    for (i, name) in names.iter().enumerate() {
+        let case: Value = serde_json::from_str(&std::fs::read_to_string(folder.join(name)).unwrap()).unwrap();
+        let (request, response) = (&case["request"], &case["response"]);
+        let body = &response["body"];
+        let rows = body.as_array().is_none_or(|rows| rows.iter().all(Value::is_object));
+        if request["method"] != "GET" || response["status"] != 200 || !(body.is_object() || body.is_array() && rows) {
+            continue;
+        }
+        let target = request["path"].as_str().unwrap();
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let wanted = match path {
+            "/v1/allocations" => query == "resources=true&task_states=false",
+            "/v1/volumes" => query.starts_with("type="),
+            _ => query.is_empty(),
+        };
+        let distance = i.abs_diff(moment);
+        let key = if path == "/v1/volumes" { target.split('&').next().unwrap().to_string() } else { path.to_string() };
+        if wanted && nearest.get(&key).is_none_or(|(d, _)| distance < *d) {
+            nearest.insert(key, (distance, response.clone()));
+        }
+    }
+    let server = Server::start(move |r| {
+        if !matches!(r.param("namespace"), None | Some("*" | "default")) {
+            return Response::text(200, "[]");
+        }
+        let key = r.param("type").map_or(r.path.clone(), |t| format!("{}?type={t}", r.path));
+        let Some((_, response)) = nearest.get(&key) else { return Response::text(404, "not found") };
+        let index = response["headers"]["X-Nomad-Index"].as_str().unwrap_or("0").to_string();
+        Response::json(&response["body"]).with("X-Nomad-Index", index)
+    });
+    let folder = Folder::new("live-recorded");
+    folder.file("job.hcl", SERVICE.replace("\"exec\"", "\"raw_exec\""));
+    let env = [("NOMAD_ADDR", server.address.as_str())];
+    let fetched = run_with(folder.path(), &["snapshot", "fetch", "-no-cache", "-out", "c.json"], &env, None);
+    assert_eq!((fetched.stderr.as_str(), fetched.exit), ("", 0), "{}", fetched.stdout);
+    println!("recorded: {}", fetched.stdout);
+    let planned = run_with(folder.path(), &["job", "plan", "-snapshot", "c.json", "job.hcl"], &env, None);
+    assert_eq!((planned.stderr.as_str(), planned.exit), ("", 1));
+    assert!(
+        planned.stdout.contains("(5 create)") && planned.stdout.contains("All tasks successfully allocated"),
+        "{}",
+        planned.stdout
+    );
+    let live = run_with(folder.path(), &["job", "plan", "-no-cache", "job.hcl"], &env, None);
+    assert_eq!(live.stdout, planned.stdout);
+}
+
 /// Every recorded answer of an endpoint that is read here has to be understood.
 #[test]
 fn recorded_answers_are_understood() {

@@ -70,21 +70,9 @@ pub struct Server {
     stop: Arc<AtomicBool>,
 }
 
-trait Stream: Read + Write + Send {
-    fn half(&self) -> Box<dyn Stream>;
-}
+trait Stream: Read + Write + Send {}
 
-impl Stream for std::net::TcpStream {
-    fn half(&self) -> Box<dyn Stream> {
-        Box::new(self.try_clone().unwrap())
-    }
-}
-
-impl Stream for std::os::unix::net::UnixStream {
-    fn half(&self) -> Box<dyn Stream> {
-        Box::new(self.try_clone().unwrap())
-    }
-}
+impl<S: Read + Write + Send> Stream for S {}
 
 impl Server {
     pub fn start(handler: impl Fn(&Request) -> Response + Send + Sync + 'static) -> Server {
@@ -94,6 +82,20 @@ impl Server {
             let (stream, _) = listener.accept().unwrap();
             stream.set_nodelay(true).unwrap();
             Box::new(stream)
+        })
+    }
+
+    /// With TLS; whoever fails the handshake is not listened to.
+    pub fn with_tls(
+        config: Arc<rustls::ServerConfig>,
+        handler: impl Fn(&Request) -> Response + Send + Sync + 'static,
+    ) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("https://{}", listener.local_addr().unwrap());
+        Server::serve(address, handler, move || {
+            let (stream, _) = listener.accept().unwrap();
+            let connection = rustls::ServerConnection::new(config.clone()).unwrap();
+            Box::new(rustls::StreamOwned::new(connection, stream))
         })
     }
 
@@ -132,12 +134,12 @@ impl Drop for Server {
     }
 }
 
-fn converse(mut stream: Box<dyn Stream>, handler: &Handler, log: &Mutex<Vec<Request>>) {
-    let mut reader = BufReader::new(stream.half());
+fn converse(stream: Box<dyn Stream>, handler: &Handler, log: &Mutex<Vec<Request>>) {
+    let mut reader = BufReader::new(stream);
     while let Some(request) = read(&mut reader) {
         log.lock().unwrap().push(request.clone());
         let response = handler(&request);
-        if response.status == 0 || write(&mut *stream, &response, &request).is_err() {
+        if response.status == 0 || write(&mut **reader.get_mut(), &response, &request).is_err() {
             return;
         }
     }
