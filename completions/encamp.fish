@@ -191,8 +191,9 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and not __fish_seen_subcommand_from fetch" -s h -l help -d 'Print help'
-complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and not __fish_seen_subcommand_from fetch" -f -a "fetch" -d 'Read a running cluster into a snapshot file'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and not __fish_seen_subcommand_from fetch inspect" -s h -l help -d 'Print help'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and not __fish_seen_subcommand_from fetch inspect" -f -a "fetch" -d 'Read a running cluster into a snapshot file'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and not __fish_seen_subcommand_from fetch inspect" -f -a "inspect" -d 'Show what is in a cluster snapshot'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l out -d 'File to write' -r
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l concurrency -d 'Requests at the same time. Default: 16' -r
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
@@ -212,6 +213,24 @@ complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l concurrency -d 'Requests at the same time. Default: 16' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l ca-cert -d 'File with the certificate authority that signed the server\'s certificate. Overrides NOMAD_CACERT and -ca-path' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l ca-path -d 'Folder with certificate authorities. Overrides NOMAD_CAPATH' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l client-cert -d 'Client certificate for mutual TLS; needs -client-key. Overrides NOMAD_CLIENT_CERT' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l json -d 'Print everything as JSON, see docs/snapshot-inspect.schema.json'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l allow-partial -d 'Go on without what the token may not read or the cluster does not answer, and say what is missing'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l no-cache -d 'Read everything again, whatever an earlier run left in the cache'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l tls-skip-verify -d 'Do not verify the server\'s certificate. NOMAD_SKIP_VERIFY does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l insecure -d 'The same as -tls-skip-verify'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand sim; and not __fish_seen_subcommand_from cluster" -s h -l help -d 'Print help'
 complete -c encamp -n "__fish_encamp_using_subcommand sim; and not __fish_seen_subcommand_from cluster" -f -a "cluster" -d 'Write a snapshot file of a made-up cluster'
 complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from cluster" -l nodes -d 'Number of nodes' -r

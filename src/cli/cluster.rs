@@ -57,21 +57,42 @@ impl ClusterFlags {
         env: &Environment,
     ) -> Result<Cluster, String> {
         if let Some(file) = &self.snapshot {
-            let read = snapshot::load(&env.directory.join(file));
-            let snapshot = read.map_err(|e| format!("Error reading snapshot: {e}"))?;
-            return Ok(Cluster { snapshot, report: None });
+            return Ok(Cluster { snapshot: load_file(file, env)?, report: None });
         }
         let client = general.client(env)?;
         let fetched = self.fetch.fetch(&client, Detail::Jobs(jobs), env)?;
-        let mut snapshot = snapshot::file::into_state(fetched.file)
-            .map_err(|e| format!("Error reading the cluster: its answers do not fit together: {e}"))?;
-        let missing = fetched.report.missing.iter().map(|m| format!("Partial data: {m}"));
-        snapshot.notes.splice(0..0, missing);
-        Ok(Cluster { snapshot, report: Some(fetched.report) })
+        cluster(fetched)
     }
 }
 
+/// The state of a running cluster, with notes about what could not be read.
+fn cluster(fetched: Fetched) -> Result<Cluster, String> {
+    let mut snapshot = snapshot::file::into_state(fetched.file)
+        .map_err(|e| format!("Error reading the cluster: its answers do not fit together: {e}"))?;
+    let missing = fetched.report.missing.iter().map(|m| format!("Partial data: {m}"));
+    snapshot.notes.splice(0..0, missing);
+    Ok(Cluster { snapshot, report: Some(fetched.report) })
+}
+
+/// Reads a snapshot file.
+pub fn load_file(file: &str, env: &Environment) -> Result<ClusterSnapshot, String> {
+    snapshot::load(&env.directory.join(file)).map_err(|e| format!("Error reading snapshot: {e}"))
+}
+
 impl FetchFlags {
+    /// Reads everything: the file if one is given, else the running cluster.
+    pub fn load(
+        &self,
+        file: Option<&str>,
+        general: &GeneralFlags,
+        env: &Environment,
+    ) -> Result<ClusterSnapshot, String> {
+        match file {
+            Some(file) => load_file(file, env),
+            None => Ok(cluster(self.fetch(&general.client(env)?, Detail::Everything, env)?)?.snapshot),
+        }
+    }
+
     /// Reads a running cluster, from the cache what did not change.
     pub fn fetch(&self, client: &Client, detail: Detail, env: &Environment) -> Result<Fetched, String> {
         let cache = if self.no_cache { None } else { cache(client, env) };

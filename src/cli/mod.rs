@@ -26,6 +26,7 @@ pub mod registry;
 pub mod render;
 pub mod sim_cluster;
 pub mod snapshot_fetch;
+pub mod snapshot_inspect;
 pub mod version;
 
 use std::ffi::OsString;

@@ -7,7 +7,7 @@ use clap::{ArgMatches, Command, Parser};
 use super::context::Context;
 use super::{
     completion, eval_explain, fmt, job_init, job_inspect, job_plan, job_run, job_validate, sim_cluster, snapshot_fetch,
-    version,
+    snapshot_inspect, version,
 };
 
 /// What a command's argument struct does.
@@ -87,6 +87,7 @@ impl Registry {
         registry.add::<fmt::Fmt>("fmt", None, 1);
         registry.add::<sim_cluster::SimCluster>("sim cluster", None, 1);
         registry.add::<snapshot_fetch::SnapshotFetch>("snapshot fetch", None, 1);
+        registry.add::<snapshot_inspect::SnapshotInspect>("snapshot inspect", None, 1);
         registry.add::<version::Version>("version", None, 1);
         registry
     }

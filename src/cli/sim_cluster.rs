@@ -10,6 +10,7 @@ use super::job_file::cause;
 use super::registry::Run;
 use super::render::json;
 use super::render::table::{Form, table};
+use super::render::values::bytes;
 use crate::model::{Time, quoted};
 use crate::sim::cluster::{Cluster, ClusterOptions, EPOCH, cluster};
 use crate::sim::summary::Summary;
@@ -161,27 +162,4 @@ fn summary_text(summary: &Summary, out: &str, size: Option<u64>) -> String {
         ],
         Form::KeyValue,
     )
-}
-
-/// A size with one digit: `3.4 MiB`.
-fn bytes(size: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let unit = units.iter().enumerate().rev().find(|(i, _)| size >> (10 * i) > 0);
-    match unit {
-        Some((i, name)) if i > 0 => {
-            let tenths = (size >> (10 * (i - 1))) * 10 / 1024;
-            format!("{}.{} {name}", tenths / 10, tenths % 10)
-        }
-        _ => format!("{size} B"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_have_a_digit() {
-        assert_eq!([0, 1023, 1024, 1_600_000, 5 << 30].map(bytes), ["0 B", "1023 B", "1.0 KiB", "1.5 MiB", "5.0 GiB"]);
-    }
 }

@@ -2,13 +2,16 @@
 //! (docs/snapshot-format.md).
 //!
 //! - [`mod@file`]: the format, and reading it. [`mod@save`]: writing it. [`compact`]: JSON without empty members.
+//! - [`mod@unload`]: a state as a file. [`mod@inspect`]: what is in a snapshot.
 //! - [`mod@replace`]: files that appear when they are complete, snapshots and others.
 
 pub mod compact;
 pub mod file;
+pub mod inspect;
 pub mod live;
 pub mod replace;
 pub mod save;
+pub mod unload;
 
 pub use file::{ClusterSnapshot, SnapshotError, load, read};
 pub use save::{Compression, save};

@@ -27,6 +27,49 @@ pub fn difference(a: i64, b: i64) -> String {
     format_duration(seconds.saturating_mul(SECOND))
 }
 
+/// How far a time is from now, in the two largest units: `4s ago`, `1d2h ago`, `29m57s from now`. Empty for the epoch. A month
+/// has 30 days, a year 12 months.
+pub fn age(nanos: i64, now: i64) -> String {
+    if nanos == 0 {
+        return String::new();
+    }
+    let second = |t: i64| t.saturating_add(SECOND / 2).div_euclid(SECOND);
+    let seconds = second(now).saturating_sub(second(nanos));
+    let suffix = if seconds < 0 { "from now" } else { "ago" };
+    let mut rest = seconds.unsigned_abs();
+    let mut parts = Vec::new();
+    for (unit, length) in [("y", 31_104_000), ("mo", 2_592_000), ("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)] {
+        if rest >= length {
+            parts.push(format!("{}{unit}", rest / length));
+        }
+        rest %= length;
+    }
+    if parts.is_empty() {
+        parts.push("0s".into());
+    }
+    parts.truncate(2);
+    format!("{} {suffix}", parts.concat())
+}
+
+/// A size: `3.4 MiB`, `21 MiB`, `375 B`.
+pub fn bytes(size: u64) -> String {
+    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let unit = UNITS.iter().enumerate().rev().find(|(i, _)| size >> (10 * i) > 0);
+    let Some((i, name)) = unit.filter(|_| size >= 10) else { return format!("{size} B") };
+    let whole = 1u128 << (10 * i);
+    let tenths = (u128::from(size) * 20 / whole).div_ceil(2);
+    if tenths < 100 {
+        format!("{}.{} {name}", tenths / 10, tenths % 10)
+    } else {
+        format!("{} {name}", (tenths + 5) / 10)
+    }
+}
+
+/// An amount in MB as a size.
+pub fn megabytes(mb: i64) -> String {
+    bytes(u64::try_from(mb).unwrap_or(0).saturating_mul(1 << 20))
+}
+
 /// A score: three significant digits in the shortest form; exponent form below 1e-4 and from 1000 up.
 pub fn score(x: f64) -> String {
     if x == 0.0 || !x.is_finite() {
@@ -73,6 +116,32 @@ mod tests {
         ] {
             assert_eq!(score(x), want);
         }
+    }
+
+    #[test]
+    fn ages_have_two_units() {
+        let now = 2_000_000_000 * SECOND;
+        for (seconds, want) in [
+            (0, "0s ago"),
+            (4, "4s ago"),
+            (425, "7m5s ago"),
+            (3605, "1h5s ago"),
+            (86_400 + 7200 + 60, "1d2h ago"),
+            (-(29 * 60 + 57), "29m57s from now"),
+            (312 * 86_400, "10mo12d ago"),
+            (400 * 86_400, "1y1mo ago"),
+        ] {
+            assert_eq!(age(now - seconds * SECOND, now), want);
+        }
+        assert_eq!(age(0, now), "");
+    }
+
+    #[test]
+    fn sizes_have_a_digit_below_ten() {
+        let sizes = [0, 9, 10, 375, 1023, 1024, 3_565_158, 22_020_096, 1 << 30, u64::MAX];
+        let want = ["0 B", "9 B", "10 B", "375 B", "1023 B", "1.0 KiB", "3.4 MiB", "21 MiB", "1.0 GiB", "16 EiB"];
+        assert_eq!(sizes.map(bytes), want);
+        assert_eq!([megabytes(-1), megabytes(256)], ["0 B", "256 MiB"]);
     }
 
     #[test]

@@ -1,0 +1,160 @@
+//! `snapshot inspect`: what is in a snapshot file or a running cluster.
+
+use std::collections::BTreeMap;
+
+use super::cluster::FetchFlags;
+use super::context::Context;
+use super::general::GeneralFlags;
+use super::registry::Run;
+use super::render::json;
+use super::render::table::{Form, table};
+use super::render::values::{age, bytes, megabytes};
+use crate::snapshot::inspect::{Amounts, Inspection, Tally, inspect};
+
+/// Show what is in a cluster snapshot
+///
+/// Counts the objects of a snapshot file by kind and measures them, and shows where and when the state was read, what is
+/// incomplete, the releases that nodes run, and per node pool: nodes, capacity and use of CPU, memory, disk and devices,
+/// allocations by client status, jobs by type and status. Without a file the running cluster at the address is read.
+///
+/// Capacity and use leave out nodes that are down. Sizes are those of a file that is not compressed.
+///
+/// The exit code is 0, or 1 after an error.
+#[derive(Debug, clap::Parser)]
+pub struct SnapshotInspect {
+    /// Print everything as JSON, see docs/snapshot-inspect.schema.json
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub fetch: FetchFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "file")]
+    pub args: Vec<String>,
+}
+
+impl Run for SnapshotInspect {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let file = match self.args.as_slice() {
+            [] => None,
+            [file] => Some(file.as_str()),
+            _ => return context.usage_error("This command takes at most one argument: [file]"),
+        };
+        let env = context.env;
+        let snapshot = self.fetch.load(file, &self.general, env);
+        let inspection = match snapshot.and_then(|s| inspect(&s, env.now)) {
+            Ok(inspection) => inspection,
+            Err(e) => return context.failure(&e),
+        };
+        if self.json {
+            return match json::indented(&inspection) {
+                Ok(text) => {
+                    context.ui.output(&text);
+                    0
+                }
+                Err(e) => context.failure(&e),
+            };
+        }
+        context.ui.output(&header(&inspection, env.now));
+        for (heading, lines) in sections(&inspection) {
+            context.ui.output_markup(&format!("\n[bold]{heading}[reset]"));
+            context.ui.output(&table(&lines, Form::List));
+        }
+        inspection.notes.iter().for_each(|note| context.ui.warn(&format!("Note: {note}")));
+        0
+    }
+}
+
+fn header(i: &Inspection, now: i64) -> String {
+    let releases = i.client_versions.iter().map(|(version, nodes)| {
+        let version = if version.is_empty() { "unknown" } else { version };
+        format!("{version} on {nodes}")
+    });
+    let taken = i.taken_at.unix_nanos();
+    table(
+        &[
+            format!("Source|{}", i.source),
+            format!("Taken at|{}", taken.map(|_| i.taken_at.to_string()).unwrap_or_default()),
+            format!("Age|{}", taken.map(|t| age(t, now)).unwrap_or_default()),
+            format!("Index|{}", i.index),
+            format!("Format|{}", i.format_version),
+            format!("Size|{}", bytes(i.tables.iter().map(|t| t.bytes).sum())),
+            format!("Client versions|{}", releases.collect::<Vec<_>>().join(", ")),
+        ],
+        Form::KeyValue,
+    )
+}
+
+/// The tables: heading and lines. Those without content are left out.
+fn sections(i: &Inspection) -> Vec<(&'static str, Vec<String>)> {
+    let mut sections = vec![("Tables", tables(i)), ("Nodes", nodes(i)), ("Use", uses(i))];
+    let devices = by_pool(i, "Pool|Device|Instances|Healthy|Used", |pool, t, lines| {
+        for (name, d) in &t.devices {
+            lines.push(format!("{pool}|{name}|{}|{}|{}", d.instances, d.healthy, d.used));
+        }
+    });
+    let allocations =
+        by_pool(i, "Pool|Client Status|Allocations", |pool, t, lines| counts(pool, &t.allocations, lines));
+    let jobs = by_pool(i, "Pool|Type|Status|Jobs", |pool, t, lines| {
+        for (kind, statuses) in &t.jobs {
+            counts(&format!("{pool}|{kind}"), statuses, lines);
+        }
+    });
+    sections.extend([("Devices", devices), ("Allocations", allocations), ("Jobs", jobs)]);
+    if !i.homeless_allocations.is_empty() {
+        let mut lines = vec!["Client Status|Allocations".to_string()];
+        lines.extend(i.homeless_allocations.iter().map(|(status, n)| format!("{status}|{n}")));
+        sections.push(("Allocations on unknown nodes", lines));
+    }
+    sections.retain(|(_, lines)| lines.len() > 1);
+    sections
+}
+
+fn by_pool(i: &Inspection, head: &str, add: impl Fn(&str, &Tally, &mut Vec<String>)) -> Vec<String> {
+    let mut lines = vec![head.to_string()];
+    i.pools.iter().for_each(|(name, tally)| add(name, tally, &mut lines));
+    lines
+}
+
+fn counts(prefix: &str, counts: &BTreeMap<String, usize>, lines: &mut Vec<String>) {
+    lines.extend(counts.iter().map(|(name, n)| format!("{prefix}|{name}|{n}")));
+}
+
+fn tables(i: &Inspection) -> Vec<String> {
+    let mut lines = vec!["Table|Objects|Size|Share".to_string()];
+    lines.extend(i.tables.iter().map(|t| format!("{}|{}|{}|{:.1}%", t.name, t.objects, bytes(t.bytes), t.percent)));
+    lines
+}
+
+fn nodes(i: &Inspection) -> Vec<String> {
+    let mut lines = vec!["Pool|Nodes|Ready|Ineligible|Draining|Down|Other".to_string()];
+    let row = |name: &str, t: &Tally| {
+        let n = t.nodes;
+        format!("{name}|{}|{}|{}|{}|{}|{}", n.total, n.ready, n.ineligible, n.draining, n.down, n.other)
+    };
+    lines.extend(i.pools.iter().map(|(name, tally)| row(name, tally)));
+    lines
+}
+
+fn uses(i: &Inspection) -> Vec<String> {
+    let mut lines = vec!["Pool|CPU|Memory|Disk".to_string()];
+    lines.extend(i.pools.iter().map(|(name, t)| format!("{name}|{}", used(&t.used, &t.capacity))));
+    lines
+}
+
+/// What is used of a capacity: `1500/8000 MHz (19%)|…|…`.
+pub fn used(used: &Amounts, capacity: &Amounts) -> String {
+    let share = |part: i64, whole: i64| match whole {
+        ..=0 => String::new(),
+        _ => format!(" ({}%)", i128::from(part) * 100 / i128::from(whole)),
+    };
+    let size = |part: i64, whole: i64| format!("{}/{}{}", megabytes(part), megabytes(whole), share(part, whole));
+    format!(
+        "{}/{} MHz{}|{}|{}",
+        used.cpu,
+        capacity.cpu,
+        share(used.cpu, capacity.cpu),
+        size(used.memory, capacity.memory),
+        size(used.disk, capacity.disk)
+    )
+}
