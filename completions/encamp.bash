@@ -286,7 +286,7 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__inspect)
-            opts="-h --snapshot --hcl --version --json --t --hcl2-strict --var --var-file --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --snapshot --hcl --with-vars --file --version --json --t --hcl2-strict --var --var-file --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -424,7 +424,7 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__job__subcmd__inspect)
-            opts="-h --snapshot --hcl --version --json --t --hcl2-strict --var --var-file --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --snapshot --hcl --with-vars --file --version --json --t --hcl2-strict --var --var-file --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

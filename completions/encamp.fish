@@ -93,7 +93,9 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l client-cert -d 'Client certificate for mutual TLS; needs -client-key. Overrides NOMAD_CLIENT_CERT' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l hcl -d 'The argument is a job file in HCL, or - for standard input'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l hcl -d 'Print the job file that was submitted'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l with-vars -d 'With -hcl, also tell on standard error how the job was run, variables included'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l file -d 'The argument is a job file in HCL, or - for standard input'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l json -d 'Print the job without the "Job" key around it'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l tls-skip-verify -d 'Do not verify the server\'s certificate. NOMAD_SKIP_VERIFY does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l insecure -d 'The same as -tls-skip-verify'
@@ -295,7 +297,9 @@ complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l ca-path -d 'Fo
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l client-cert -d 'Client certificate for mutual TLS; needs -client-key. Overrides NOMAD_CLIENT_CERT' -r
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
-complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l hcl -d 'The argument is a job file in HCL, or - for standard input'
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l hcl -d 'Print the job file that was submitted'
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l with-vars -d 'With -hcl, also tell on standard error how the job was run, variables included'
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l file -d 'The argument is a job file in HCL, or - for standard input'
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l json -d 'Print the job without the "Job" key around it'
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l tls-skip-verify -d 'Do not verify the server\'s certificate. NOMAD_SKIP_VERIFY does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l insecure -d 'The same as -tls-skip-verify'

@@ -260,7 +260,11 @@ fn errors_leave_standard_output_empty() {
     fails(&run(&["plan", "-snapshot", "broken.json", "job.hcl"]), 255, "Error reading snapshot: ");
     fails(&run(&["plan", "-snapshot", "other.json", "job.hcl"]), 255, "Error reading snapshot: ");
     fails(&run(&["run", "job.hcl"]), 1, "This version cannot register jobs. ");
-    fails(&run(&["inspect", "job.hcl"]), 1, "Asking a running cluster is not supported yet: ");
+    fails(
+        &run(&["inspect", "job.hcl"]),
+        1,
+        "Error querying job prefix \"job.hcl\": Get \"http://127.0.0.1:1/v1/jobs?prefix=job.hcl&per_page=20\": dial tcp",
+    );
 }
 
 #[test]
@@ -328,7 +332,7 @@ fn example_jobs_are_valid_and_can_be_planned() {
         let planned = run_in(folder.path(), &["plan", "-snapshot", cluster.to_str().unwrap(), "example.nomad.hcl"]);
         assert_eq!(planned.exit, 1, "{flags:?}: {}", planned.stderr);
     }
-    let inspected = run_in(folder.path(), &["inspect", "-hcl", "-json", "example.nomad.hcl"]);
+    let inspected = run_in(folder.path(), &["inspect", "-file", "-json", "example.nomad.hcl"]);
     let value: Value = serde_json::from_str(&inspected.stdout).unwrap();
     assert_eq!((&value["ID"], &value["Priority"]), (&json!("example"), &json!(50)));
 }

@@ -349,6 +349,58 @@ fn the_servers_plan_can_be_checked_against_ours() {
 }
 
 #[test]
+fn jobs_of_a_running_cluster_are_inspected() {
+    let Some(bench) = Bench::new("live-inspect", "dev-acl") else { return };
+    let (id, versions) = {
+        let c = bench.cluster.lock().unwrap();
+        let alone = |id: &str| c.jobs.keys().filter(|k| k.0 == "default" && k.1.starts_with(id)).count() == 1;
+        let several = c.jobs.iter().filter(|(k, v)| k.0 == "default" && v.len() > 1 && alone(&k.1));
+        let (key, versions) = several.max_by_key(|(_, v)| v.len()).expect("a job with versions");
+        (key.1.clone(), versions.clone())
+    };
+    let inspect = |flags: &[&str], id: &str| bench.run(&[&["job", "inspect"], flags, &[id]].concat());
+    let shown = |ran: &Ran| -> Value {
+        assert_eq!((ran.stderr.as_str(), ran.exit), ("", 0));
+        serde_json::from_str(&ran.stdout).unwrap()
+    };
+    let newest = shown(&inspect(&[], &id));
+    assert_eq!((&newest["Job"]["ID"], &newest["Job"]["Version"]), (&json!(id), &versions[0]["Version"]));
+    assert_eq!(newest["Job"]["TaskGroups"][0]["Count"], versions[0]["TaskGroups"][0]["Count"]);
+    assert_eq!(shown(&inspect(&["-json"], &id[..id.len() - 1]))["ID"], id.as_str(), "the beginning will do");
+    let oldest = versions.last().unwrap();
+    let number = oldest["Version"].to_string();
+    assert_eq!(shown(&inspect(&["-json", "-version", &number], &id))["Version"], oldest["Version"]);
+    assert_eq!(inspect(&["-t", "{{.ID}} v{{.Version}}"], &id).stdout, format!("{id} v{}\n", versions[0]["Version"]));
+
+    let submission = json!({"Source": "job \"a\" {}\n", "Format": "hcl2", "VariableFlags": {"b": "2", "a": "1"}, "Variables": "c = 3\n"});
+    bench.cluster.lock().unwrap().failures = vec![(format!("/v1/job/{id}/submission"), Response::json(&submission))];
+    let source = inspect(&["-hcl", "-with-vars"], &id);
+    assert_eq!((source.stdout.as_str(), source.exit), ("job \"a\" {}\n\n", 0));
+    let told = format!(
+        "\nTo run this job as originally submitted:\n\n$ encamp job inspect -namespace default -hcl {id} |\n    encamp job run -namespace default -var a=1 -var b=2 -var c = 3 {id}\n\n"
+    );
+    assert_eq!(source.stderr, told);
+
+    for (flags, id, want) in [
+        (
+            &["-version", "99"][..],
+            id.as_str(),
+            format!("Error inspecting job: job \"{id}\" with version 99 couldn't be found\n"),
+        ),
+        (&[], "no-such-job", "No job(s) with prefix or ID \"no-such-job\" found\n".into()),
+        (&[], "", "Prefix \"\" matched multiple jobs\n\nID ".into()),
+        (&["-hcl", "-json"], "x", "can only use one of -hcl or -json\n".into()),
+        (&["-with-vars"], "x", "can only use -with-vars with -hcl\n".into()),
+    ] {
+        let ran = inspect(flags, id);
+        assert_eq!((ran.stdout.as_str(), ran.exit), ("", 1), "{flags:?}");
+        assert!(ran.stderr.starts_with(&want), "{}", ran.stderr);
+    }
+    bench.cluster.lock().unwrap().failures = vec![("/v1/jobs".into(), Response::text(403, "Permission denied"))];
+    assert_eq!(shown(&inspect(&["-json"], &id))["ID"], id.as_str(), "an ID will do without the list");
+}
+
+#[test]
 fn an_evaluation_of_the_past_is_explained() {
     let Some(bench) = Bench::new("live-eval", "dev-acl") else { return };
     let evaluations = {

@@ -1,6 +1,6 @@
 //! Typed endpoints (`spec/http-api.md §5`).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::client::{Client, Meta, Query, path};
 use super::error::ApiError;
@@ -53,6 +53,36 @@ impl Client {
         let (answer, meta): (JobVersionsResponse, _) =
             self.get(&path("/v1/job/", id, "/versions"), &Query::in_namespace(namespace)).await?;
         Ok((answer.versions, meta))
+    }
+
+    /// The job in the form that clients read and write: nothing is filled in.
+    pub async fn job_as_stored(&self, namespace: &str, id: &str) -> Answer<api::Job> {
+        self.get(&path("/v1/job/", id, ""), &Query::in_namespace(namespace)).await
+    }
+
+    /// The same for all stored versions, newest first.
+    pub async fn job_versions_as_stored(&self, namespace: &str, id: &str) -> Answer<Vec<api::Job>> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Versions {
+            versions: Option<Vec<api::Job>>,
+        }
+        let (answer, meta): (Versions, _) =
+            self.get(&path("/v1/job/", id, "/versions"), &Query::in_namespace(namespace)).await?;
+        Ok((answer.versions.unwrap_or_default(), meta))
+    }
+
+    /// Jobs whose ID starts so, at most that many.
+    pub async fn jobs_with_prefix(&self, prefix: &str, most: u32) -> Answer<Vec<JobListStub>> {
+        let query = Query::default().with("prefix", prefix).with("per_page", most.to_string());
+        let (list, meta) = self.get::<Option<Vec<_>>>("/v1/jobs", &query).await?;
+        Ok((list.unwrap_or_default(), meta))
+    }
+
+    /// What was submitted to make a version of a job.
+    pub async fn job_submission(&self, namespace: &str, id: &str, version: u64) -> Answer<JobSubmission> {
+        let query = Query::in_namespace(namespace).with("version", version.to_string());
+        self.get(&path("/v1/job/", id, "/submission"), &query).await
     }
 
     /// All deployments of all namespaces.

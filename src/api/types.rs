@@ -1,5 +1,7 @@
 //! Bodies that only the API has: list entries and wrappers. Fields this program does not use are left out.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::model::json::or_default;
@@ -23,6 +25,24 @@ pub struct NodeListStub {
     pub modify_index: u64,
 }
 
+/// What was submitted to make a version of a job.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct JobSubmission {
+    /// The text of the job file.
+    #[serde(deserialize_with = "or_default")]
+    pub source: String,
+    /// `hcl2`, `hcl1` or `json`.
+    #[serde(deserialize_with = "or_default")]
+    pub format: String,
+    /// Variables given one by one.
+    #[serde(deserialize_with = "or_default")]
+    pub variable_flags: BTreeMap<String, String>,
+    /// Variables given as a file's text.
+    #[serde(deserialize_with = "or_default")]
+    pub variables: String,
+}
+
 /// An entry of the list of jobs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
@@ -33,6 +53,24 @@ pub struct JobListStub {
     /// Its namespace.
     #[serde(deserialize_with = "or_default")]
     pub namespace: String,
+    /// Its type.
+    #[serde(deserialize_with = "or_default")]
+    pub r#type: String,
+    /// Its priority.
+    #[serde(deserialize_with = "or_default")]
+    pub priority: i64,
+    /// Whether it is launched by a calendar.
+    #[serde(deserialize_with = "or_default")]
+    pub periodic: bool,
+    /// Whether it is dispatched.
+    #[serde(deserialize_with = "or_default")]
+    pub parameterized_job: bool,
+    /// Whether it was stopped.
+    #[serde(deserialize_with = "or_default")]
+    pub stop: bool,
+    /// Its status.
+    #[serde(deserialize_with = "or_default")]
+    pub status: String,
     /// When it was submitted, Unix nanoseconds.
     #[serde(deserialize_with = "or_default")]
     pub submit_time: i64,

@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
+use super::cluster::block_on;
 use super::context::{Context, Environment};
 use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::flags::parse_int;
 use super::general::GeneralFlags;
 use super::job_file::VariableFlags;
+use super::lookup;
 use super::registry::Run;
-use super::render::table::{Form, table};
-use super::render::{json, template, values};
+use super::render::{json, template};
+use crate::api::types::{JobListStub, JobSubmission};
+use crate::api::{ApiError, Client};
 use crate::jobspec::canonicalize::canonicalize;
 use crate::model::{Job, api, quoted};
 use crate::snapshot;
@@ -20,16 +23,24 @@ use crate::state::State;
 
 /// Print a job as JSON
 ///
-/// With -snapshot, prints a job of the snapshot; the argument is its id or the beginning of it. With -hcl, reads the job
-/// file that the argument names and prints the job with all its defaults.
+/// The argument is the job's ID or the beginning of it. The job is read from the running cluster at the address, or from the
+/// snapshot file given with -snapshot. With -hcl, prints what was submitted instead: the text of the job file.
+///
+/// With -file the argument is a job file, which is printed with all its defaults; no cluster is asked.
 #[derive(Debug, clap::Parser)]
 pub struct JobInspect {
     /// Cluster snapshot file to look the job up in
     #[arg(long, value_name = "file")]
     pub snapshot: Option<String>,
-    /// The argument is a job file in HCL, or - for standard input
+    /// Print the job file that was submitted
     #[arg(long)]
     pub hcl: bool,
+    /// With -hcl, also tell on standard error how the job was run, variables included
+    #[arg(long)]
+    pub with_vars: bool,
+    /// The argument is a job file in HCL, or - for standard input
+    #[arg(long)]
+    pub file: bool,
     /// Print this version of the job
     #[arg(long, value_name = "version", value_parser = parse_int)]
     pub version: Option<i64>,
@@ -55,10 +66,21 @@ impl Run for JobInspect {
         if self.json && self.template.is_some() {
             return context.failure("Both json and template formatting are not allowed");
         }
-        let job = if self.hcl {
+        if self.hcl && self.json {
+            return context.failure("can only use one of -hcl or -json");
+        }
+        if self.with_vars && !self.hcl {
+            return context.failure("can only use -with-vars with -hcl");
+        }
+        if self.hcl {
+            return self.print_submission(name, context);
+        }
+        let job = if self.file {
             self.read_file(name, context.env)
-        } else {
+        } else if self.snapshot.is_some() {
             self.find_in_snapshot(name, context.env).map_err(Refused::from)
+        } else {
+            self.ask(name, context.env).map(|(job, _)| job).map_err(Refused::from)
         };
         match job.and_then(|job| self.text(&job).map_err(Refused::from)) {
             Ok(text) => {
@@ -71,6 +93,49 @@ impl Run for JobInspect {
 }
 
 impl JobInspect {
+    /// The job of the running cluster, and a client for more about it.
+    fn ask(&self, name: &str, env: &Environment) -> Result<(api::Job, Client), String> {
+        let client = self.general.client(env)?;
+        let failed = |e: ApiError| format!("Error inspecting job: {e}");
+        let job = block_on(async {
+            let (namespace, id) = lookup::job(&client, name, &env.zone()).await?;
+            let namespace = namespace.as_deref().or(client.config().namespace.as_deref()).unwrap_or("default");
+            let Some(version) = self.version else {
+                return Ok(client.job_as_stored(namespace, &id).await.map_err(failed)?.0);
+            };
+            let (versions, _) = client.job_versions_as_stored(namespace, &id).await.map_err(failed)?;
+            let wanted = u64::try_from(version).ok();
+            versions
+                .into_iter()
+                .find(|job| job.version.is_some() && job.version == wanted)
+                .ok_or_else(|| missing(&id, version))
+        })??;
+        Ok((job, client))
+    }
+
+    /// Prints what was submitted.
+    fn print_submission(&self, name: &str, context: &mut Context<'_, '_>) -> u8 {
+        if self.snapshot.is_some() || self.file {
+            return context
+                .failure("-hcl asks a running cluster: it can be combined neither with -snapshot nor with -file");
+        }
+        let read = self.ask(name, context.env).and_then(|(job, client)| {
+            let (id, namespace) = (job.id.unwrap_or_default(), job.namespace.unwrap_or_else(|| "default".into()));
+            let answer = block_on(client.job_submission(&namespace, &id, job.version.unwrap_or(0)))?;
+            Ok((answer.map_err(|e| format!("Error inspecting job: {e}"))?.0, namespace, id))
+        });
+        match read {
+            Ok((submission, namespace, id)) => {
+                if self.with_vars {
+                    context.ui.error_plain(&how_to_run(&submission, &namespace, &id));
+                }
+                context.ui.output(&submission.source);
+                0
+            }
+            Err(e) => context.failure(&e),
+        }
+    }
+
     fn text(&self, job: &api::Job) -> Result<String, String> {
         let failed = |e| format!("Error formatting the data: {e}");
         let value = serde_json::to_value(job).map_err(|e| failed(e.to_string()))?;
@@ -89,65 +154,65 @@ impl JobInspect {
     }
 
     fn find_in_snapshot(&self, name: &str, env: &Environment) -> Result<api::Job, String> {
-        let Some(file) = &self.snapshot else {
-            return Err(
-                "Asking a running cluster is not supported yet: give a cluster snapshot with -snapshot FILE, or \
-                        a job file with -hcl"
-                    .into(),
-            );
-        };
+        let file = self.snapshot.as_deref().unwrap_or_default();
         let cluster = snapshot::load(&env.directory.join(file)).map_err(|e| format!("Error reading snapshot: {e}"))?;
-        let found = find(&cluster.state, self.general.namespace(env).unwrap_or("default"), name.trim())?;
+        let found = find(&cluster.state, self.general.namespace(env).unwrap_or("default"), name.trim(), &env.zone())?;
         let job = match self.version {
             None => found,
             Some(version) => {
                 let stored = u64::try_from(version).ok();
                 let stored = stored.and_then(|v| cluster.state.job_version(&found.namespace, &found.id, v));
-                stored.ok_or_else(|| {
-                    format!("Error inspecting job: job {} with version {version} couldn't be found", quoted(&found.id))
-                })?
+                stored.ok_or_else(|| missing(&found.id, version))?
             }
         };
         as_client_sees_it(job).map_err(|e| format!("Error inspecting job: {e}"))
     }
 }
 
+fn missing(id: &str, version: i64) -> String {
+    format!("Error inspecting job: job {} with version {version} couldn't be found", quoted(id))
+}
+
+/// How the job was run, for who wants to do it again.
+fn how_to_run(submission: &JobSubmission, namespace: &str, id: &str) -> String {
+    let lines = submission.variables.lines().map(str::trim).filter(|l| !l.is_empty()).map(str::to_string);
+    let given = submission.variable_flags.iter().map(|(name, value)| format!("{name}={value}"));
+    let variables: String = given.chain(lines).map(|v| format!("-var {v} ")).collect();
+    format!(
+        "\nTo run this job as originally submitted:\n\n$ encamp job inspect -namespace {namespace} -hcl {id} |\n    \
+         encamp job run -namespace {namespace} {variables}{id}\n"
+    )
+}
+
 /// The job whose id is the prefix, or the only one whose id begins with it; `*` looks in all namespaces.
-fn find<'a>(state: &'a State, namespace: &str, prefix: &str) -> Result<&'a Job, String> {
+fn find<'a>(state: &'a State, namespace: &str, prefix: &str, zone: &TimeZone) -> Result<&'a Job, String> {
     let jobs = state.jobs().map(|entry| entry.current.as_ref());
     let mut found: Vec<&Job> =
         jobs.filter(|job| (namespace == "*" || job.namespace == namespace) && job.id.starts_with(prefix)).collect();
     found.sort_by_key(|job| &job.id);
-    match found.as_slice() {
-        [] => Err(format!("No job(s) with prefix or ID {} found", quoted(prefix))),
-        [only] => Ok(only),
-        [first, second, ..] if first.id == prefix && second.id != prefix => Ok(first),
-        several => {
-            Err(format!("Prefix {} matched multiple jobs\n\n{}", quoted(prefix), list(several, namespace == "*")))
-        }
-    }
+    let stubs: Vec<JobListStub> = found.iter().map(|job| stub(job)).collect();
+    let everywhere = namespace == "*";
+    let chosen = lookup::choose(&stubs, prefix, everywhere).map_err(|several| {
+        format!("Prefix {} matched multiple jobs\n\n{}", quoted(prefix), lookup::table_of(several, everywhere, zone))
+    })?;
+    let same = |job: &&&Job| chosen.is_some_and(|c| c.id == job.id && c.namespace == job.namespace);
+    found.iter().find(same).copied().ok_or_else(|| format!("No job(s) with prefix or ID {} found", quoted(prefix)))
 }
 
-/// The table of jobs (`spec/cli.md §8.3`).
-fn list(jobs: &[&Job], namespaces: bool) -> String {
-    let column = |name: &str| if namespaces { format!("|{name}") } else { String::new() };
-    let mut lines = vec![format!("ID{}|Type|Priority|Status|Submit Date", column("Namespace"))];
-    let zone = TimeZone::system();
-    lines.extend(jobs.iter().map(|job| {
-        let kinds = [(job.periodic.is_some(), "/periodic"), (job.parameterized_job.is_some(), "/parameterized")];
-        let kinds: String = kinds.into_iter().filter_map(|(is, kind)| is.then_some(kind)).collect();
-        let stopped = if job.stop { " (stopped)" } else { "" };
-        format!(
-            "{}{}|{}{kinds}|{}|{}{stopped}|{}",
-            job.id,
-            column(&job.namespace),
-            job.r#type,
-            job.priority,
-            job.status,
-            values::time(job.submit_time, &zone)
-        )
-    }));
-    table(&lines, Form::List)
+/// A stored job as lists show it.
+fn stub(job: &Job) -> JobListStub {
+    JobListStub {
+        id: job.id.clone(),
+        namespace: job.namespace.clone(),
+        r#type: job.r#type.clone(),
+        priority: job.priority,
+        periodic: job.periodic.is_some(),
+        parameterized_job: job.parameterized_job.is_some(),
+        stop: job.stop,
+        status: job.status.clone(),
+        submit_time: job.submit_time,
+        modify_index: job.modify_index,
+    }
 }
 
 /// A stored job in the form that clients read.

@@ -21,6 +21,7 @@ pub mod job_inspect;
 pub mod job_plan;
 pub mod job_run;
 pub mod job_validate;
+pub mod lookup;
 pub mod manual;
 pub mod registry;
 pub mod render;

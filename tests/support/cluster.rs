@@ -75,7 +75,8 @@ impl Cluster {
         if let Some((_, response)) = self.failures.iter().find(|(p, _)| r.path.starts_with(p.as_str())) {
             return response.clone();
         }
-        let in_scope = |namespace: &str| matches!(r.param("namespace"), Some(n) if n == "*" || n == namespace);
+        let in_scope =
+            |namespace: &str| matches!(r.param("namespace").unwrap_or("default"), n if n == "*" || n == namespace);
         let rest = |prefix: &str| r.path.strip_prefix(prefix).map(str::to_string);
         let one = |v: Option<&Value>| v.map_or(Response::text(404, "not found"), Response::json);
         if r.path == "/v1/nodes" {
@@ -87,7 +88,8 @@ impl Cluster {
             return self.rows(r, seen.map(|a| alloc_stub(a, r.param("resources") == Some("true"))).collect());
         }
         if r.path == "/v1/jobs" {
-            let seen = self.jobs.iter().filter(|(k, _)| in_scope(&k.0));
+            let begins = |id: &str| r.param("prefix").is_none_or(|p| id.starts_with(p));
+            let seen = self.jobs.iter().filter(|(k, _)| in_scope(&k.0) && begins(&k.1));
             return self.rows(r, seen.map(|(_, v)| job_stub(&v[0])).collect());
         }
         if let Some(list) = self.lists.get(r.path.as_str()) {
@@ -110,6 +112,10 @@ impl Cluster {
             let namespace = r.param("namespace").unwrap_or("default").to_string();
             let versions = self.jobs.get(&(namespace, id.to_string())).map(|v| json!({"Versions": v, "Diffs": null}));
             return self.indexed(one(versions.as_ref()));
+        }
+        if let Some(id) = rest("/v1/job/") {
+            let namespace = r.param("namespace").unwrap_or("default").to_string();
+            return self.indexed(one(self.jobs.get(&(namespace, id)).map(|versions| &versions[0])));
         }
         Response::text(404, "not found")
     }

@@ -1,0 +1,64 @@
+//! Objects of a running cluster by the beginning of their names (`spec/cli.md §4.1`).
+
+use jiff::tz::TimeZone;
+
+use super::render::table::{Form, table};
+use super::render::values;
+use crate::api::Client;
+use crate::api::types::JobListStub;
+use crate::model::quoted;
+
+/// Jobs that are asked for: more can't be told apart anyway.
+const MOST_JOBS: u32 = 20;
+
+/// Namespace and ID of the job with that ID, or of the only one whose ID begins so. The namespace is unknown where the
+/// token may not list jobs.
+pub async fn job(client: &Client, prefix: &str, zone: &TimeZone) -> Result<(Option<String>, String), String> {
+    let prefix = prefix.trim();
+    let found = match client.jobs_with_prefix(prefix, MOST_JOBS).await {
+        Ok((found, _)) => found,
+        Err(e) if e.status() == Some(403) => return Ok((None, prefix.to_string())),
+        Err(e) => return Err(format!("Error querying job prefix {}: {e}", quoted(prefix))),
+    };
+    let everywhere = client.config().namespace.as_deref() == Some("*");
+    let chosen = choose(&found, prefix, everywhere).map_err(|several| {
+        format!("Prefix {} matched multiple jobs\n\n{}", quoted(prefix), table_of(several, everywhere, zone))
+    })?;
+    match chosen {
+        Some(job) => Ok((Some(job.namespace.clone()).filter(|n| !n.is_empty()), job.id.clone())),
+        None => Err(format!("No job(s) with prefix or ID {} found", quoted(prefix))),
+    }
+}
+
+/// The job that is meant, if any is; an error if several may be.
+pub fn choose<'a>(
+    sorted: &'a [JobListStub],
+    prefix: &str,
+    everywhere: bool,
+) -> Result<Option<&'a JobListStub>, &'a [JobListStub]> {
+    match sorted {
+        [] => Ok(None),
+        [only] => Ok(Some(only)),
+        [first, second, ..] if first.id == prefix && !(everywhere && second.id == prefix) => Ok(Some(first)),
+        several => Err(several),
+    }
+}
+
+/// The table of jobs (`spec/cli.md §8.3`); its last line says if there may be more.
+pub fn table_of(jobs: &[JobListStub], namespaces: bool, zone: &TimeZone) -> String {
+    let column = |name: &str| if namespaces { format!("|{name}") } else { String::new() };
+    let mut lines = vec![format!("ID{}|Type|Priority|Status|Submit Date", column("Namespace"))];
+    lines.extend(jobs.iter().map(|job| {
+        let kinds = [(job.periodic, "/periodic"), (job.parameterized_job, "/parameterized")];
+        let kinds: String = kinds.into_iter().filter_map(|(is, kind)| is.then_some(kind)).collect();
+        let stopped = if job.stop { " (stopped)" } else { "" };
+        let submitted = values::time(job.submit_time, zone);
+        let (id, namespace) = (&job.id, column(&job.namespace));
+        format!("{id}{namespace}|{}{kinds}|{}|{}{stopped}|{submitted}", job.r#type, job.priority, job.status)
+    }));
+    let mut out = table(&lines, Form::List);
+    if jobs.len() >= MOST_JOBS as usize {
+        out.push_str("\n(results may be truncated)");
+    }
+    out
+}
