@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::jobspec::admission::spec_changed;
-use crate::model::random::Random;
 use crate::model::*;
-use crate::scheduler::{self, Context, NodeOrder, PlanResult, Planner};
 use crate::state::{Snapshot, State};
+
+use super::evaluate::{Made, evaluate};
 
 /// The evaluation ID of local plans: fixed, so that two runs look at the nodes in the same order.
 pub const LOCAL_EVAL_ID: &str = "00000000-0000-0000-0000-00000000d1ff";
@@ -29,34 +29,6 @@ pub struct DryRun {
     pub job: Arc<Job>,
     /// The state the plan was made on, with that job in it.
     pub state: Snapshot,
-}
-
-/// Collects what the scheduler hands out.
-#[derive(Default)]
-struct Collector {
-    plans: Vec<Plan>,
-    updates: Vec<Evaluation>,
-    created: Vec<Evaluation>,
-}
-
-impl Planner for Collector {
-    fn submit_plan(&mut self, plan: Plan) -> Result<PlanResult, String> {
-        let result = PlanResult::accepted(plan.clone());
-        self.plans.push(plan);
-        Ok(result)
-    }
-
-    fn update_eval(&mut self, eval: Evaluation) {
-        self.updates.push(eval);
-    }
-
-    fn create_eval(&mut self, eval: Evaluation) {
-        self.created.push(eval);
-    }
-
-    fn reblock_eval(&mut self, eval: Evaluation) {
-        self.updates.push(eval);
-    }
 }
 
 /// Runs the scheduler for an admitted job as if it were registered now. IDs and dynamic ports come from a fixed sequence.
@@ -81,29 +53,18 @@ pub fn dry_run(state: &State, job: &Job, now: i64) -> Result<DryRun, String> {
         modify_time: now,
         ..Default::default()
     };
-    let mut ids = 0u64;
-    let mut ports = Random::new(0, "dynamic ports");
-    let mut collector = Collector::default();
-    let mut context = Context {
-        now,
-        order: NodeOrder::Shuffle,
-        new_id: &mut || {
-            ids += 1;
-            format!("00000000-0000-0000-0000-{ids:012x}")
-        },
-        random: &mut |n| ports.number() % n.max(1),
-    };
+    let mut made = Made::new(0);
     let state = state.snapshot();
-    scheduler::process(&state, &eval, &mut context, &mut collector)?;
-    let (plan, eval) = match (collector.plans.pop(), collector.updates.pop()) {
-        (Some(p), Some(e)) if collector.plans.is_empty() && collector.updates.is_empty() => (p, e),
+    let mut out = evaluate(&state, &eval, now, &mut made)?;
+    let (plan, eval) = match (out.plans.pop(), out.updates.pop()) {
+        (Some(p), Some(e)) if out.plans.is_empty() && out.updates.is_empty() => (p, e),
         _ => return Err("the scheduler did not answer with exactly one plan and one evaluation".into()),
     };
-    Ok(DryRun { plan, eval, created_evals: collector.created, old_job, job, state })
+    Ok(DryRun { plan, eval, created_evals: out.created, old_job, job, state })
 }
 
 /// The job with the version and indexes registering it would give. An unchanged job stays the stored one.
-fn stored_form(old: Option<&Job>, job: &Job, now: i64) -> Arc<Job> {
+pub(super) fn stored_form(old: Option<&Job>, job: &Job, now: i64) -> Arc<Job> {
     let mut job = job.clone();
     match old {
         Some(old) if !spec_changed(old, &job) => return Arc::new(old.clone()),

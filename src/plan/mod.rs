@@ -6,9 +6,12 @@
 //! - [`mod@explain`]: why allocations go where they go.
 //! - [`past`]: evaluations of the past, from what they recorded.
 //! - [`job`]: from a client's job to the plan response: defaults, admission, dry run, annotated diff.
+//! - [`mod@evaluate`]: one evaluation without a server. [`mod@apply`]: a plan carried out.
 
+pub mod apply;
 pub mod compare;
 pub mod dry_run;
+pub mod evaluate;
 pub mod explain;
 pub mod job;
 pub mod past;
