@@ -38,6 +38,7 @@ complete -c encamp -n "__fish_encamp_needs_command" -f -a "plan" -d 'Show what r
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "run" -d 'Register a job, or print it as JSON'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "validate" -d 'Check a job file without registering it'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "version" -d 'Print the version'
+complete -c encamp -n "__fish_encamp_needs_command" -f -a "what-if" -d 'Show where allocations would go if the cluster changed'
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and not __fish_seen_subcommand_from explain" -s h -l help -d 'Print help'
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and not __fish_seen_subcommand_from explain" -f -a "explain" -d 'Explain an evaluation of the past'
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
@@ -112,6 +113,12 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l snapshot -d 'Cluster snapshot file to work on, instead of the running cluster at the address' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l concurrency -d 'Requests at the same time. Default: 16' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l explain -d 'Explain the plan: what kept nodes from being chosen, how those that could take an allocation scored, and who is evicted why. With a node\'s name, ID or beginning of an ID: that node\'s whole story' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l drain -d 'Drain a node (name, ID, or the beginning of the ID), or dc=NAME, class=NAME, pool=NAME, to the end. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l down -d 'Lose a node, or all of dc=NAME, class=NAME or pool=NAME. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l add -d 'Add N new nodes like a node of the cluster: N:like=NODE. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l scale -d 'Set the count of a group: JOB/GROUP=N. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l stop -d 'Stop a job. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l config -d 'Set a setting of the scheduler configuration: key=value, for example scheduler_algorithm=spread. Repeatable' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l diff -d 'Print how the job differs from the registered one' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l t -d 'Print the result by this template' -r
@@ -316,6 +323,12 @@ complete -c encamp -n "__fish_encamp_using_subcommand plan" -l vault-namespace -
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l snapshot -d 'Cluster snapshot file to work on, instead of the running cluster at the address' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l concurrency -d 'Requests at the same time. Default: 16' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l explain -d 'Explain the plan: what kept nodes from being chosen, how those that could take an allocation scored, and who is evicted why. With a node\'s name, ID or beginning of an ID: that node\'s whole story' -r
+complete -c encamp -n "__fish_encamp_using_subcommand plan" -l drain -d 'Drain a node (name, ID, or the beginning of the ID), or dc=NAME, class=NAME, pool=NAME, to the end. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand plan" -l down -d 'Lose a node, or all of dc=NAME, class=NAME or pool=NAME. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand plan" -l add -d 'Add N new nodes like a node of the cluster: N:like=NODE. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand plan" -l scale -d 'Set the count of a group: JOB/GROUP=N. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand plan" -l stop -d 'Stop a job. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand plan" -l config -d 'Set a setting of the scheduler configuration: key=value, for example scheduler_algorithm=spread. Repeatable' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l diff -d 'Print how the job differs from the registered one' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l t -d 'Print the result by this template' -r
@@ -398,3 +411,29 @@ complete -c encamp -n "__fish_encamp_using_subcommand validate" -l no-color -d '
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand version" -s h -l help -d 'Print help'
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l drain -d 'Drain a node (name, ID, or the beginning of the ID), or dc=NAME, class=NAME, pool=NAME, to the end. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l down -d 'Lose a node, or all of dc=NAME, class=NAME or pool=NAME. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l add -d 'Add N new nodes like a node of the cluster: N:like=NODE. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l scale -d 'Set the count of a group: JOB/GROUP=N. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l stop -d 'Stop a job. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l config -d 'Set a setting of the scheduler configuration: key=value, for example scheduler_algorithm=spread. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l snapshot -d 'Cluster snapshot file to work on, instead of the running cluster at the address' -r
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l concurrency -d 'Requests at the same time. Default: 16' -r
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l ca-cert -d 'File with the certificate authority that signed the server\'s certificate. Overrides NOMAD_CACERT and -ca-path' -r
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l ca-path -d 'Folder with certificate authorities. Overrides NOMAD_CAPATH' -r
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l client-cert -d 'Client certificate for mutual TLS; needs -client-key. Overrides NOMAD_CLIENT_CERT' -r
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l allow-partial -d 'Go on without what the token may not read or the cluster does not answer, and say what is missing'
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l no-cache -d 'Read everything again, whatever an earlier run left in the cache'
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l verbose -d 'List every allocation, however many there are'
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l json -d 'Print the result as JSON'
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l tls-skip-verify -d 'Do not verify the server\'s certificate. NOMAD_SKIP_VERIFY does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l insecure -d 'The same as -tls-skip-verify'
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -s h -l help -d 'Print help (see more with \'--help\')'

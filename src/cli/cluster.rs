@@ -12,6 +12,7 @@ use crate::model::api as model;
 use crate::snapshot::live::cache::Cache;
 use crate::snapshot::live::{self, Detail, Fetched, Options, Progress, Report};
 use crate::snapshot::{self, ClusterSnapshot};
+use crate::state::State;
 
 /// Requests at the same time if nothing else is said.
 const CONCURRENCY: usize = 16;
@@ -48,20 +49,24 @@ pub struct Cluster {
     pub report: Option<Report>,
 }
 
+impl Cluster {
+    /// The state, and what is to be said about it: what it lacks, and how it was read if that is asked for or worth knowing.
+    pub fn into_state(self, verbose: bool, env: &Environment) -> (State, Vec<String>) {
+        let mut notes = self.snapshot.notes;
+        let told = |r: &Report| verbose || env.stderr_is_terminal || r.unsettled > 0 || !r.missing.is_empty();
+        notes.extend(self.report.filter(told).map(|r| r.summary()));
+        (self.snapshot.state, notes)
+    }
+}
+
 impl ClusterFlags {
-    /// Reads the state: the file if one is given, else what planning the jobs (namespace, ID) needs of the running cluster.
-    pub fn load(
-        &self,
-        general: &GeneralFlags,
-        jobs: Vec<(String, String)>,
-        env: &Environment,
-    ) -> Result<Cluster, String> {
+    /// Reads the state: the file if one is given, else so much of the running cluster.
+    pub fn load(&self, general: &GeneralFlags, detail: Detail, env: &Environment) -> Result<Cluster, String> {
         if let Some(file) = &self.snapshot {
             return Ok(Cluster { snapshot: load_file(file, env)?, report: None });
         }
         let client = general.client(env)?;
-        let fetched = self.fetch.fetch(&client, Detail::Jobs(jobs), env)?;
-        cluster(fetched)
+        cluster(self.fetch.fetch(&client, detail, env)?)
     }
 }
 

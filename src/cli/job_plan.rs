@@ -1,5 +1,6 @@
 //! `job plan`: what registering a job would do (`spec/cli.md §7`).
 
+use super::changes::ChangeFlags;
 use super::cluster::{ClusterFlags, block_on};
 use super::context::{Context, Environment};
 use super::diagnostics::Refused;
@@ -9,13 +10,14 @@ use super::registry::Run;
 use serde_json::{Value, json};
 
 use super::render::plan::PlanView;
-use super::render::{self, json, markdown, plan, template};
+use super::render::{self, json, markdown, plan, template, what_if};
 use crate::jobspec::admission::AdmissionError;
 use crate::jobspec::explain::Severity;
 use crate::model::{JobPlanResponse, api};
 use crate::plan::explain::{self, GroupExplanation, NodeStory};
+use crate::plan::what_if::Outcome;
 use crate::plan::{DryRun, PlanError, compare, plan_job, server_context};
-use crate::snapshot::live::Report;
+use crate::snapshot::live::Detail;
 
 /// Show what registering a job would change
 ///
@@ -26,6 +28,9 @@ use crate::snapshot::live::Report;
 /// The path is a job file, or - for standard input. The state is read from the running cluster at the address, or from the
 /// snapshot file given with -snapshot. With -remote the cluster's servers plan instead; -check-remote has both plan and reports
 /// where they disagree.
+///
+/// With -drain, -down, -add, -scale, -stop and -config the job is planned on the cluster as it would be after these changes; see
+/// what-if.
 ///
 /// The exit code is 0 when no allocation would be created or destroyed, 1 when some would, and 255 after an error.
 #[derive(Debug, clap::Parser)]
@@ -38,6 +43,8 @@ pub struct JobPlan {
     /// evicted why. With a node's name, ID or beginning of an ID: that node's whole story
     #[arg(long, value_name = "node", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub explain: Option<String>,
+    #[command(flatten)]
+    pub changes: ChangeFlags,
     /// Ask the cluster's servers for the plan instead
     #[arg(long)]
     pub remote: bool,
@@ -109,12 +116,16 @@ impl Run for JobPlan {
         if self.remote && self.explain.is_some() {
             return context.failure("-explain needs the plan to be made here: it can't be combined with -remote");
         }
+        if !self.changes.is_empty() && (self.remote || self.check_remote) {
+            return context
+                .failure("Servers know nothing of changes: -remote and -check-remote plan on the cluster as it is");
+        }
         let planned = self.job.load(path, context.env).and_then(|file| Ok((self.plan(&file, context.env)?, file)));
         let (planned, file) = match planned {
             Ok(planned) => planned,
             Err(e) => return context.refuse(e, self.job.diagnostics),
         };
-        for note in &planned.notes {
+        for note in planned.notes.iter().chain(planned.changed.iter().flat_map(|o| &o.notes)) {
             context.ui.warn(note);
         }
         let response = &planned.response;
@@ -133,6 +144,9 @@ impl Run for JobPlan {
                 Ok(markdown::plan(&view, id, planned.explanation.text().as_deref()).trim_end().to_string())
             }
             None => {
+                if let Some(changed) = &planned.changed {
+                    what_if::print_short(context.ui, changed);
+                }
                 plan::print(context.ui, &self.view(response, &file.job, path, context.env.now));
                 if let Some(text) = planned.explanation.text() {
                     context.ui.output_markup(&text);
@@ -155,6 +169,8 @@ impl Run for JobPlan {
 /// A plan, and what is to be said about it.
 struct Planned {
     response: JobPlanResponse,
+    /// What the changes asked for did to the cluster before the job was planned.
+    changed: Option<Outcome>,
     /// What the state lacks, and how it was read.
     notes: Vec<String>,
     /// Where the servers' plan differs.
@@ -238,6 +254,7 @@ impl JobPlan {
             let response = self.ask(&file.job, env)?;
             return Ok(Planned {
                 response,
+                changed: None,
                 notes: Vec::new(),
                 disagreements: Vec::new(),
                 explanation: Explanation::None,
@@ -245,8 +262,12 @@ impl JobPlan {
         }
         let id = file.job.id.clone().unwrap_or_default();
         let namespace = own(&file.job.namespace).or_else(|| self.general.namespace(env)).unwrap_or("default");
-        let cluster = self.cluster.load(&self.general.for_job(&file.job), vec![(namespace.to_string(), id)], env)?;
-        let state = &cluster.snapshot.state;
+        let detail =
+            if self.changes.is_empty() { Detail::Jobs(vec![(namespace.to_string(), id)]) } else { Detail::Everything };
+        let (before, mut notes) =
+            self.cluster.load(&self.general.for_job(&file.job), detail, env)?.into_state(self.verbose, env);
+        let changed = self.changes.carry_out(&before, namespace, env)?;
+        let state = changed.as_ref().map_or(&before, |w| &w.state);
         let options = self.general.convert_options(&file.job, env, state);
         let planned = plan_job(state, &file.job, &options, &server_context(state), env.now).map_err(|e| {
             let items: &[String] = match &e {
@@ -255,9 +276,6 @@ impl JobPlan {
             };
             Refused { text: format!("Error during plan: {e}"), findings: file.findings(items, Severity::Error) }
         })?;
-        let mut notes = cluster.snapshot.notes;
-        let told = |r: &Report| self.verbose || env.stderr_is_terminal || r.unsettled > 0 || !r.missing.is_empty();
-        notes.extend(cluster.report.filter(told).map(|r| r.summary()));
         let mut disagreements = Vec::new();
         if self.check_remote {
             disagreements = compare::disagreements(&planned.response, &self.ask(&file.job, env)?);
@@ -269,7 +287,8 @@ impl JobPlan {
             Some(node) => Explanation::new(&planned.run, node, env.now)?,
             None => Explanation::None,
         };
-        Ok(Planned { response: planned.response, notes, disagreements, explanation })
+        let changed = changed.map(|w| w.outcome);
+        Ok(Planned { response: planned.response, changed, notes, disagreements, explanation })
     }
 
     /// The servers' plan. A region or namespace that the job names goes before those of flags and environment.

@@ -3,9 +3,10 @@
 //! - [`registry`]: all commands by name, and which words of a command line name one. [`flags`]: Go-style flags.
 //! - [`help`]: help texts. [`context`]: what every command gets: streams, environment, clock.
 //! - [`general`]: flags that all commands share. [`job_file`]: reading job files.
-//! - [`cluster`]: the state a command works on.
+//! - [`cluster`]: the state a command works on. [`changes`]: changes to it that are only assumed.
 //! - [`render`]: how results look.
 
+pub mod changes;
 pub mod cluster;
 pub mod completion;
 pub mod context;
@@ -29,6 +30,7 @@ pub mod sim_cluster;
 pub mod snapshot_fetch;
 pub mod snapshot_inspect;
 pub mod version;
+pub mod what_if;
 
 use std::ffi::OsString;
 use std::io::Write;

@@ -7,7 +7,7 @@ use clap::{ArgMatches, Command, Parser};
 use super::context::Context;
 use super::{
     completion, eval_explain, fmt, job_init, job_inspect, job_plan, job_run, job_validate, sim_cluster, snapshot_fetch,
-    snapshot_inspect, version,
+    snapshot_inspect, version, what_if,
 };
 
 /// What a command's argument struct does.
@@ -89,6 +89,7 @@ impl Registry {
         registry.add::<snapshot_fetch::SnapshotFetch>("snapshot fetch", None, 1);
         registry.add::<snapshot_inspect::SnapshotInspect>("snapshot inspect", None, 1);
         registry.add::<version::Version>("version", None, 1);
+        registry.add::<what_if::WhatIfCommand>("what-if", None, 255);
         registry
     }
 

@@ -6,6 +6,8 @@
 //! - [`mod@explain`]: why allocations go where they go.
 //! - [`past`]: evaluations of the past, from what they recorded.
 //! - [`job`]: from a client's job to the plan response: defaults, admission, dry run, annotated diff.
+//! - [`what_if`]: where allocations go when nodes leave or come, jobs are scaled or stopped, settings change.
+//! - [`settings`]: the scheduler configuration by name.
 //! - [`mod@evaluate`]: one evaluation without a server. [`mod@apply`]: a plan carried out.
 
 pub mod apply;
@@ -15,6 +17,8 @@ pub mod evaluate;
 pub mod explain;
 pub mod job;
 pub mod past;
+pub mod settings;
+pub mod what_if;
 
 pub use dry_run::{DryRun, dry_run};
 pub use job::{JobPlan, PlanError, plan_job, server_context};

@@ -3,6 +3,7 @@
 //! - [`ui`]: output channels and colours. [`markup`]: `[bold]`-style tags.
 //! - [`table`], [`values`], [`json`], [`template`]: tables, single values, JSON, output by template.
 //! - [`diff`], [`plan`], [`metrics`]: job diffs, dry runs, why placements failed.
+//! - [`what_if`]: where allocations go after changes.
 //! - [`findings`]: problems of job files.
 
 pub mod diff;
@@ -18,3 +19,4 @@ pub mod table;
 pub mod template;
 pub mod ui;
 pub mod values;
+pub mod what_if;

@@ -23,6 +23,7 @@ use outline::{Element, Outline};
 pub use outline::Syntax;
 pub use parsing::{parse_error, parse_json_error};
 pub use problems::validation;
+pub use scope::nearest;
 
 /// More findings help nobody.
 const MAX_FINDINGS: usize = 200;

@@ -1,0 +1,214 @@
+//! Where allocations go after changes.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::json::indented;
+use super::metrics::metric_lines;
+use super::table::{Form, table};
+use super::ui::Ui;
+use super::values::plural;
+use crate::model::quoted;
+use crate::plan::what_if::headroom::{PoolRoom, Room};
+use crate::plan::what_if::{Cause, Displaced, Fate, Outcome, Owner, Unplaced};
+
+/// More allocations than that are not listed one by one unless asked for.
+const MANY: usize = 50;
+
+/// The outcome as JSON (`docs/what-if.schema.json`).
+pub fn json(outcome: &Outcome) -> Result<String, String> {
+    let mut value = serde_json::to_value(outcome).map_err(|e| e.to_string())?;
+    if let Value::Object(members) = &mut value {
+        members.insert("SchemaVersion".into(), 1.into());
+        let fates = [Fate::Moved, Fate::Unplaced, Fate::Stopped, Fate::Stays];
+        let names = ["Moved", "Unplaced", "Stopped", "Stays"];
+        let counts = names.iter().zip(fates).map(|(name, fate)| (name.to_string(), outcome.count(None, fate).into()));
+        members.insert("Fates".into(), Value::Object(counts.collect()));
+    }
+    indented(&value)
+}
+
+/// Prints all of it.
+pub fn print(ui: &mut Ui<'_>, outcome: &Outcome, verbose: bool) {
+    print_changes(ui, outcome);
+    if !outcome.displaced.is_empty() {
+        section(ui, "Jobs", &table(&by_group(&outcome.displaced), Form::List));
+        if verbose || outcome.displaced.len() <= MANY {
+            section(ui, "Allocations", &table(&rows(outcome), Form::List));
+        }
+    }
+    if !outcome.placed.is_empty() {
+        let title = "New allocations";
+        if verbose || outcome.placed.len() <= MANY {
+            let lines = outcome.placed.iter().map(|p| format!("{}|{}|{}", job(&p.owner), p.name, p.on.node_name));
+            section(ui, title, &table(&headed("Job|Name|Node", lines), Form::List));
+        } else {
+            let mut counts: BTreeMap<&Owner, usize> = BTreeMap::new();
+            outcome.placed.iter().for_each(|p| *counts.entry(&p.owner).or_default() += 1);
+            let lines = counts.iter().map(|(o, n)| format!("{}|{}|{n}", job(o), o.task_group));
+            section(ui, title, &table(&headed("Job|Group|New", lines), Form::List));
+        }
+    }
+    let (concerned, waited): (Vec<&Unplaced>, Vec<&Unplaced>) = outcome.unplaced.iter().partition(|u| !u.waited);
+    if !concerned.is_empty() {
+        let text: Vec<String> = concerned.iter().map(|u| unplaced(ui, u)).collect();
+        section(ui, "[red]Without a node", &text.join("\n"));
+    }
+    if !waited.is_empty() {
+        let lines = waited.iter().map(|u| format!("{}|{}|{}", job(&u.owner), u.owner.task_group, u.count));
+        section(ui, "Still waiting for room", &table(&headed("Job|Group|Missing", lines), Form::List));
+    }
+    section(ui, "Room on ready nodes", &table(&room(&outcome.headroom), Form::List));
+}
+
+/// Prints it in a few lines, in front of something else.
+pub fn print_short(ui: &mut Ui<'_>, outcome: &Outcome) {
+    print_changes(ui, outcome);
+    for u in outcome.unplaced.iter().filter(|u| !u.waited) {
+        let n = u.count;
+        let line = format!(
+            "- WARNING: {n} of group {} of job {} found no node.",
+            quoted(&u.owner.task_group),
+            quoted(&job(&u.owner))
+        );
+        ui.output_markup(&format!("[bold][yellow]{line}[reset]"));
+    }
+    ui.output("");
+}
+
+fn print_changes(ui: &mut Ui<'_>, outcome: &Outcome) {
+    ui.output_markup("[bold]What if:[reset]");
+    for change in &outcome.changes {
+        ui.output(&format!("- {change}"));
+    }
+    ui.output(&format!("\n{}", summary(outcome)));
+}
+
+/// One sentence about all displaced allocations.
+fn summary(outcome: &Outcome) -> String {
+    let all = outcome.displaced.len();
+    let mut parts = Vec::new();
+    for (fate, words) in [
+        (Fate::Moved, "moved"),
+        (Fate::Unplaced, "without a node"),
+        (Fate::Stopped, "stopped"),
+        (Fate::Stays, "kept although out of contact"),
+    ] {
+        let n = outcome.count(None, fate);
+        if n > 0 {
+            parts.push(format!("{n} {words}"));
+        }
+    }
+    let mut out = match all {
+        0 => "No allocation leaves its node".to_string(),
+        _ => {
+            let leave =
+                plural(i64::try_from(all).unwrap_or(2), "allocation leaves its node", "allocations leave their nodes");
+            format!("{all} {leave}: {}", parts.join(", "))
+        }
+    };
+    let preempted = outcome.displaced.iter().filter(|d| d.cause == Cause::Preempted).count();
+    if preempted > 0 {
+        out.push_str(&format!("; {preempted} of them preempted"));
+    }
+    if !outcome.placed.is_empty() {
+        let n = outcome.placed.len();
+        out.push_str(&format!("; {n} new {}", plural(i64::try_from(n).unwrap_or(2), "allocation", "allocations")));
+    }
+    out.push('.');
+    out
+}
+
+fn section(ui: &mut Ui<'_>, title: &str, text: &str) {
+    ui.output_markup(&format!("\n[bold]{title}[reset]"));
+    ui.output(text);
+}
+
+fn headed(head: &str, lines: impl Iterator<Item = String>) -> Vec<String> {
+    std::iter::once(head.to_string()).chain(lines).collect()
+}
+
+/// The job's ID, with its namespace unless that is the default one.
+fn job(owner: &Owner) -> String {
+    match owner.namespace.as_str() {
+        "default" | "" => owner.job_id.clone(),
+        namespace => format!("{}@{namespace}", owner.job_id),
+    }
+}
+
+fn cause(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Drained => "drained",
+        Cause::Lost => "lost",
+        Cause::Preempted => "preempted",
+        Cause::Stopped => "stopped",
+    }
+}
+
+fn by_group(displaced: &[Displaced]) -> Vec<String> {
+    let mut groups: BTreeMap<(&Owner, Cause), [usize; 4]> = BTreeMap::new();
+    for d in displaced {
+        let counts = groups.entry((&d.owner, d.cause)).or_default();
+        let column = match d.fate {
+            Fate::Moved => 0,
+            Fate::Unplaced => 1,
+            Fate::Stopped => 2,
+            Fate::Stays => 3,
+        };
+        counts[column] += 1;
+    }
+    let stays = groups.values().any(|c| c[3] > 0);
+    let head = format!("Job|Group|Type|Reason|Left|Moved|Without a node|Stopped{}", if stays { "|Kept" } else { "" });
+    let lines = groups.iter().map(|((o, reason), counts)| {
+        let [moved, unplaced, stopped, kept] = counts;
+        let left: usize = counts.iter().sum();
+        let kept = if stays { format!("|{kept}") } else { String::new() };
+        let reason = cause(*reason);
+        format!("{}|{}|{}|{reason}|{left}|{moved}|{unplaced}|{stopped}{kept}", job(o), o.task_group, o.job_type)
+    });
+    headed(&head, lines)
+}
+
+fn rows(outcome: &Outcome) -> Vec<String> {
+    let lines = outcome.displaced.iter().map(|d| {
+        let to = match (&d.to, d.fate) {
+            (Some(to), _) => to.node_name.clone(),
+            (None, Fate::Unplaced) => "no node".into(),
+            (None, Fate::Stays) => "stays".into(),
+            (None, _) => "stopped".into(),
+        };
+        let id = d.from.alloc_id.get(..8).unwrap_or(&d.from.alloc_id);
+        format!("{id}|{}|{}|{}|{}|{to}", job(&d.owner), d.name, cause(d.cause), d.from.node_name)
+    });
+    headed("Alloc ID|Job|Name|Reason|From|To", lines)
+}
+
+fn unplaced(ui: &Ui<'_>, u: &Unplaced) -> String {
+    let n = u.count;
+    let words = plural(n, "allocation", "allocations");
+    let head = format!("Job {}, group {} ({n} {words}):", quoted(&job(&u.owner)), quoted(&u.owner.task_group));
+    let lines = metric_lines(&u.metrics, "  ", false, ui.colours_on());
+    if lines.is_empty() { head } else { format!("{head}\n{lines}") }
+}
+
+fn room(pools: &[PoolRoom]) -> Vec<String> {
+    let change = |text: &dyn Fn(&Room) -> String, p: &PoolRoom| match (text(&p.before), text(&p.after)) {
+        (a, b) if a == b => a,
+        (a, b) => format!("{a} -> {b}"),
+    };
+    let part = |free: fn(&Room) -> i64, all: fn(&Room) -> i64, p: &PoolRoom| {
+        change(&|r| format!("{} of {}", free(r), all(r)), p)
+    };
+    let lines = pools.iter().map(|p| {
+        format!(
+            "{}|{}|{}|{}|{}",
+            p.pool,
+            change(&|r| r.nodes.to_string(), p),
+            part(|r| r.cpu_free, |r| r.cpu, p),
+            part(|r| r.memory_free_mb, |r| r.memory_mb, p),
+            part(|r| r.disk_free_mb, |r| r.disk_mb, p),
+        )
+    });
+    headed("Pool|Nodes|Free CPU (MHz)|Free memory (MB)|Free disk (MB)", lines)
+}

@@ -1,0 +1,188 @@
+//! `what-if`, and the changes of `job plan`, by starting the program on the demo cluster.
+
+#[path = "support/program.rs"]
+mod program;
+
+use std::path::{Path, PathBuf};
+
+use program::{Ran, run_in};
+use serde_json::{Value, json};
+
+fn fixture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/demo")
+}
+
+fn run(command: &[&str], flags: &[&str]) -> Ran {
+    let args: Vec<&str> = command.iter().chain(&["-snapshot", "cluster.json"]).chain(flags).copied().collect();
+    run_in(&fixture(), &args)
+}
+
+fn what_if(flags: &[&str]) -> Ran {
+    run(&["what-if"], flags)
+}
+
+fn answer(flags: &[&str]) -> Value {
+    let ran = what_if(&[&["-json"], flags].concat());
+    assert_eq!(ran.stderr, "", "{flags:?}");
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{flags:?}: {e}\n{}", ran.stdout))
+}
+
+fn snapshot() -> Value {
+    serde_json::from_slice(&std::fs::read(fixture().join("cluster.json")).unwrap()).unwrap()
+}
+
+fn list<'a>(value: &'a Value, name: &str) -> &'a Vec<Value> {
+    value[name].as_array().unwrap_or_else(|| panic!("no list {name} in {value}"))
+}
+
+/// Every node drained in turn: what was there is moved or found no node; batch work ends, system allocations stop.
+#[test]
+fn a_drain_of_each_node_conserves_allocations() {
+    let cluster = snapshot();
+    let mut moved = 0;
+    for node in list(&cluster, "Nodes") {
+        let (id, name) = (&node["ID"], node["Name"].as_str().unwrap());
+        let there: Vec<&Value> = list(&cluster, "Allocations").iter().filter(|a| a["NodeID"] == *id).collect();
+        let got = answer(&["-drain", name]);
+        let drained: Vec<&Value> = list(&got, "Displaced").iter().filter(|d| d["Cause"] == "drained").collect();
+        let ids = |of: &[&Value], id: &dyn Fn(&Value) -> String| {
+            let mut ids: Vec<String> = of.iter().map(|v| id(v)).collect();
+            ids.sort();
+            ids
+        };
+        let text = |v: &Value| v.as_str().unwrap().to_string();
+        let (was, left) = (ids(&there, &|a| text(&a["ID"])), ids(&drained, &|d| text(&d["From"]["AllocID"])));
+        assert_eq!(was, left, "{name}");
+        let mut targets = Vec::new();
+        for d in &drained {
+            let fate = d["Fate"].as_str().unwrap();
+            match d["JobType"].as_str().unwrap() {
+                "service" => assert!(matches!(fate, "moved" | "unplaced"), "{d}"),
+                "batch" | "system" => assert_eq!(fate, "stopped", "{d}"),
+                other => panic!("{other}"),
+            }
+            assert_eq!(fate == "moved", !d["To"].is_null(), "{d}");
+            assert_ne!(d["To"]["NodeID"], *id, "nothing moves to the node that drains");
+            targets.extend(d["To"]["AllocID"].as_str().map(String::from));
+        }
+        moved += targets.len();
+        targets.sort();
+        targets.dedup();
+        let fates = &got["Fates"];
+        let count = |name: &str| fates[name].as_u64().unwrap() as usize;
+        assert_eq!(count("Moved"), targets.len(), "each has a successor of its own");
+        assert_eq!(count("Moved") + count("Unplaced") + count("Stopped"), there.len(), "{name}: {fates}");
+    }
+    assert!(moved >= 7, "the services of the demo cluster move: {moved}");
+}
+
+#[test]
+fn a_drain_is_shown_as_text() {
+    let ran = what_if(&["-drain", "dc1-general-01"]);
+    assert_eq!((ran.stderr.as_str(), ran.exit), ("", 0));
+    assert!(ran.stdout.starts_with("What if:\n- drain node \"dc1-general-01\" (00000001)\n\n"), "{}", ran.stdout);
+    for part in ["\nJobs\nJob ", "\nAllocations\nAlloc ID ", "\nRoom on ready nodes\nPool ", "exporter", "  9 -> 8  "] {
+        assert!(ran.stdout.contains(part), "{part:?}: {}", ran.stdout);
+    }
+    assert_eq!(what_if(&["-drain", "dc1-general-01"]).stdout, ran.stdout, "the same again");
+}
+
+#[test]
+fn what_finds_no_node_is_said_with_its_reason() {
+    let ran = what_if(&["-scale", "web/front=12"]);
+    assert_eq!((ran.stderr.as_str(), ran.exit), ("", 1), "{}", ran.stdout);
+    let want = "\nWithout a node\nJob \"web\", group \"front\" (3 allocations):\n";
+    assert!(ran.stdout.contains(want), "{}", ran.stdout);
+    assert!(ran.stdout.contains("network: reserved port collision http=8080"), "{}", ran.stdout);
+}
+
+#[test]
+fn changes_combine() {
+    // A datacenter goes; new nodes and a stopped job make up for it.
+    let lost = answer(&["-down", "dc=dc2"]);
+    let without: usize = list(&lost, "Unplaced").iter().map(|u| u["Count"].as_u64().unwrap() as usize).sum();
+    assert!(without > 0, "the batch job may only run in dc2: {lost}");
+    assert!(list(&lost, "Unplaced").iter().all(|u| u["JobID"] == "report" && u["Waited"] == false));
+    let saved = answer(&["-down", "dc=dc2", "-add", "3:like=dc2-general-06"]);
+    assert_eq!(saved["Unplaced"], json!([]), "the new nodes take it");
+    assert_eq!(list(&saved, "Changes").len(), 2);
+    let to_new = |d: &&Value| d["To"]["NodeName"].as_str().is_some_and(|n| n.starts_with("dc2-general-06-new-"));
+    assert!(list(&saved, "Displaced").iter().filter(to_new).count() >= without);
+    let stopped = answer(&["-stop", "api", "-stop=web", "-config", "scheduler_algorithm=spread"]);
+    assert_eq!(stopped["Fates"], json!({"Moved": 0, "Unplaced": 0, "Stopped": 7, "Stays": 0}));
+}
+
+#[test]
+fn mistakes_name_what_is_not_there_and_what_is_near() {
+    for (flags, want) in [
+        (
+            &["-drain", "dc1-general-1"][..],
+            "-drain \"dc1-general-1\": no node has this ID or name; did you mean \"dc1-general-01\"?\n",
+        ),
+        (&["-down", "dc=dc9"], "-down \"dc=dc9\": no node has datacenter \"dc9\"; did you mean \"dc1\"?\n"),
+        (&["-down", "class=arm"], "-down \"class=arm\": no node has node class \"arm\"; there are general, gpu\n"),
+        (&["-drain", "0000000"], "-drain \"0000000\": 12 nodes match; give the ID of one: "),
+        (
+            &["-scale", "apo/server=2"],
+            "-scale \"apo/server=2\": no job in namespace \"default\" has this ID; did you mean \"api\"?\n",
+        ),
+        (&["-scale", "api/web=2"], "-scale \"api/web=2\": job \"api\" has no group \"web\"; there are server\n"),
+        (
+            &["-scale", "exporter/node=2"],
+            "-scale \"exporter/node=2\": jobs of type \"system\" can only be scaled between 0 and 1\n",
+        ),
+        (&["-config", "x=1"], "-config \"x=1\": there is no such setting"),
+        (&["-add", "x"], "-add \"x\": write it as N:like=NODE, for example 3:like=worker-1\n"),
+    ] {
+        let ran = what_if(flags);
+        assert_eq!((ran.stdout.as_str(), ran.exit), ("", 255), "{flags:?}");
+        assert!(ran.stderr.starts_with(want), "{flags:?}: {}", ran.stderr);
+    }
+    assert!(what_if(&[]).stderr.starts_with("Nothing changes: give at least one of -drain"));
+    assert!(what_if(&["-stop", "api", "x"]).stderr.starts_with("This command takes no arguments"));
+}
+
+#[test]
+fn a_job_is_planned_on_the_changed_cluster() {
+    let plain = run(&["job", "plan"], &["trainer-fails.hcl"]);
+    assert!(plain.stdout.contains("failed to place 2 allocations"));
+    let roomy = run(&["job", "plan"], &["-add", "2:like=dc1-gpu-10", "trainer-fails.hcl"]);
+    assert_eq!(roomy.stderr, "");
+    assert!(roomy.stdout.starts_with("What if:\n- add 2 like node \"dc1-gpu-10\" (0000000a)\n"), "{}", roomy.stdout);
+    assert!(roomy.stdout.contains("- All tasks successfully allocated."), "{}", roomy.stdout);
+    assert!(roomy.stdout.contains("+ Job: \"trainer\""));
+    let ran = run(&["job", "plan"], &["-remote", "-drain", "x", "trainer-fails.hcl"]);
+    assert_eq!(ran.exit, 255, "{}", ran.stderr);
+}
+
+/// The output that the documentation shows is the one there is; `ENCAMP_UPDATE=1` writes it.
+#[test]
+fn the_documentation_shows_real_output() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/what-if.md");
+    let doc = std::fs::read_to_string(&path).unwrap();
+    let mut shown = String::new();
+    let mut rest = doc.as_str();
+    let mut commands = 0;
+    while let Some(at) = rest.find("```sh\nencamp ") {
+        let (before, block) = rest.split_at(at + "```sh\n".len());
+        let (command, after) = block.split_once("\n```\n").expect("the block ends");
+        shown.push_str(before);
+        shown.push_str(&format!("{command}\n```\n"));
+        let args: Vec<&str> = command.split(' ').skip(1).collect();
+        let ran = run_in(Path::new(env!("CARGO_MANIFEST_DIR")), &args);
+        assert!(ran.stderr.is_empty() && ran.exit < 2, "{command}: {}", ran.stderr);
+        commands += 1;
+        rest = after;
+        if let Some(after) = after.strip_prefix("\n```\n") {
+            shown.push_str(&format!("\n```\n{}\n```\n", ran.stdout.trim_end()));
+            rest = after.split_once("\n```\n").expect("the output ends").1;
+        }
+    }
+    shown.push_str(rest);
+    assert!(commands >= 2);
+    if std::env::var_os("ENCAMP_UPDATE").is_some() {
+        std::fs::write(&path, &shown).unwrap();
+    }
+    let doc = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(doc, shown, "ENCAMP_UPDATE=1 cargo test --test cli_what_if writes it");
+}

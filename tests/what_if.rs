@@ -1,0 +1,141 @@
+//! What-ifs on made-up clusters: nothing gets lost, nothing is over-committed, and no node is used that is not there any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use encamp::model::Allocation;
+use encamp::plan::what_if::{Cause, Change, Fate, WhatIf, what_if};
+use encamp::sim::cluster::EPOCH;
+use encamp::sim::{ClusterOptions, cluster};
+use encamp::snapshot::file::into_state;
+use encamp::state::State;
+use proptest::prelude::*;
+
+fn state(nodes: usize, each: usize, seed: u64) -> Option<State> {
+    let made = cluster(&ClusterOptions { nodes, allocs: nodes * each, seed, now: EPOCH }).ok()?;
+    Some(into_state(made.into_file()).expect("a state").state)
+}
+
+/// Namespace, job and group.
+type Group = (String, String, String);
+
+/// Live allocations by group; those of nodes that are gone for good do not live.
+fn live(state: &State) -> BTreeMap<Group, i64> {
+    let mut out = BTreeMap::new();
+    for e in state.allocs().filter(|e| !e.alloc.terminal()) {
+        let a = &e.alloc;
+        *out.entry((a.namespace.clone(), a.job_id.clone(), a.task_group.clone())).or_default() += 1;
+    }
+    out
+}
+
+fn on<'a>(state: &'a State, node: &str) -> impl Iterator<Item = &'a Allocation> {
+    state.node(node).into_iter().flat_map(|n| &n.allocs).map(|e| e.alloc.as_ref())
+}
+
+/// The rules that hold whatever happens.
+fn check(before: &State, after: &WhatIf, gone: &[String], cause: Cause) -> Result<(), TestCaseError> {
+    let (now, outcome) = (&after.state, &after.outcome);
+    // All that lived on the nodes is accounted for, once.
+    let was: BTreeSet<&str> =
+        gone.iter().flat_map(|id| on(before, id)).filter(|a| !a.terminal()).map(|a| a.id.as_str()).collect();
+    let told: Vec<&str> =
+        outcome.displaced.iter().filter(|d| d.cause == cause).map(|d| d.from.alloc_id.as_str()).collect();
+    prop_assert_eq!(told.len(), was.len());
+    prop_assert_eq!(told.into_iter().collect::<BTreeSet<_>>(), was.clone());
+    let count = |fate| outcome.count(Some(cause), fate);
+    let all = count(Fate::Moved) + count(Fate::Unplaced) + count(Fate::Stopped) + count(Fate::Stays);
+    prop_assert_eq!(all, was.len());
+    // Each successor is a new allocation that lives on a node that takes allocations, and is nobody else's.
+    let mut targets = BTreeSet::new();
+    let moves = outcome.displaced.iter().filter_map(|d| Some((d, d.to.as_ref()?)));
+    for (d, to) in moves.clone() {
+        prop_assert_eq!(d.fate, Fate::Moved);
+        prop_assert!(targets.insert(&to.alloc_id), "{} has two predecessors", to.alloc_id);
+        let new = &now.alloc(&to.alloc_id).expect("stored").alloc;
+        prop_assert!(before.alloc(&to.alloc_id).is_none() && !new.terminal());
+        prop_assert_eq!((&new.job_id, &new.task_group), (&d.owner.job_id, &d.owner.task_group));
+        prop_assert!(!gone.contains(&new.node_id) && now.node(&new.node_id).expect("a node").node.ready());
+    }
+    prop_assert_eq!(moves.count(), outcome.count(None, Fate::Moved));
+    // Services have somewhere to go or are missing; what is missing is reported for its group.
+    let mut missing: BTreeMap<Group, i64> = BTreeMap::new();
+    for d in &outcome.displaced {
+        let group = (d.owner.namespace.clone(), d.owner.job_id.clone(), d.owner.task_group.clone());
+        if d.fate == Fate::Unplaced {
+            *missing.entry(group).or_default() += 1;
+        }
+        if matches!(d.owner.job_type.as_str(), "system" | "sysbatch") {
+            prop_assert!(matches!(d.fate, Fate::Stopped | Fate::Stays), "{:?}", d);
+        }
+    }
+    for (group, n) in &missing {
+        let of_group = |u: &&encamp::plan::what_if::Unplaced| {
+            (&u.owner.namespace, &u.owner.job_id, &u.owner.task_group) == (&group.0, &group.1, &group.2)
+        };
+        let reported: i64 = outcome.unplaced.iter().filter(of_group).map(|u| u.count).sum();
+        prop_assert!(reported >= *n, "{:?}: {} missing, {} reported", group, n, reported);
+    }
+    // Counts of live allocations add up: what was there, less what left, plus what came.
+    let (had, has) = (live(before), live(now));
+    let mut want = had.clone();
+    let stays_listed =
+        |d: &&encamp::plan::what_if::Displaced| now.alloc(&d.from.alloc_id).is_some_and(|e| e.alloc.terminal());
+    for d in outcome.displaced.iter().filter(stays_listed) {
+        let group = (d.owner.namespace.clone(), d.owner.job_id.clone(), d.owner.task_group.clone());
+        *want.entry(group).or_default() -= 1;
+    }
+    let came = outcome.displaced.iter().filter(|d| d.fate == Fate::Moved).map(|d| &d.owner);
+    for o in came.chain(outcome.placed.iter().map(|p| &p.owner)) {
+        *want.entry((o.namespace.clone(), o.job_id.clone(), o.task_group.clone())).or_default() += 1;
+    }
+    want.retain(|_, n| *n != 0);
+    prop_assert_eq!(has, want);
+    // No node holds more than it has.
+    for e in now.nodes() {
+        let (has, used) = (&e.info, &e.usage);
+        prop_assert!(used.cpu <= has.cpu && used.memory <= has.memory && used.disk <= has.disk, "{}", e.node.name);
+        prop_assert!(!used.port_collision && !used.core_overlap && !used.device_overlap, "{}", e.node.name);
+    }
+    Ok(())
+}
+
+/// Nodes that run something and can be drained.
+fn busy(state: &State) -> Vec<String> {
+    let up = state.nodes().filter(|e| e.node.status == "ready" && e.node.drain_strategy.is_none());
+    up.filter(|e| e.allocs.iter().any(|a| !a.alloc.terminal())).map(|e| e.node.id.clone()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn drains_conserve_allocations(nodes in 3_usize..24, each in 2_usize..30, seed: u64, picks: [usize; 2]) {
+        let Some(before) = state(nodes, each, seed) else { return Ok(()) };
+        let busy = busy(&before);
+        prop_assume!(!busy.is_empty());
+        let gone: BTreeSet<String> = picks.iter().map(|p| busy[p % busy.len()].clone()).collect();
+        let gone: Vec<String> = gone.into_iter().collect();
+        let changes: Vec<Change> = gone.iter().map(|id| Change::drain(id).expect("a node")).collect();
+        let after = what_if(&before, &changes, "default", EPOCH).expect("the nodes exist");
+        prop_assert_eq!(&after.outcome.notes, &Vec::<String>::new());
+        check(&before, &after, &gone, Cause::Drained)?;
+        for id in &gone {
+            prop_assert!(on(&after.state, id).all(Allocation::terminal), "the node is empty in the end");
+        }
+        for d in after.outcome.displaced.iter().filter(|d| d.cause == Cause::Drained) {
+            let batch = d.owner.job_type == "batch";
+            prop_assert!(!batch || d.fate == Fate::Stopped, "batch work ends with the drain: {:?}", d);
+        }
+    }
+
+    #[test]
+    fn losses_conserve_allocations(nodes in 3_usize..24, each in 2_usize..30, seed: u64, pick: usize) {
+        let Some(before) = state(nodes, each, seed) else { return Ok(()) };
+        let busy = busy(&before);
+        prop_assume!(!busy.is_empty());
+        let gone = vec![busy[pick % busy.len()].clone()];
+        let change = Change::down(&gone[0]).expect("a node");
+        let after = what_if(&before, &[change], "default", EPOCH).expect("the node exists");
+        check(&before, &after, &gone, Cause::Lost)?;
+    }
+}
