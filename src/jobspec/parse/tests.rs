@@ -231,6 +231,64 @@ fn free_form_errors_come_last_and_are_counted() {
 }
 
 #[test]
+fn short_declarations_have_the_type_of_their_default() {
+    let text = "variables {\n  region = \"eu\"\n  list = [\"a\"]\n}\njob \"j\" {\n  region = var.region\n  datacenters = \
+                var.list\n}\n";
+    let read = |vars: &[&str]| {
+        let opts = ParseOptions { vars: vars.iter().map(|v| v.to_string()).collect(), ..options() };
+        parse(text.as_bytes(), &opts).map(|j| (j.region.unwrap_or_default(), j.datacenters.unwrap_or_default()))
+    };
+    assert_eq!(read(&[]).unwrap(), ("eu".to_owned(), vec!["a".to_owned()]));
+    assert_eq!(read(&["region=us", "list=[\"b\"]"]).unwrap(), ("us".to_owned(), vec!["b".to_owned()]));
+    let error = read(&["list=[\"b\", \"c\"]"]).unwrap_err().to_string();
+    assert!(error.contains("is not compatible with the variable's type constraint: tuple required"), "{error}");
+    let twice = self::error("variable \"a\" { default = 1 }\nvariables {\n  a = 2\n}\njob \"j\" {}\n");
+    assert_eq!(twice, "<nil>: Duplicate variable; Duplicate a variable definition found.");
+}
+
+#[test]
+fn variable_files_hold_attributes_in_either_syntax() {
+    let text = "variable \"v\" {\n  type = string\n}\njob \"j\" {\n  region = var.v\n}\n";
+    let read = |content: &str| {
+        let opts = ParseOptions { var_content: content.to_owned(), ..options() };
+        parse(text.as_bytes(), &opts).map_or_else(|e| e.to_string(), |j| j.region.unwrap_or_default())
+    };
+    assert_eq!(read("v = \"native\""), "native");
+    assert_eq!(read("{\"v\": \"json\", \"//\": \"a comment\"}"), "json");
+    assert!(read("v = \"a\"\njob \"x\" {}\n").contains("Unexpected \"job\" block; Blocks are not allowed here."));
+    assert!(read("v = upper(\"a\")\n").contains("Function calls not allowed"));
+    assert!(read("v = local.x\n").contains("Variables not allowed"));
+}
+
+#[test]
+fn validation_rules_answer_true_or_false() {
+    let with = |condition: &str, message: &str| {
+        error(&format!(
+            "variable \"v\" {{\n  default = 1\n  validation {{\n    condition = {condition}\n    error_message = {message}\n  }}\n}}\n\
+             job \"j\" {{}}\n"
+        ))
+    };
+    for (condition, message, want) in [
+        ("var.v == 1", "\"no\"", "parsed"),
+        ("[for x in [var.v] : x == 1][0]", "\"no\"", "parsed"),
+        ("var.v == 2", "\"no\"", "f.hcl:2,13-14: Invalid value for default variable; no\n\nThis was checked by the"),
+        (
+            "var.v == 1 ? null : true",
+            "\"no\"",
+            "f.hcl:4,17-41: Invalid variable validation result; Validation condition",
+        ),
+        ("var.v", "\"no\"", "f.hcl:4,17-22: Invalid variable validation result; Invalid validation condition result"),
+        ("true", "\"no\"", "f.hcl:4,17-21: Invalid variable validation condition;"),
+        ("var.v == var.w", "\"no\"", "f.hcl:4,26-31: Invalid reference in variable validation;"),
+        ("var.v == 1", "\" \"", "f.hcl:5,21-24: Invalid validation error message;"),
+        ("var.v == 1", "[]", "f.hcl:5,21-22: Unsuitable value type;"),
+    ] {
+        let got = with(condition, message);
+        assert!(got.starts_with(want), "{condition}: {got}");
+    }
+}
+
+#[test]
 fn assignments_by_precedence() {
     let text = "variable \"v\" {\n  type = string\n  default = \"default\"\n}\njob \"j\" {\n  region = var.v\n}\n";
     let region = |opts: &ParseOptions| parse(text.as_bytes(), opts).map(|j| j.region.unwrap_or_default());

@@ -244,3 +244,67 @@ fn job_defaults_come_from_the_server() {
     assert_eq!(group.reschedule_policy.as_ref().unwrap().attempts, 1);
     assert_eq!(group.tasks[0].restart_policy, group.restart_policy);
 }
+
+#[test]
+fn sidecar_task_brings_mounts_identities_networks_and_devices() {
+    let sidecar = json!({"VolumeMounts": [{"Volume": "v"}], "Identities": [{"Name": "i"}],
+        "Resources": {"Networks": [{"Mode": "host"}], "Devices": [{"Name": "gpu"}]}});
+    let service = |sidecar: Value| {
+        let connect = json!({"SidecarService": {}, "SidecarTask": sidecar});
+        group_of(
+            json!({"Name": "g", "Networks": [{"Mode": "bridge"}], "Services": [{"Name": "s", "Connect": connect}]}),
+        )
+    };
+    let counts = |group: TaskGroup| {
+        let task = &group.tasks[0];
+        let resources = task.resources.as_ref().unwrap();
+        [task.volume_mounts.len(), task.identities.len(), resources.networks.len(), resources.devices.len()]
+    };
+    assert_eq!(counts(service(sidecar)), [1, 1, 1, 1]);
+    assert_eq!(counts(service(json!({"Resources": {}}))), [0, 0, 0, 0]);
+}
+
+#[test]
+fn gateway_tasks_and_names_taken_by_them_are_known() {
+    let gateway = |name: &str, task: &str| json!({"Name": name, "Connect": {"Gateway": {"Ingress": {}}, "SidecarTask": {"Name": task}}});
+    let sidecar = json!({"Name": "s", "Connect": {"SidecarService": {}}});
+    let group = group_of(json!({"Name": "g", "Networks": [{"Mode": "bridge"}],
+        "Services": [gateway("a", "connect-proxy-s"), gateway("a", "again"), sidecar]}));
+    let kinds: Vec<&str> = group.tasks.iter().map(|t| t.kind.as_str()).collect();
+    assert_eq!(kinds, ["connect-ingress:a", "connect-proxy:s"]);
+    assert!(group.tasks[1].name.starts_with("connect-proxy-s-"), "{}", group.tasks[1].name);
+}
+
+#[test]
+fn services_are_registered_where_their_provider_keeps_them() {
+    let service = |provider: &str| json!({"Name": "s", "Provider": provider});
+    let group = json!({"Name": "g", "Services": [service(""), service("nomad")]});
+    let job = json!({"ID": "j", "Name": "j", "Type": "batch", "Namespace": "prod", "TaskGroups": [group]});
+    let services = &try_mutate(job, &ServerContext::default()).unwrap().task_groups[0].services;
+    let facts = services.iter().map(|s| [s.provider.as_str(), s.namespace.as_str(), s.cluster.as_str()]);
+    assert_eq!(facts.collect::<Vec<_>>(), [["consul", "default", "default"], ["nomad", "prod", ""]]);
+}
+
+#[test]
+fn groups_that_passed_no_client_get_their_defaults() {
+    let group = |r#type: &str| {
+        let job = json!({"ID": "j", "Name": "j", "Type": r#type, "TaskGroups": [{"Name": "g"}]});
+        try_mutate(job, &ServerContext::default()).unwrap().task_groups.remove(0)
+    };
+    let service = group("service");
+    let migrate = service.migrate.unwrap();
+    assert_eq!((migrate.max_parallel, migrate.health_check.as_str()), (1, "checks"));
+    assert_eq!(service.ephemeral_disk.unwrap().size_mb, 300);
+    assert!(group("batch").migrate.is_none());
+    let attempts = |r#type: &str| group(r#type).restart_policy.map(|p| p.attempts);
+    assert_eq!(["system", "batch", "sysbatch"].map(attempts), [Some(2), Some(3), None]);
+}
+
+#[test]
+fn constraints_that_the_job_has_are_not_added_again() {
+    let signals = "${attr.os.signals} set_contains SIGHUP";
+    let own = json!({"LTarget": "${attr.os.signals}", "Operand": "set_contains", "RTarget": "SIGHUP"});
+    let task = json!({"Name": "t", "KillSignal": "SIGHUP"});
+    let group = group_of(json!({"Name": "g", "Constraints": [own], "Tasks": [task]}));
+    assert_eq!(attributes(&group.constraints), [signals]);
+}
