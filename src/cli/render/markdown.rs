@@ -3,7 +3,7 @@
 //! What comes from jobs is escaped or fenced, so that no name breaks out of its place.
 
 use super::markup::markup;
-use super::plan::{PlanView, dry_run};
+use super::plan::{PlanView, dry_run, run_command};
 use super::{diff, values};
 use crate::model::{AllocListStub, DesiredUpdates};
 
@@ -41,8 +41,11 @@ pub fn plan(view: &PlanView<'_>, job_id: &str, explanation: Option<&str>) -> Str
     if let Some(text) = explanation {
         out += &details("Explanation", &fenced("", markup(text, false).trim()));
     }
-    let run = format!("encamp job run -check-index {} {}", plan.job_modify_index, view.run_args);
-    out += &format!("\nJob modify index {}; to submit exactly this:\n\n{}", plan.job_modify_index, fenced("sh", &run));
+    out += &format!(
+        "\nJob modify index {}; to submit exactly this:\n\n{}",
+        plan.job_modify_index,
+        fenced("sh", &run_command(view))
+    );
     out
 }
 

@@ -45,8 +45,14 @@ pub fn exit_code(plan: &JobPlanResponse) -> u8 {
     u8::from(changes)
 }
 
-/// Prints a plan.
+/// Prints a plan, and how to submit the job.
 pub fn print(ui: &mut Ui<'_>, view: &PlanView<'_>) {
+    print_body(ui, view);
+    ui.output_markup(&footer(view));
+}
+
+/// Prints a plan.
+pub fn print_body(ui: &mut Ui<'_>, view: &PlanView<'_>) {
     if let (true, Some(d)) = (view.diff, &view.plan.diff) {
         let text = ui.markup(diff::job(d, view.verbose).trim());
         ui.output(&format!("{text}\n"));
@@ -61,7 +67,6 @@ pub fn print(ui: &mut Ui<'_>, view: &PlanView<'_>) {
         ui.output_markup("[bold][yellow]Preemptions:\n[reset]");
         ui.output_markup(&table(&preemptions(preempted), Form::List));
     }
-    ui.output_markup(&footer(view));
 }
 
 /// Prints the warnings about a job, if there are any.
@@ -137,18 +142,23 @@ fn preemptions(allocs: &[AllocListStub]) -> Vec<String> {
     std::iter::once("Job Type|Preemptions".to_string()).chain(rows).collect()
 }
 
+/// The command that submits the job if nobody changed it meanwhile.
+pub fn run_command(view: &PlanView<'_>) -> String {
+    format!("encamp job run -check-index {} {}", view.plan.job_modify_index, view.run_args)
+}
+
 fn footer(view: &PlanView<'_>) -> String {
     let index = view.plan.job_modify_index;
     format!(
         "[reset][bold]Job Modify Index: {index}[reset]\n\
          To submit the job with version verification run:\n\
          \n\
-         encamp job run -check-index {index} {}\n\
+         {}\n\
          \n\
          The check-index flag makes the registration depend on the job: it only goes\n\
          through while the job on the servers still has the modify index shown above.\n\
          Somebody who changes the job in the meantime makes this plan outdated, and the\n\
          command refuses instead of overwriting that change.",
-        view.run_args
+        run_command(view)
     )
 }

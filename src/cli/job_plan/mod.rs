@@ -1,22 +1,25 @@
 //! `job plan`: what registering a job would do (`spec/cli.md §7`).
+//!
+//! `answer`: what is said beside the plan. `many`: several files, one after the other.
 
-use super::changes::ChangeFlags;
-use super::cluster::{ClusterFlags, block_on};
-use super::context::{Context, Environment};
-use super::diagnostics::Refused;
-use super::general::GeneralFlags;
-use super::job_file::{JobFile, JobFileFlags};
-use super::registry::Run;
-use serde_json::{Value, json};
+mod answer;
+mod many;
 
-use super::render::plan::PlanView;
-use super::render::{self, json, markdown, plan, template, what_if};
+use answer::{Explanation, Planned};
+
+use crate::cli::changes::ChangeFlags;
+use crate::cli::cluster::{ClusterFlags, block_on};
+use crate::cli::context::{Context, Environment};
+use crate::cli::diagnostics::Refused;
+use crate::cli::general::GeneralFlags;
+use crate::cli::job_file::{JobFile, JobFileFlags};
+use crate::cli::registry::Run;
+use crate::cli::render::plan::PlanView;
+use crate::cli::render::{json, markdown, plan, template, what_if};
 use crate::jobspec::admission::AdmissionError;
 use crate::jobspec::explain::Severity;
 use crate::model::{JobPlanResponse, api};
-use crate::plan::explain::{self, GroupExplanation, NodeStory};
-use crate::plan::what_if::Outcome;
-use crate::plan::{DryRun, PlanError, compare, plan_job, server_context};
+use crate::plan::{PlanError, compare, plan_job, server_context};
 use crate::snapshot::live::Detail;
 
 /// Show what registering a job would change
@@ -25,7 +28,8 @@ use crate::snapshot::live::Detail;
 /// from the registered one, what the scheduler would create, stop, update and preempt, and why allocations could not be
 /// placed.
 ///
-/// The path is a job file, or - for standard input. The state is read from the running cluster at the address, or from the
+/// The path is a job file, or - for standard input. With several paths, or folders of job files, the jobs are planned one after
+/// the other by descending priority, each on what the ones before leave, and a summary is printed. The state is read from the running cluster at the address, or from the
 /// snapshot file given with -snapshot. With -remote the cluster's servers plan instead; -check-remote has both plan and reports
 /// where they disagree.
 ///
@@ -101,9 +105,9 @@ impl JobPlan {
 
 impl Run for JobPlan {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [path] = self.args.as_slice() else {
+        if self.args.is_empty() {
             return context.usage_error("This command takes one argument: <path>");
-        };
+        }
         if self.json_output && self.template.is_some() {
             return context.failure("Both -json-output and -t formatting are not allowed");
         }
@@ -119,6 +123,10 @@ impl Run for JobPlan {
         if !self.changes.is_empty() && (self.remote || self.check_remote) {
             return context
                 .failure("Servers know nothing of changes: -remote and -check-remote plan on the cluster as it is");
+        }
+        let [path] = self.args.as_slice() else { return self.run_many(context) };
+        if context.env.directory.join(path).is_dir() {
+            return self.run_many(context);
         }
         let planned = self.job.load(path, context.env).and_then(|file| Ok((self.plan(&file, context.env)?, file)));
         let (planned, file) = match planned {
@@ -166,88 +174,6 @@ impl Run for JobPlan {
     }
 }
 
-/// A plan, and what is to be said about it.
-struct Planned {
-    response: JobPlanResponse,
-    /// What the changes asked for did to the cluster before the job was planned.
-    changed: Option<Outcome>,
-    /// What the state lacks, and how it was read.
-    notes: Vec<String>,
-    /// Where the servers' plan differs.
-    disagreements: Vec<String>,
-    explanation: Explanation,
-}
-
-/// What `-explain` adds.
-#[derive(Default)]
-enum Explanation {
-    #[default]
-    None,
-    Groups(Vec<GroupExplanation>),
-    Node {
-        name: String,
-        id: String,
-        stories: Vec<NodeStory>,
-    },
-}
-
-impl Explanation {
-    /// Explains the plan, or one node's part in it.
-    fn new(run: &DryRun, node: &str, now: i64) -> Result<Explanation, String> {
-        if node.is_empty() {
-            return Ok(Explanation::Groups(explain::explain(run, now)));
-        }
-        match explain::find_nodes(run, node).as_slice() {
-            [] => Err(format!("Error explaining the plan: no node has the name or ID {node:?}")),
-            [found] => Ok(Explanation::Node {
-                name: found.node.name.clone(),
-                id: found.node.id.clone(),
-                stories: explain::node_story(run, &found.node.id, now),
-            }),
-            several => {
-                let names: Vec<String> =
-                    several.iter().take(10).map(|n| format!("{} ({})", n.node.name, n.node.id)).collect();
-                Err(format!("Error explaining the plan: {node:?} matches several nodes: {}", names.join(", ")))
-            }
-        }
-    }
-
-    fn text(&self) -> Option<String> {
-        match self {
-            Explanation::None => None,
-            Explanation::Groups(groups) => Some(render::explain::groups(groups)),
-            Explanation::Node { name, id, stories } => Some(render::explain::node(name, id, stories)),
-        }
-    }
-
-    /// The plan's JSON with the explanation as one more member.
-    fn beside(&self, mut plan: Value) -> Value {
-        let explanation = match self {
-            Explanation::None => return plan,
-            Explanation::Groups(groups) => json!({"SchemaVersion": 1, "Groups": groups}),
-            Explanation::Node { name, id, stories } => {
-                json!({"SchemaVersion": 1, "Node": {"ID": id, "Name": name, "Groups": stories}})
-            }
-        };
-        if let Value::Object(members) = &mut plan {
-            members.insert("Explanation".into(), explanation);
-        }
-        plan
-    }
-}
-
-impl Planned {
-    fn report_disagreements(&self, context: &mut Context<'_, '_>) {
-        if self.disagreements.is_empty() {
-            return;
-        }
-        context.ui.error("The servers plan otherwise:");
-        for line in &self.disagreements {
-            context.ui.error(&format!("  {line}"));
-        }
-    }
-}
-
 impl JobPlan {
     fn plan(&self, file: &JobFile, env: &Environment) -> Result<Planned, Refused> {
         if self.remote {
@@ -269,13 +195,8 @@ impl JobPlan {
         let changed = self.changes.carry_out(&before, namespace, env)?;
         let state = changed.as_ref().map_or(&before, |w| &w.state);
         let options = self.general.convert_options(&file.job, env, state);
-        let planned = plan_job(state, &file.job, &options, &server_context(state), env.now).map_err(|e| {
-            let items: &[String] = match &e {
-                PlanError::Admission(AdmissionError::Invalid(items)) => items,
-                _ => &[],
-            };
-            Refused { text: format!("Error during plan: {e}"), findings: file.findings(items, Severity::Error) }
-        })?;
+        let planned = plan_job(state, &file.job, &options, &server_context(state), env.now);
+        let planned = planned.map_err(|e| refused(&e, file))?;
         let mut disagreements = Vec::new();
         if self.check_remote {
             disagreements = compare::disagreements(&planned.response, &self.ask(&file.job, env)?);
@@ -298,6 +219,15 @@ impl JobPlan {
         let answer = block_on(client.plan_job(id, own(&job.namespace), job, self.policy_override))?;
         Ok(answer.map_err(|e| format!("Error during plan: {e}"))?.0)
     }
+}
+
+/// A job that can't be planned, with the places of what is wrong.
+fn refused(e: &PlanError, file: &JobFile) -> Refused {
+    let items: &[String] = match e {
+        PlanError::Admission(AdmissionError::Invalid(items)) => items,
+        _ => &[],
+    };
+    Refused { text: format!("Error during plan: {e}"), findings: file.findings(items, Severity::Error) }
 }
 
 fn own(value: &Option<String>) -> Option<&str> {

@@ -1,0 +1,92 @@
+//! What planning one job gives beside the plan: notes, explanations, disagreements.
+
+use serde_json::{Value, json};
+
+use crate::cli::context::Context;
+use crate::cli::render;
+use crate::model::JobPlanResponse;
+use crate::plan::DryRun;
+use crate::plan::explain::{self, GroupExplanation, NodeStory};
+use crate::plan::what_if::Outcome;
+
+/// A plan, and what is to be said about it.
+pub(super) struct Planned {
+    pub response: JobPlanResponse,
+    /// What the changes asked for did to the cluster before the job was planned.
+    pub changed: Option<Outcome>,
+    /// What the state lacks, and how it was read.
+    pub notes: Vec<String>,
+    /// Where the servers' plan differs.
+    pub disagreements: Vec<String>,
+    pub explanation: Explanation,
+}
+
+/// What `-explain` adds.
+#[derive(Default)]
+pub(super) enum Explanation {
+    #[default]
+    None,
+    Groups(Vec<GroupExplanation>),
+    Node {
+        name: String,
+        id: String,
+        stories: Vec<NodeStory>,
+    },
+}
+
+impl Explanation {
+    /// Explains the plan, or one node's part in it.
+    pub fn new(run: &DryRun, node: &str, now: i64) -> Result<Explanation, String> {
+        if node.is_empty() {
+            return Ok(Explanation::Groups(explain::explain(run, now)));
+        }
+        match explain::find_nodes(run, node).as_slice() {
+            [] => Err(format!("Error explaining the plan: no node has the name or ID {node:?}")),
+            [found] => Ok(Explanation::Node {
+                name: found.node.name.clone(),
+                id: found.node.id.clone(),
+                stories: explain::node_story(run, &found.node.id, now),
+            }),
+            several => {
+                let names: Vec<String> =
+                    several.iter().take(10).map(|n| format!("{} ({})", n.node.name, n.node.id)).collect();
+                Err(format!("Error explaining the plan: {node:?} matches several nodes: {}", names.join(", ")))
+            }
+        }
+    }
+
+    pub fn text(&self) -> Option<String> {
+        match self {
+            Explanation::None => None,
+            Explanation::Groups(groups) => Some(render::explain::groups(groups)),
+            Explanation::Node { name, id, stories } => Some(render::explain::node(name, id, stories)),
+        }
+    }
+
+    /// The plan's JSON with the explanation as one more member.
+    pub fn beside(&self, mut plan: Value) -> Value {
+        let explanation = match self {
+            Explanation::None => return plan,
+            Explanation::Groups(groups) => json!({"SchemaVersion": 1, "Groups": groups}),
+            Explanation::Node { name, id, stories } => {
+                json!({"SchemaVersion": 1, "Node": {"ID": id, "Name": name, "Groups": stories}})
+            }
+        };
+        if let Value::Object(members) = &mut plan {
+            members.insert("Explanation".into(), explanation);
+        }
+        plan
+    }
+}
+
+impl Planned {
+    pub fn report_disagreements(&self, context: &mut Context<'_, '_>) {
+        if self.disagreements.is_empty() {
+            return;
+        }
+        context.ui.error("The servers plan otherwise:");
+        for line in &self.disagreements {
+            context.ui.error(&format!("  {line}"));
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Several job files in one plan: by descending priority, each on what the ones before leave.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::answer::Explanation;
+use super::{JobPlan, own, refused};
+use crate::cli::context::{Context, Environment};
+use crate::cli::job_file::JobFile;
+use crate::cli::render::table::{Form, table};
+use crate::cli::render::{json, markdown, plan, what_if};
+use crate::model::{DesiredUpdates, JobPlanResponse};
+use crate::plan::apply::apply;
+use crate::plan::{plan_job, server_context};
+use crate::snapshot::live::Detail;
+
+/// The priority of a job that names none.
+const DEFAULT_PRIORITY: i64 = 50;
+
+/// A job file and its place among the others.
+struct Entry {
+    path: String,
+    file: JobFile,
+    namespace: String,
+    id: String,
+    priority: i64,
+}
+
+/// A job that was planned.
+struct Done {
+    entry: Entry,
+    response: JobPlanResponse,
+    explanation: Explanation,
+}
+
+impl JobPlan {
+    /// Plans all files of the arguments. The exit code is that of the worst.
+    pub(super) fn run_many(&self, context: &mut Context<'_, '_>) -> u8 {
+        if self.remote || self.check_remote || self.template.is_some() {
+            return context.failure("-remote, -check-remote and -t plan one job file at a time");
+        }
+        let paths = match self.paths(context.env) {
+            Ok(paths) => paths,
+            Err(e) => return context.failure(&e),
+        };
+        let mut failed = 0_u8;
+        let mut entries: Vec<Entry> = Vec::new();
+        for path in paths {
+            match self.job.load(&path, context.env) {
+                Ok(file) => entries.push(self.entry(path, file, context.env)),
+                Err(e) => failed = failed.max(context.refuse(e, self.job.diagnostics)),
+            }
+        }
+        if failed > 0 {
+            return failed;
+        }
+        if let Some((first, second)) = twice(&entries) {
+            let text = format!("{} and {} are files of the same job {:?}", first.path, second.path, first.id);
+            return context.failure(&text);
+        }
+        entries.sort_by_key(|e| std::cmp::Reverse(e.priority));
+        let wanted = entries.iter().map(|e| (e.namespace.clone(), e.id.clone())).collect();
+        let detail = if self.changes.is_empty() { Detail::Jobs(wanted) } else { Detail::Everything };
+        let loaded = self.cluster.load(&self.general, detail, context.env);
+        let (before, notes) = match loaded {
+            Ok(cluster) => cluster.into_state(self.verbose, context.env),
+            Err(e) => return context.failure(&e),
+        };
+        notes.iter().for_each(|note| context.ui.warn(note));
+        let namespace = self.general.namespace(context.env).unwrap_or("default");
+        let changed = match self.changes.carry_out(&before, namespace, context.env) {
+            Ok(changed) => changed,
+            Err(e) => return context.failure(&e),
+        };
+        let mut state = before;
+        if let Some(changed) = changed {
+            changed.outcome.notes.iter().for_each(|note| context.ui.warn(note));
+            if !self.json_output && !self.markdown {
+                what_if::print_short(context.ui, &changed.outcome);
+            }
+            state = changed.state;
+        }
+        let now = context.env.now;
+        let mut done: Vec<Done> = Vec::new();
+        for entry in entries {
+            let options = self.general.convert_options(&entry.file.job, context.env, &state);
+            let planned = plan_job(&state, &entry.file.job, &options, &server_context(&state), now);
+            let planned = planned.map_err(|e| refused(&e, &entry.file)).and_then(|planned| {
+                let explanation = match &self.explain {
+                    Some(node) => Explanation::new(&planned.run, node, now)?,
+                    None => Explanation::None,
+                };
+                Ok((planned, explanation))
+            });
+            match planned {
+                Ok((planned, explanation)) => {
+                    state = apply(&planned.run.state, &planned.run.plan, now);
+                    done.push(Done { entry, response: planned.response, explanation });
+                }
+                Err(mut e) => {
+                    e.text = format!("{}: {}", entry.path, e.text);
+                    failed = failed.max(context.refuse(e, self.job.diagnostics));
+                }
+            }
+        }
+        let code = done.iter().map(|d| plan::exit_code(&d.response)).max().unwrap_or(0).max(failed);
+        if self.json_output {
+            return self.print_json(context, &done, code);
+        }
+        if self.markdown {
+            context.ui.output(self.comment(&done, now).trim_end());
+        } else {
+            self.print_all(context, &done);
+        }
+        code
+    }
+
+    /// The files that the arguments name; those of folders by name.
+    fn paths(&self, env: &Environment) -> Result<Vec<String>, String> {
+        let endings: &[&str] = if self.job.json { &[".json"] } else { &[".nomad", ".hcl"] };
+        let mut out = Vec::new();
+        for path in &self.args {
+            let folder = env.directory.join(path);
+            if !folder.is_dir() {
+                out.push(path.clone());
+                continue;
+            }
+            let failed = |e: std::io::Error| format!("Error reading folder {path:?}: {e}");
+            let mut names = Vec::new();
+            for entry in fs::read_dir(&folder).map_err(failed)? {
+                let entry = entry.map_err(failed)?;
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if entry.path().is_file() && endings.iter().any(|e| name.ends_with(e)) && !name.starts_with('.') {
+                    names.push(name);
+                }
+            }
+            if names.is_empty() {
+                return Err(format!("No job files ({}) in folder {path:?}", endings.join(", ")));
+            }
+            names.sort();
+            out.extend(names.into_iter().map(|name| format!("{}/{name}", path.trim_end_matches('/'))));
+        }
+        Ok(out)
+    }
+
+    fn entry(&self, path: String, file: JobFile, env: &Environment) -> Entry {
+        let namespace =
+            own(&file.job.namespace).or_else(|| self.general.namespace(env)).unwrap_or("default").to_string();
+        let priority = file.job.priority.filter(|p| *p != 0).unwrap_or(DEFAULT_PRIORITY);
+        Entry { path, namespace, id: file.job.id.clone().unwrap_or_default(), priority, file }
+    }
+
+    fn print_all(&self, context: &mut Context<'_, '_>, done: &[Done]) {
+        for d in done {
+            let Entry { path, id, priority, file, .. } = &d.entry;
+            context.ui.output_markup(&format!("[bold]==> {path}: job \"{id}\", priority {priority}[reset]\n"));
+            plan::print_body(context.ui, &self.view(&d.response, &file.job, path, context.env.now));
+            if let Some(text) = d.explanation.text() {
+                context.ui.output_markup(&text);
+            }
+            context.ui.output("");
+        }
+        context.ui.output_markup("[bold]Summary[reset]");
+        let mut rows = vec!["Job|Priority|Create|Replace|In Place|Canary|Migrate|Stop|No Node|Preempted".to_string()];
+        rows.extend(done.iter().map(|d| {
+            let counts: Vec<String> = counts(&d.response).iter().map(|(_, n)| n.to_string()).collect();
+            format!("{}|{}|{}", d.entry.id.replace('|', "¦"), d.entry.priority, counts.join("|"))
+        }));
+        context.ui.output(&table(&rows, Form::List));
+        context.ui.output("\nTo submit the jobs with version verification run, in this order:\n");
+        for d in done {
+            let view = self.view(&d.response, &d.entry.file.job, &d.entry.path, context.env.now);
+            context.ui.output(&plan::run_command(&view));
+        }
+    }
+
+    fn print_json(&self, context: &mut Context<'_, '_>, done: &[Done], code: u8) -> u8 {
+        let one = |d: &Done| -> Result<Value, String> {
+            let counts: serde_json::Map<String, Value> =
+                counts(&d.response).into_iter().map(|(name, n)| (name.to_string(), n.into())).collect();
+            Ok(json!({
+                "File": d.entry.path,
+                "Namespace": d.entry.namespace,
+                "JobID": d.entry.id,
+                "Priority": d.entry.priority,
+                "Counts": counts,
+                "Plan": d.explanation.beside(json::plan_response(&d.response)?),
+            }))
+        };
+        let plans: Result<Vec<Value>, String> = done.iter().map(one).collect();
+        match plans.and_then(|plans| json::indented(&json!({"SchemaVersion": 1, "Plans": plans}))) {
+            Ok(text) => {
+                context.ui.output(&text);
+                code
+            }
+            Err(e) => context.failure(&e),
+        }
+    }
+
+    /// All plans as one comment.
+    fn comment(&self, done: &[Done], now: i64) -> String {
+        let names: Vec<&str> = done.first().iter().flat_map(|d| counts(&d.response)).map(|(name, _)| name).collect();
+        let mut out = format!(
+            "## Plan of {} jobs\n\n| Job | {} |\n|---|{}\n",
+            done.len(),
+            names.join(" | "),
+            "---|".repeat(names.len())
+        );
+        for d in done {
+            let counts: Vec<String> = counts(&d.response).iter().map(|(_, n)| n.to_string()).collect();
+            out += &format!("| {} | {} |\n", markdown::code(&d.entry.id), counts.join(" | "));
+        }
+        for d in done {
+            let view = self.view(&d.response, &d.entry.file.job, &d.entry.path, now);
+            out += &format!("\n{}", markdown::plan(&view, &d.entry.id, d.explanation.text().as_deref()));
+        }
+        out
+    }
+}
+
+/// Two files of one job.
+fn twice(entries: &[Entry]) -> Option<(&Entry, &Entry)> {
+    let mut seen: BTreeMap<(&str, &str), &Entry> = BTreeMap::new();
+    entries.iter().find_map(|e| seen.insert((&e.namespace, &e.id), e).map(|first| (first, e)))
+}
+
+/// What a plan comes to.
+fn counts(plan: &JobPlanResponse) -> [(&'static str, u64); 8] {
+    let sum = |part: fn(&DesiredUpdates) -> u64| {
+        let updates = plan.annotations.iter().flat_map(|a| a.desired_tg_updates.values());
+        updates.map(part).fold(0_u64, u64::saturating_add)
+    };
+    let failed = plan.failed_tg_allocs.values().map(|m| u64::try_from(m.coalesced_failures).unwrap_or(0) + 1);
+    [
+        ("Create", sum(|u| u.place)),
+        ("Replace", sum(|u| u.destructive_update)),
+        ("InPlace", sum(|u| u.in_place_update)),
+        ("Canary", sum(|u| u.canary)),
+        ("Migrate", sum(|u| u.migrate)),
+        ("Stop", sum(|u| u.stop)),
+        ("NoNode", failed.sum()),
+        ("Preempted", plan.annotations.as_ref().map_or(0, |a| a.preempted_allocs.len() as u64)),
+    ]
+}
