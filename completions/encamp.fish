@@ -30,6 +30,7 @@ complete -c encamp -n "__fish_encamp_needs_command" -f -a "eval" -d 'Look into e
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "job" -d 'Interact with jobs: plan, validate, inspect and write job files'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "snapshot" -d 'Read, look into and compare cluster snapshots'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "sim" -d 'Simulate clusters: make up one to plan against'
+complete -c encamp -n "__fish_encamp_needs_command" -f -a "capacity" -d 'Show how many more copies of a job\'s groups fit'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "completion" -d 'Print a completion script for a shell'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "fmt" -d 'Bring job files into canonical layout'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "init" -d 'Write an example job file'
@@ -251,6 +252,42 @@ complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from cluster" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from cluster" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from cluster" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l diagnostics -d 'How to print what is wrong with the job file: text on standard error, or json on standard output' -r -f -a "text\t'Text on standard error'
+json\t'One JSON object on standard output'"
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l hcl2-strict -d 'Refuse variables that the job file does not declare' -r -f -a "true\t''
+false\t''"
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l var-file -d 'File with values for variables of the job file, in HCL. Can be given several times' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l vault-namespace -d 'Vault namespace to set in the job' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l snapshot -d 'Cluster snapshot file to work on, instead of the running cluster at the address' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l concurrency -d 'Requests at the same time. Default: 16' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l drain -d 'Drain a node (name, ID, or the beginning of the ID), or dc=NAME, class=NAME, pool=NAME, to the end. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l down -d 'Lose a node, or all of dc=NAME, class=NAME or pool=NAME. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l add -d 'Add N new nodes like a node of the cluster: N:like=NODE. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l scale -d 'Set the count of a group: JOB/GROUP=N. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l stop -d 'Stop a job. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l config -d 'Set a setting of the scheduler configuration: key=value, for example scheduler_algorithm=spread. Repeatable' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l group -d 'Count the copies of this group alone' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l survive -d 'Count also after the worst loss of 1 node or 1 dc; -survive node and -survive dc mean the same' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l ca-cert -d 'File with the certificate authority that signed the server\'s certificate. Overrides NOMAD_CACERT and -ca-path' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l ca-path -d 'Folder with certificate authorities. Overrides NOMAD_CAPATH' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l client-cert -d 'Client certificate for mutual TLS; needs -client-key. Overrides NOMAD_CLIENT_CERT' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l json -d 'The file is a job in JSON form, bare or below a top-level "Job" key, instead of HCL'
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l allow-partial -d 'Go on without what the token may not read or the cluster does not answer, and say what is missing'
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l no-cache -d 'Read everything again, whatever an earlier run left in the cache'
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l verbose -d 'List every node, however many there are'
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l json-output -d 'Print the result as JSON. (-json says that the job file is JSON)'
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l tls-skip-verify -d 'Do not verify the server\'s certificate. NOMAD_SKIP_VERIFY does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l insecure -d 'The same as -tls-skip-verify'
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand completion" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l list -d 'Print the names of files that change. Without it and without -write the result goes to standard output' -r -f -a "true\t''
 false\t''"

@@ -186,3 +186,56 @@ fn the_documentation_shows_real_output() {
     let doc = std::fs::read_to_string(&path).unwrap();
     assert_eq!(doc, shown, "ENCAMP_UPDATE=1 cargo test --test cli_what_if writes it");
 }
+
+#[test]
+fn capacity_counts_copies_and_names_what_runs_out() {
+    let ran = run(&["capacity"], &["registered/api.hcl"]);
+    assert_eq!((ran.stderr.as_str(), ran.exit), ("", 0));
+    assert!(ran.stdout.starts_with("Job \"api\", group \"server\": "), "{}", ran.stdout);
+    let answer = |flags: &[&str]| -> Value {
+        let ran = run(&["capacity", "-json-output"], flags);
+        assert_eq!(ran.stderr, "", "{flags:?}");
+        serde_json::from_str(&ran.stdout).unwrap()
+    };
+    let now = answer(&["registered/api.hcl"]);
+    let group = &now["Groups"][0];
+    assert_eq!((&now["SchemaVersion"], &group["Running"], &group["Survival"]), (&json!(1), &json!(4), &Value::Null));
+    let copies = group["Copies"].as_i64().unwrap();
+    assert_eq!(list(group, "Nodes").iter().map(|n| n["Copies"].as_i64().unwrap()).sum::<i64>(), copies);
+    assert_eq!(list(group, "RunsOut")[0]["Dimension"], "memory");
+    // The plan of a count agrees: so many more, and no more.
+    let scaled = |more: i64| what_if(&[&format!("-scale=api/server={}", 4 + more)]).exit;
+    assert_eq!((scaled(copies), scaled(copies + 1)), (0, 1));
+
+    let ran = run(&["capacity"], &["-survive", "1", "node", "registered/api.hcl"]);
+    assert!(ran.stdout.contains("After the worst loss, of node "), "{}{}", ran.stdout, ran.stderr);
+    let node = answer(&["-survive=node", "registered/api.hcl"]);
+    let dc = answer(&["-survive", "1 dc", "registered/api.hcl"]);
+    let left = |v: &Value| v["Groups"][0]["Survival"]["Copies"].as_i64().unwrap();
+    assert!(left(&dc) < left(&node) && left(&node) < copies, "{dc} {node}");
+    assert_eq!(dc["Groups"][0]["Survival"]["Of"], 2);
+
+    // Changes come first; a job that fits nowhere has exit code 1; a system job has room where it does not run.
+    let more = answer(&["-add", "1:like=dc1-general-01", "registered/api.hcl"]);
+    assert!(more["Groups"][0]["Copies"].as_i64().unwrap() > copies);
+    let exporter = run(&["capacity"], &["registered/exporter.hcl"]);
+    assert_eq!(exporter.exit, 1, "it runs on all nodes: {}", exporter.stdout);
+    let more =
+        answer(&["-add", "2:like=dc1-general-01", "-config", "scheduler_algorithm=binpack", "registered/exporter.hcl"]);
+    assert_eq!(more["Groups"][0]["Copies"], 0, "the new nodes get the system job at once");
+}
+
+#[test]
+fn capacity_says_how_it_is_used() {
+    for (flags, want) in [
+        (&[][..], "This command takes one argument: <path>"),
+        (&["-survive", "2", "node", "registered/api.hcl"], "-survive tells about the loss of one at a time"),
+        (&["-survive", "rack", "registered/api.hcl"], "-survive takes 1 node or 1 dc"),
+        (&["-group", "x", "registered/api.hcl"], "The job has no group \"x\"; its groups are server"),
+        (&["-drain", "x", "registered/api.hcl"], "-drain \"x\": no node has this ID or name"),
+    ] {
+        let ran = run(&["capacity"], flags);
+        assert_eq!((ran.stdout.as_str(), ran.exit), ("", 255), "{flags:?}");
+        assert!(ran.stderr.contains(want), "{flags:?}: {}", ran.stderr);
+    }
+}

@@ -1,8 +1,11 @@
 //! What-ifs on made-up clusters: nothing gets lost, nothing is over-committed, and no node is used that is not there any more.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use encamp::model::Allocation;
+use encamp::model::{Allocation, Job, PreemptionConfig, SchedulerConfiguration};
+use encamp::plan::capacity::{Capacity, Loss, Subject, capacity, survival};
+use encamp::plan::dry_run;
 use encamp::plan::what_if::{Cause, Change, Fate, WhatIf, what_if};
 use encamp::sim::cluster::EPOCH;
 use encamp::sim::{ClusterOptions, cluster};
@@ -138,4 +141,66 @@ proptest! {
         let after = what_if(&before, &[change], "default", EPOCH).expect("the node exists");
         check(&before, &after, &gone, Cause::Lost)?;
     }
+
+    /// So many copies as are told can really be placed, where it is told, and not one more.
+    #[test]
+    fn capacity_is_exact(nodes in 2_usize..10, each in 5_usize..40, seed: u64, pick: usize) {
+        let Some(mut state) = state(nodes, each, seed) else { return Ok(()) };
+        without_preemption(&mut state);
+        let Some(subject) = probe(&state, pick) else { return Ok(()) };
+        let told = capacity(&state, &subject, EPOCH);
+        prop_assert_eq!(told.nodes.iter().map(|n| n.copies).sum::<i64>(), told.copies);
+        prop_assert!(!told.capped && told.running == 0);
+        prop_assume!(told.copies <= 300);
+        for (count, missing) in [(told.copies, 0), (told.copies + 1, 1)] {
+            let mut job = Job::clone(&subject.job);
+            job.task_groups[0].count = count;
+            let run = dry_run(&state, &job, EPOCH).expect("a plan");
+            let failed: i64 = run.failed_tg_allocs().values().map(|m| m.coalesced_failures + 1).sum();
+            let placed: BTreeMap<&String, i64> =
+                run.plan.node_allocation.iter().map(|(node, list)| (node, list.len() as i64)).collect();
+            prop_assert_eq!((placed.values().sum::<i64>(), failed), (told.copies, missing), "{}", job.id);
+            if count == told.copies {
+                let where_told = told.nodes.iter().map(|n| (&n.node_id, n.copies)).collect();
+                prop_assert_eq!(&placed, &where_told);
+            }
+        }
+    }
+
+    /// The worst loss is the worst of all, each counted afresh.
+    #[test]
+    fn the_worst_loss_is_found(nodes in 2_usize..7, each in 5_usize..30, seed: u64, pick: usize) {
+        let Some(mut state) = state(nodes, each, seed) else { return Ok(()) };
+        without_preemption(&mut state);
+        let Some(subject) = probe(&state, pick) else { return Ok(()) };
+        let told = survival(&state, &subject, Loss::Node, EPOCH).expect("the nodes exist");
+        let up = state.nodes().filter(|e| e.node.status != "down").map(|e| e.node.id.clone());
+        let afresh = |id: String| -> Capacity {
+            let change = Change::down(&id).expect("a node");
+            let after = what_if(&state, &[change], "default", EPOCH).expect("the node exists");
+            capacity(&after.state, &subject, EPOCH)
+        };
+        let counts: Vec<i64> = up.map(|id| afresh(id).copies).collect();
+        prop_assert_eq!(told.as_ref().map(|s| s.copies), counts.iter().min().copied());
+        prop_assert_eq!(told.map(|s| (s.tried, s.of)), Some((counts.len(), counts.len())));
+    }
+}
+
+fn without_preemption(state: &mut State) {
+    let config = state.scheduler_config.as_deref().cloned().unwrap_or_default();
+    let config = SchedulerConfiguration { preemption_config: PreemptionConfig::default(), ..config };
+    state.set_scheduler_config(Arc::new(config));
+}
+
+/// A new job with one group like one of the cluster's.
+fn probe(state: &State, pick: usize) -> Option<Subject> {
+    let kinds = state.jobs().map(|e| &e.current).filter(|j| matches!(j.r#type.as_str(), "service" | "batch"));
+    let jobs: Vec<&Arc<Job>> = kinds.filter(|j| !j.is_template() && !j.stop).collect();
+    let mut job = Job::clone(jobs.get(pick % jobs.len().max(1))?);
+    job.id = "probe".into();
+    job.name = "probe".into();
+    (job.version, job.create_index, job.modify_index, job.job_modify_index) = (0, 0, 0, 0);
+    job.task_groups.truncate(1);
+    let group = job.task_groups.first()?.clone();
+    Some(Subject { job: Arc::new(job), group })
 }

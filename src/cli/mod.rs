@@ -6,6 +6,7 @@
 //! - [`cluster`]: the state a command works on. [`changes`]: changes to it that are only assumed.
 //! - [`render`]: how results look.
 
+pub mod capacity;
 pub mod changes;
 pub mod cluster;
 pub mod completion;

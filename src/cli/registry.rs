@@ -6,8 +6,8 @@ use clap::{ArgMatches, Command, Parser};
 
 use super::context::Context;
 use super::{
-    completion, eval_explain, fmt, job_init, job_inspect, job_plan, job_run, job_validate, sim_cluster, snapshot_fetch,
-    snapshot_inspect, version, what_if,
+    capacity, completion, eval_explain, fmt, job_init, job_inspect, job_plan, job_run, job_validate, sim_cluster,
+    snapshot_fetch, snapshot_inspect, version, what_if,
 };
 
 /// What a command's argument struct does.
@@ -82,6 +82,7 @@ impl Registry {
         registry.add::<job_plan::JobPlan>("job plan", Some(("plan", Listing::Alias)), 255);
         registry.add::<job_run::JobRun>("job run", Some(("run", Listing::Common)), 1);
         registry.add::<job_validate::JobValidate>("job validate", Some(("validate", Listing::Alias)), 1);
+        registry.add::<capacity::CapacityCommand>("capacity", None, 255);
         registry.add::<completion::Completion>("completion", None, 1);
         registry.add::<eval_explain::EvalExplain>("eval explain", None, 1);
         registry.add::<fmt::Fmt>("fmt", None, 1);

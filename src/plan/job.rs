@@ -1,6 +1,6 @@
 //! From the job a client sends to the plan response.
 
-use crate::jobspec::admission::{AdmissionError, ServerContext, admit};
+use crate::jobspec::admission::{AdmissionError, Admitted, ServerContext, admit};
 use crate::jobspec::canonicalize::canonicalize;
 use crate::jobspec::convert::{ConvertOptions, to_server};
 use crate::jobspec::diff::{annotate, diff_jobs};
@@ -56,11 +56,8 @@ pub fn plan_job(
     ctx: &ServerContext,
     now: i64,
 ) -> Result<JobPlan, PlanError> {
-    let mut job = job.clone();
-    canonicalize(&mut job);
-    let job = to_server(&job, options).map_err(PlanError::Convert)?;
-    let existing = state.job(&job.namespace, &job.id).cloned();
-    let admitted = admit(job, ctx, existing.as_deref())?;
+    let admitted = admitted(state, job, options, ctx)?;
+    let existing = state.job(&admitted.job.namespace, &admitted.job.id).cloned();
     let run = dry_run(state, &admitted.job, now).map_err(PlanError::Schedule)?;
     let mut diff = diff_jobs(existing.as_deref(), Some(&admitted.job), true).map_err(PlanError::Schedule)?;
     if let Some(a) = &run.plan.annotations {
@@ -77,6 +74,20 @@ pub fn plan_job(
         ..Default::default()
     };
     Ok(JobPlan { response, run })
+}
+
+/// The job as a server would store it: defaults, conversion, admission.
+pub(super) fn admitted(
+    state: &State,
+    job: &api::Job,
+    options: &ConvertOptions,
+    ctx: &ServerContext,
+) -> Result<Admitted, PlanError> {
+    let mut job = job.clone();
+    canonicalize(&mut job);
+    let job = to_server(&job, options).map_err(PlanError::Convert)?;
+    let existing = state.job(&job.namespace, &job.id).cloned();
+    Ok(admit(job, ctx, existing.as_deref())?)
 }
 
 /// When a periodic job would run next.

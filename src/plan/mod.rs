@@ -7,10 +7,12 @@
 //! - [`past`]: evaluations of the past, from what they recorded.
 //! - [`job`]: from a client's job to the plan response: defaults, admission, dry run, annotated diff.
 //! - [`what_if`]: where allocations go when nodes leave or come, jobs are scaled or stopped, settings change.
+//! - [`mod@capacity`]: how many more copies of a group fit, also after the worst loss.
 //! - [`settings`]: the scheduler configuration by name.
 //! - [`mod@evaluate`]: one evaluation without a server. [`mod@apply`]: a plan carried out.
 
 pub mod apply;
+pub mod capacity;
 pub mod compare;
 pub mod dry_run;
 pub mod evaluate;

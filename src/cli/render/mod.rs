@@ -3,9 +3,10 @@
 //! - [`ui`]: output channels and colours. [`markup`]: `[bold]`-style tags.
 //! - [`table`], [`values`], [`json`], [`template`]: tables, single values, JSON, output by template.
 //! - [`diff`], [`plan`], [`metrics`]: job diffs, dry runs, why placements failed.
-//! - [`what_if`]: where allocations go after changes.
+//! - [`what_if`]: where allocations go after changes. [`capacity`]: how many copies fit.
 //! - [`findings`]: problems of job files.
 
+pub mod capacity;
 pub mod diff;
 pub mod explain;
 pub mod findings;

@@ -1,0 +1,150 @@
+//! `capacity`: how many more copies of a job's groups fit.
+
+use super::changes::ChangeFlags;
+use super::cluster::ClusterFlags;
+use super::context::{Context, Environment};
+use super::diagnostics::Refused;
+use super::general::GeneralFlags;
+use super::job_file::{JobFile, JobFileFlags};
+use super::registry::Run;
+use super::render::capacity as render;
+use crate::jobspec::explain::Severity;
+use crate::plan::capacity::{Loss, Subject, capacity, subject, survival};
+use crate::plan::{PlanError, server_context};
+use crate::snapshot::live::Detail;
+
+/// Show how many more copies of a job's groups fit
+///
+/// Counts for each group of the job file how many copies fit now beside what runs, without preempting anything, and prints on
+/// which nodes and what runs out first. A job that is registered already is counted as the file has it; its allocations stay as
+/// they are.
+///
+/// With -survive 1 node or -survive 1 dc also how many fit after the worst loss of one node or one datacenter, when what ran there
+/// has been placed again. On large clusters only the nodes with the most to lose are tried.
+///
+/// With -drain, -down, -add, -scale, -stop and -config copies are counted on the cluster as it would be after these changes; see
+/// what-if.
+///
+/// The exit code is 0 when at least one more copy of every group fits, 1 when none does of some group, and 255 after an error.
+#[derive(Debug, clap::Parser)]
+pub struct CapacityCommand {
+    #[command(flatten)]
+    pub job: JobFileFlags,
+    #[command(flatten)]
+    pub cluster: ClusterFlags,
+    #[command(flatten)]
+    pub changes: ChangeFlags,
+    /// Count the copies of this group alone
+    #[arg(long, value_name = "group")]
+    pub group: Option<String>,
+    /// Count also after the worst loss of 1 node or 1 dc; -survive node and -survive dc mean the same
+    #[arg(long, value_name = "loss")]
+    pub survive: Option<String>,
+    /// List every node, however many there are
+    #[arg(long)]
+    pub verbose: bool,
+    /// Print the result as JSON. (-json says that the job file is JSON)
+    #[arg(long)]
+    pub json_output: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "path")]
+    pub args: Vec<String>,
+}
+
+impl Run for CapacityCommand {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let (loss, path) = match self.arguments() {
+            Ok(arguments) => arguments,
+            Err(e) => return context.usage_error(&e),
+        };
+        if let Err(e) = self.changes.read() {
+            return context.failure(&e.to_string());
+        }
+        let answered = self.job.load(&path, context.env).and_then(|file| self.answer(&file, loss, context.env));
+        let answer = match answered {
+            Ok(answer) => answer,
+            Err(e) => return context.refuse(e, self.job.diagnostics),
+        };
+        for note in &answer.notes {
+            context.ui.warn(note);
+        }
+        if self.json_output {
+            match render::json(&answer.view) {
+                Ok(text) => context.ui.output(&text),
+                Err(e) => return context.failure(&format!("Error formatting the data: {e}")),
+            }
+        } else {
+            render::print(context.ui, &answer.view, self.verbose);
+        }
+        u8::from(answer.view.groups.iter().any(|g| g.capacity.copies == 0))
+    }
+}
+
+/// What is printed, and what is said besides.
+struct Answer {
+    view: render::View,
+    notes: Vec<String>,
+}
+
+impl CapacityCommand {
+    /// The loss asked about, and the path of the job file. `-survive 1 node` leaves its second word among the arguments.
+    fn arguments(&self) -> Result<(Option<Loss>, String), String> {
+        let mut words: Vec<&str> = self.survive.iter().flat_map(|s| s.split_whitespace()).collect();
+        let mut args: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        if words.iter().all(|w| w.parse::<u64>().is_ok()) && !words.is_empty() && args.len() > 1 {
+            words.push(args.remove(0));
+        }
+        let loss = match words.as_slice() {
+            [] if self.survive.is_none() => None,
+            ["node"] | ["1", "node"] => Some(Loss::Node),
+            ["dc" | "datacenter"] | ["1", "dc" | "datacenter"] => Some(Loss::Datacenter),
+            [_, "node" | "dc" | "datacenter"] => {
+                return Err("-survive tells about the loss of one at a time: -survive 1 node or -survive 1 dc".into());
+            }
+            _ => return Err("-survive takes 1 node or 1 dc".into()),
+        };
+        match args.as_slice() {
+            [path] => Ok((loss, (*path).to_string())),
+            _ => Err("This command takes one argument: <path>".into()),
+        }
+    }
+
+    fn answer(&self, file: &JobFile, loss: Option<Loss>, env: &Environment) -> Result<Answer, Refused> {
+        let cluster = self.cluster.load(&self.general.for_job(&file.job), Detail::Everything, env)?;
+        let (before, mut notes) = cluster.into_state(self.verbose, env);
+        let namespace = self.general.namespace(env).unwrap_or("default");
+        let changed = self.changes.carry_out(&before, namespace, env)?;
+        let state = changed.as_ref().map_or(&before, |w| &w.state);
+        let options = self.general.convert_options(&file.job, env, state);
+        let job = subject(state, &file.job, &options, &server_context(state), env.now).map_err(|e| {
+            let items = match &e {
+                PlanError::Admission(crate::jobspec::admission::AdmissionError::Invalid(items)) => items.as_slice(),
+                _ => &[],
+            };
+            Refused { text: format!("Error during plan: {e}"), findings: file.findings(items, Severity::Error) }
+        })?;
+        let wanted = |name: &str| self.group.as_deref().is_none_or(|g| g == name);
+        let groups: Vec<_> = job.task_groups.iter().filter(|g| wanted(&g.name)).cloned().collect();
+        if groups.is_empty() {
+            let names: Vec<&str> = job.task_groups.iter().map(|g| g.name.as_str()).collect();
+            let group = crate::model::quoted(self.group.as_deref().unwrap_or_default());
+            return Err(format!("The job has no group {group}; its groups are {}", names.join(", ")).into());
+        }
+        let mut view = render::View { job: job.id.clone(), changes: Vec::new(), loss, groups: Vec::new() };
+        for group in groups {
+            let subject = Subject { job: job.clone(), group };
+            let capacity = capacity(state, &subject, env.now);
+            let survival = match loss {
+                Some(loss) => survival(state, &subject, loss, env.now).map_err(|e| e.to_string())?,
+                None => None,
+            };
+            view.groups.push(render::Group { capacity, survival });
+        }
+        if let Some(w) = changed {
+            notes.extend(w.outcome.notes);
+            view.changes = w.outcome.changes;
+        }
+        Ok(Answer { view, notes })
+    }
+}

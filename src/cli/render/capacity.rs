@@ -1,0 +1,109 @@
+//! How many copies fit.
+
+use serde::Serialize;
+
+use super::json::indented;
+use super::metrics::metric_lines;
+use super::table::{Form, table};
+use super::ui::Ui;
+use super::values::plural;
+use crate::model::quoted;
+use crate::plan::capacity::{Capacity, Loss, Survival};
+
+/// More nodes than that are not listed one by one unless asked for.
+const MANY: usize = 20;
+
+/// Everything there is to print.
+pub struct View {
+    /// ID of the job.
+    pub job: String,
+    /// Changes that were assumed, in words.
+    pub changes: Vec<String>,
+    /// The loss that was asked about.
+    pub loss: Option<Loss>,
+    /// The groups.
+    pub groups: Vec<Group>,
+}
+
+/// One group.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Group {
+    /// What fits now.
+    #[serde(flatten)]
+    pub capacity: Capacity,
+    /// What fits after the worst loss, if that was asked for and there is something to lose.
+    pub survival: Option<Survival>,
+}
+
+/// The same as JSON (`docs/capacity.schema.json`).
+pub fn json(view: &View) -> Result<String, String> {
+    indented(&serde_json::json!({
+        "SchemaVersion": 1,
+        "JobID": view.job,
+        "Changes": view.changes,
+        "Groups": view.groups,
+    }))
+}
+
+/// Prints it.
+pub fn print(ui: &mut Ui<'_>, view: &View, verbose: bool) {
+    if !view.changes.is_empty() {
+        ui.output_markup("[bold]What if:[reset]");
+        view.changes.iter().for_each(|c| ui.output(&format!("- {c}")));
+        ui.output("");
+    }
+    for (i, group) in view.groups.iter().enumerate() {
+        if i > 0 {
+            ui.output("");
+        }
+        print_group(ui, view, group, verbose);
+    }
+}
+
+fn print_group(ui: &mut Ui<'_>, view: &View, group: &Group, verbose: bool) {
+    let c = &group.capacity;
+    let words = plural(c.copies, "copy fits", "copies fit");
+    let least = if c.capped { "at least " } else { "" };
+    let name = format!("[bold]Job {}, group {}:[reset]", quoted(&view.job), quoted(&c.task_group));
+    ui.output_markup(&format!("{name} {least}{} more {words} beside {} that run", c.copies, c.running));
+    if let Some((first, others)) = c.runs_out.split_first() {
+        let nodes = plural(first.nodes, "node", "nodes");
+        let others = others.iter().map(|s| format!(", {} on {}", s.dimension, s.nodes)).collect::<String>();
+        ui.output(&format!("Runs out first: {}, on {} {nodes}{others}", first.dimension, first.nodes));
+    }
+    if let Some(s) = &group.survival {
+        ui.output(&survival(s, view.loss));
+    }
+    if !c.nodes.is_empty() {
+        let shown = if verbose || c.nodes.len() <= MANY { c.nodes.len() } else { MANY };
+        let head = std::iter::once("Node|Datacenter|Copies".to_string());
+        let rows = c.nodes.iter().take(shown).map(|n| format!("{}|{}|{}", n.node_name, n.datacenter, n.copies));
+        ui.output(&format!("\n{}", table(&head.chain(rows).collect::<Vec<_>>(), Form::List)));
+        if shown < c.nodes.len() {
+            let rest: i64 = c.nodes.iter().skip(shown).map(|n| n.copies).sum();
+            ui.output(&format!("and {rest} on {} more nodes; -verbose lists them", c.nodes.len() - shown));
+        }
+    }
+    let why = metric_lines(&c.metrics, "  ", false, ui.colours_on());
+    if !why.is_empty() {
+        ui.output(&format!("\nOne more finds no node:\n{why}"));
+    }
+}
+
+fn survival(s: &Survival, loss: Option<Loss>) -> String {
+    let (what, several) = match loss {
+        Some(Loss::Datacenter) => ("datacenter", "datacenters"),
+        _ => ("node", "nodes"),
+    };
+    let words = plural(s.copies, "fits", "fit");
+    let mut out = format!("After the worst loss, of {what} {}, {} more {words}", quoted(&s.lost), s.copies);
+    if s.unplaced > 0 {
+        let n = i64::try_from(s.unplaced).unwrap_or(i64::MAX);
+        out.push_str(&format!("; {n} lost {} no node", plural(n, "allocation finds", "allocations find")));
+    }
+    if s.tried < s.of {
+        out.push_str(&format!(" (tried: the {} of {} {several} with the most to lose)", s.tried, s.of));
+    }
+    out
+}
