@@ -121,6 +121,7 @@ mod tests {
                 port("a", 80),
                 port("b", 80),
                 Port { host_network: "lan".into(), ..port("c", 80) },
+                Port { host_network: "default".into(), ..port("d", 80) },
                 port("big", 70000),
                 Port { ignore_collision: true, ..port("ign", 80) },
             ],
@@ -135,6 +136,7 @@ mod tests {
         assert_eq!(
             networks(&group(vec![bridge])),
             [
+                "Static port 80 already reserved by taskgroup network:a",
                 "Static port 80 already reserved by taskgroup network:a",
                 "Port big (70000) cannot be greater than 65535",
                 "Port \"ign\" collision may not be ignored on non-host network mode \"bridge\"",
@@ -162,8 +164,8 @@ mod tests {
         };
         let mut g = group(vec![NetworkResource { reserved_ports: vec![port("a", 80)], ..NetworkResource::default() }]);
         g.tasks = vec![
-            with("t", vec![port("a", 81), port("b", 80), port("c", 82)]),
-            with("u", vec![port("b", 82), port("big", 70000)]),
+            with("t", vec![port("a", 81), port("b", 80), port("c", 82), port("any", 0)]),
+            with("u", vec![port("b", 82), port("big", 70000), port("any", 0)]),
         ];
         assert_eq!(
             networks(&g),

@@ -486,6 +486,9 @@ mod tests {
         );
         let portless = Service { port_label: "".into(), checks: vec![tcp("c")], ..named("a") };
         assert_eq!(one(portless).last().map(String::as_str), Some("check \"c\" is missing a port"));
+        let script = ServiceCheck { r#type: "script".into(), command: "/bin/true".into(), ..tcp("c") };
+        let portless = Service { port_label: "".into(), checks: vec![script], ..named("a") };
+        assert_eq!(one(portless), none);
         let numeric = |m: &str| Service { port_label: "80".into(), address_mode: m.into(), ..named("a") };
         assert_eq!(one(numeric("driver")), none);
         assert_eq!(one(numeric("host")), ["port label \"80\" referenced by services a does not exist"]);

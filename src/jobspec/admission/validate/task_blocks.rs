@@ -275,12 +275,12 @@ mod tests {
         assert_eq!(c("p", "monolith", "/local/csi", "/csi"), NONE);
         assert_eq!(c("p", "node", "/csix", "/csi"), NONE);
         assert_eq!(
-            c("", "odd", "/csi/../csi/x", "/csi"),
+            c("", "odd", "/x/../csi/y", "/csi"),
             [
                 "CSIPluginConfig must have a non-empty PluginID",
                 "CSIPluginConfig PluginType must be one of 'node', 'controller', or 'monolith', got: \"odd\"",
                 "CSIPluginConfig StagePublishBaseDir must not be a subdirectory of MountDir, got: \
-                 StagePublishBaseDir=\"/csi/../csi/x\" MountDir=\"/csi\"",
+                 StagePublishBaseDir=\"/x/../csi/y\" MountDir=\"/csi\"",
             ]
         );
     }
