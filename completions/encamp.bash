@@ -79,6 +79,12 @@ _encamp() {
             encamp__subcmd__sim,cluster)
                 cmd="encamp__subcmd__sim__subcmd__cluster"
                 ;;
+            encamp__subcmd__snapshot,anonymize)
+                cmd="encamp__subcmd__snapshot__subcmd__anonymize"
+                ;;
+            encamp__subcmd__snapshot,diff)
+                cmd="encamp__subcmd__snapshot__subcmd__diff"
+                ;;
             encamp__subcmd__snapshot,fetch)
                 cmd="encamp__subcmd__snapshot__subcmd__fetch"
                 ;;
@@ -1128,8 +1134,48 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__snapshot)
-            opts="-h --help fetch inspect"
+            opts="-h --help anonymize diff fetch inspect"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        encamp__subcmd__snapshot__subcmd__anonymize)
+            opts="-h --out --seed --keep-names --no-color --force-color --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --out)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep-names)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        encamp__subcmd__snapshot__subcmd__diff)
+            opts="-h --json --no-color --force-color --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

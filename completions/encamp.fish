@@ -201,9 +201,21 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and not __fish_seen_subcommand_from fetch inspect" -s h -l help -d 'Print help'
-complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and not __fish_seen_subcommand_from fetch inspect" -f -a "fetch" -d 'Read a running cluster into a snapshot file'
-complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and not __fish_seen_subcommand_from fetch inspect" -f -a "inspect" -d 'Show what is in a cluster snapshot'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and not __fish_seen_subcommand_from anonymize diff fetch inspect" -s h -l help -d 'Print help'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and not __fish_seen_subcommand_from anonymize diff fetch inspect" -f -a "anonymize" -d 'Write a cluster snapshot without names and secrets'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and not __fish_seen_subcommand_from anonymize diff fetch inspect" -f -a "diff" -d 'Show what changed between two cluster snapshots'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and not __fish_seen_subcommand_from anonymize diff fetch inspect" -f -a "fetch" -d 'Read a running cluster into a snapshot file'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and not __fish_seen_subcommand_from anonymize diff fetch inspect" -f -a "inspect" -d 'Show what is in a cluster snapshot'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from anonymize" -l out -d 'File to write. A name that ends in .gz or .zst is compressed. Required' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from anonymize" -l seed -d 'What the numbers of replacements depend on' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from anonymize" -l keep-names -d 'Kinds of names that stay, separated by commas' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from anonymize" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from anonymize" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from anonymize" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from diff" -l json -d 'Print everything as JSON, see docs/snapshot-diff.schema.json'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from diff" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from diff" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l out -d 'File to write' -r
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l concurrency -d 'Requests at the same time. Default: 16' -r
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r

@@ -66,7 +66,7 @@ impl Context<'_, '_> {
     /// Reads the arguments of the command and runs it.
     pub(super) fn run(&mut self, args: Vec<String>) -> u8 {
         let entry = self.command;
-        let args = match normalise(&entry.clap, &args) {
+        let args = match normalise(&entry.clap, &args, entry.flags_anywhere) {
             Ok(args) => args,
             Err(e) => return self.flag_error(&e.to_string()),
         };

@@ -43,8 +43,9 @@ pub fn is_bool(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::SetTrue) || arg.get_value_parser().type_id() == std::any::TypeId::of::<bool>()
 }
 
-/// Rewrites the arguments of a command for clap. Of a boolean flag that is repeated only the last occurrence stays.
-pub fn normalise(command: &Command, args: &[String]) -> Result<Vec<String>, FlagError> {
+/// Rewrites the arguments of a command for clap. Of a boolean flag that is repeated only the last occurrence stays. With
+/// `anywhere`, flags may also stand behind other arguments.
+pub fn normalise(command: &Command, args: &[String], anywhere: bool) -> Result<Vec<String>, FlagError> {
     let mut out: Vec<String> = Vec::with_capacity(args.len().saturating_add(1));
     let mut rest = args.iter();
     let mut positional: Vec<String> = Vec::new();
@@ -54,6 +55,9 @@ pub fn normalise(command: &Command, args: &[String]) -> Result<Vec<String>, Flag
         }
         let Some(text) = arg.strip_prefix('-').filter(|text| !text.is_empty()) else {
             positional.push(arg.clone());
+            if anywhere {
+                continue;
+            }
             break;
         };
         let text = text.strip_prefix('-').unwrap_or(text);
@@ -135,7 +139,7 @@ mod tests {
 
     fn run(args: &[&str]) -> Result<Vec<String>, String> {
         let args: Vec<String> = args.iter().map(|a| a.to_string()).collect();
-        normalise(&command(), &args).map_err(|e| e.to_string())
+        normalise(&command(), &args, false).map_err(|e| e.to_string())
     }
 
     #[test]
@@ -157,6 +161,13 @@ mod tests {
         ] {
             assert_eq!(run(args).unwrap().join(" "), want, "{args:?}");
         }
+    }
+
+    #[test]
+    fn flags_can_stand_behind_arguments_where_that_is_wanted() {
+        let args = ["x", "-verbose", "-", "-var", "y", "--", "-verbose"].map(String::from);
+        let got = normalise(&command(), &args, true).unwrap();
+        assert_eq!(got.join(" "), "--verbose --var=y -- x - -verbose");
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub mod manual;
 pub mod registry;
 pub mod render;
 pub mod sim_cluster;
+pub mod snapshot_anonymize;
+pub mod snapshot_diff;
 pub mod snapshot_fetch;
 pub mod snapshot_inspect;
 pub mod version;

@@ -7,7 +7,7 @@ use clap::{ArgMatches, Command, Parser};
 use super::context::Context;
 use super::{
     capacity, completion, eval_explain, fmt, job_init, job_inspect, job_plan, job_run, job_validate, sim_cluster,
-    snapshot_fetch, snapshot_inspect, version, what_if,
+    snapshot_anonymize, snapshot_diff, snapshot_fetch, snapshot_inspect, version, what_if,
 };
 
 /// What a command's argument struct does.
@@ -40,6 +40,8 @@ pub struct Entry {
     pub listing: Listing,
     /// The exit code after a wrong use.
     pub usage_exit: u8,
+    /// Whether flags may stand behind other arguments.
+    pub flags_anywhere: bool,
     /// Reads the arguments and runs it.
     pub run: fn(&ArgMatches, &mut Context<'_, '_>) -> Result<u8, clap::Error>,
 }
@@ -73,6 +75,9 @@ const GROUPS: &[(&str, &str)] = &[
     ("sim", "Simulate clusters: make up one to plan against"),
 ];
 
+/// Commands that take flags behind other arguments too. Those that others had first stop at the first argument.
+const FLAGS_ANYWHERE: &[&str] = &["snapshot anonymize", "snapshot diff", "snapshot inspect"];
+
 impl Registry {
     /// The registry of this program.
     pub fn new() -> Registry {
@@ -87,6 +92,8 @@ impl Registry {
         registry.add::<eval_explain::EvalExplain>("eval explain", None, 1);
         registry.add::<fmt::Fmt>("fmt", None, 1);
         registry.add::<sim_cluster::SimCluster>("sim cluster", None, 1);
+        registry.add::<snapshot_anonymize::SnapshotAnonymize>("snapshot anonymize", None, 1);
+        registry.add::<snapshot_diff::SnapshotDiffCommand>("snapshot diff", None, 255);
         registry.add::<snapshot_fetch::SnapshotFetch>("snapshot fetch", None, 1);
         registry.add::<snapshot_inspect::SnapshotInspect>("snapshot inspect", None, 1);
         registry.add::<version::Version>("version", None, 1);
@@ -101,6 +108,7 @@ impl Registry {
             clap: T::command(),
             listing: Listing::Other,
             usage_exit,
+            flags_anywhere: FLAGS_ANYWHERE.contains(&path),
             run: |matches, context| Ok(T::from_arg_matches(matches)?.run(context)),
         };
         if let Some((path, listing)) = alias {

@@ -2,10 +2,13 @@
 //! (docs/snapshot-format.md).
 //!
 //! - [`mod@file`]: the format, and reading it. [`mod@save`]: writing it. [`compact`]: JSON without empty members.
-//! - [`mod@unload`]: a state as a file. [`mod@inspect`]: what is in a snapshot.
+//! - [`mod@unload`]: a state as a file. [`mod@inspect`]: what is in a snapshot. [`mod@diff`]: what changed between two.
+//! - [`anonymize`]: snapshots without names and secrets that plan alike.
 //! - [`mod@replace`]: files that appear when they are complete, snapshots and others.
 
+pub mod anonymize;
 pub mod compact;
+pub mod diff;
 pub mod file;
 pub mod inspect;
 pub mod live;

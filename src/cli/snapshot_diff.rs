@@ -1,0 +1,194 @@
+//! `snapshot diff`: what changed between two snapshots.
+
+use super::cluster::load_file;
+use super::context::{Context, Environment};
+use super::general::GENERAL_OPTIONS;
+use super::registry::Run;
+use super::render::json;
+use super::render::table::{Form, table};
+use super::snapshot_inspect::used;
+use crate::jobspec::diff::diff_jobs;
+use crate::model::{FieldDiff, Job, JobDiff, ObjectDiff};
+use crate::snapshot::ClusterSnapshot;
+use crate::snapshot::diff::{Change, Field, JobChange, ObjectChange, Side, SnapshotDiff, diff};
+
+/// Lines about one object before the rest is only counted.
+const MOST_LINES: usize = 8;
+
+/// Show what changed between two cluster snapshots
+///
+/// Compares two snapshot files: nodes that came, went or changed, jobs that were registered, changed or stopped and where their
+/// versions differ, what became of allocations by job and group, deployments, node pools, namespaces, volumes, the scheduler
+/// configuration, and how much is in use. Where and when the snapshots were taken, and their indexes, do not count.
+///
+/// Of changed jobs the places are named, not the values: those may be secret.
+///
+/// The exit code is 0 when nothing differs, 1 when something does, and 255 after an error.
+#[derive(Debug, clap::Parser)]
+pub struct SnapshotDiffCommand {
+    /// Print everything as JSON, see docs/snapshot-diff.schema.json
+    #[arg(long)]
+    pub json: bool,
+    /// Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same
+    #[arg(long, help_heading = GENERAL_OPTIONS)]
+    pub no_color: bool,
+    /// Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same
+    #[arg(long, help_heading = GENERAL_OPTIONS)]
+    pub force_color: bool,
+    #[arg(value_name = "files")]
+    pub args: Vec<String>,
+}
+
+impl Run for SnapshotDiffCommand {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [old, new] = self.args.as_slice() else {
+            return context.usage_error("This command takes two arguments: <old file> <new file>");
+        };
+        let diff = match compare(old, new, context.env) {
+            Ok(diff) => diff,
+            Err(e) => return context.failure(&e),
+        };
+        if self.json {
+            match json::indented(&diff) {
+                Ok(text) => context.ui.output(&text),
+                Err(e) => return context.failure(&e),
+            }
+            return u8::from(!diff.equal);
+        }
+        for (heading, text) in sections(&diff) {
+            context.ui.output_markup(&format!("[bold]{heading}[reset]"));
+            context.ui.output(&format!("{text}\n"));
+        }
+        context.ui.output(if diff.equal { "Nothing changed" } else { "The snapshots differ" });
+        u8::from(!diff.equal)
+    }
+}
+
+fn compare(old: &str, new: &str, env: &Environment) -> Result<SnapshotDiff, String> {
+    let (old, new) = (load_file(old, env)?, load_file(new, env)?);
+    let mut diff = diff(&old, &new);
+    for change in diff.jobs.iter_mut().filter(|j| j.change == Change::Changed) {
+        let job = |s: &ClusterSnapshot| s.state.job(&change.namespace, &change.id).cloned();
+        change.summary = summary(job(&old).as_deref(), job(&new).as_deref())?;
+    }
+    Ok(diff)
+}
+
+/// The places where two versions of a job differ.
+fn summary(old: Option<&Job>, new: Option<&Job>) -> Result<Vec<String>, String> {
+    let diff: JobDiff = diff_jobs(old, new, false)?;
+    let mut out = Vec::new();
+    add_fields("", &diff.fields, &mut out);
+    add_objects("", &diff.objects, &mut out);
+    for group in diff.task_groups.iter().filter(|g| g.r#type != "None") {
+        let path = format!("Group {:?} ", group.name);
+        if group.r#type != "Edited" {
+            out.push(format!("{path}{}", group.r#type.to_lowercase()));
+            continue;
+        }
+        add_fields(&path, &group.fields, &mut out);
+        add_objects(&path, &group.objects, &mut out);
+        for task in group.tasks.iter().filter(|t| t.r#type != "None") {
+            let path = format!("{path}Task {:?} ", task.name);
+            if task.r#type != "Edited" {
+                out.push(format!("{path}{}", task.r#type.to_lowercase()));
+                continue;
+            }
+            add_fields(&path, &task.fields, &mut out);
+            add_objects(&path, &task.objects, &mut out);
+        }
+    }
+    Ok(out)
+}
+
+fn add_fields(path: &str, fields: &[FieldDiff], out: &mut Vec<String>) {
+    let changed = fields.iter().filter(|f| f.r#type != "None");
+    out.extend(changed.map(|f| format!("{path}{} {}", f.name, f.r#type.to_lowercase())));
+}
+
+fn add_objects(path: &str, objects: &[ObjectDiff], out: &mut Vec<String>) {
+    for object in objects.iter().filter(|o| o.r#type != "None") {
+        let path = format!("{path}{}", object.name);
+        if object.r#type == "Edited" {
+            add_fields(&format!("{path}."), &object.fields, out);
+            add_objects(&format!("{path}."), &object.objects, out);
+        } else {
+            out.push(format!("{path} {}", object.r#type.to_lowercase()));
+        }
+    }
+}
+
+/// What there is to print: headings and texts.
+fn sections(d: &SnapshotDiff) -> Vec<(&'static str, String)> {
+    let mut out = vec![("Snapshots", snapshots(d))];
+    let lists = [
+        ("Nodes", objects(&d.nodes)),
+        ("Jobs", d.jobs.iter().flat_map(job).collect()),
+        ("Deployments", objects(&d.deployments)),
+        ("Node pools", objects(&d.node_pools)),
+        ("Namespaces", objects(&d.namespaces)),
+        ("Volumes", objects(&d.volumes)),
+        ("Scheduler configuration", d.scheduler_configuration.iter().map(field).collect::<Vec<_>>()),
+    ];
+    out.extend(lists.into_iter().filter(|(_, l)| !l.is_empty()).map(|(heading, lines)| (heading, lines.join("\n"))));
+    if !d.allocations.is_empty() {
+        let head = "Namespace|Job|Group|Placed|Moved|Stopped|Completed|Failed|Lost|Removed|Other";
+        let rows = d.allocations.iter().map(|g| {
+            let counts = [g.placed, g.moved, g.stopped, g.completed, g.failed, g.lost, g.removed, g.other];
+            let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
+            format!("{}|{}|{}|{}", g.namespace, g.job_id, g.task_group, counts.join("|"))
+        });
+        let lines: Vec<String> = std::iter::once(head.to_string()).chain(rows).collect();
+        out.push(("Allocations", table(&lines, Form::List)));
+    }
+    out
+}
+
+fn snapshots(d: &SnapshotDiff) -> String {
+    let row = |name: &str, s: &Side| {
+        let taken = s.taken_at.unix_nanos().map(|_| s.taken_at.to_string()).unwrap_or_default();
+        let allocations: usize = s.allocations.values().sum();
+        let running = s.allocations.get("running").copied().unwrap_or(0);
+        let ready = format!("{}/{}", s.nodes.ready, s.nodes.total);
+        format!("{name}|{taken}|{}|{ready}|{running}/{allocations}|{}", s.index, used(&s.used, &s.capacity))
+    };
+    let head = "|Taken at|Index|Nodes ready|Allocations running|CPU|Memory|Disk";
+    table(&[head.to_string(), row("Old", &d.old), row("New", &d.new)], Form::Spaced)
+}
+
+fn sign(change: Change) -> &'static str {
+    match change {
+        Change::Added => "+",
+        Change::Removed => "-",
+        Change::Changed => "+/-",
+    }
+}
+
+fn objects(changes: &[ObjectChange]) -> Vec<String> {
+    let lines = changes.iter().flat_map(|c| {
+        let name = if c.name.is_empty() || c.name == c.id { c.id.clone() } else { format!("{} ({})", c.id, c.name) };
+        std::iter::once(format!("{} {name}", sign(c.change))).chain(some(c.fields.iter().map(field).collect()))
+    });
+    lines.collect()
+}
+
+fn job(c: &JobChange) -> Vec<String> {
+    let mut lines = vec![format!("{} {} in namespace {}", sign(c.change), c.id, c.namespace)];
+    lines.extend(some(c.fields.iter().map(field).chain(c.summary.iter().map(|s| format!("    {s}"))).collect()));
+    lines
+}
+
+fn field(f: &Field) -> String {
+    let side = |text: &str| if text.is_empty() { "<none>".to_string() } else { text.to_string() };
+    format!("    {}: {} => {}", f.name, side(&f.old), side(&f.new))
+}
+
+/// The first lines, and how many there are besides.
+fn some(mut lines: Vec<String>) -> Vec<String> {
+    let rest = lines.len().saturating_sub(MOST_LINES);
+    if rest > 1 {
+        lines.truncate(MOST_LINES);
+        lines.push(format!("    and {rest} more"));
+    }
+    lines
+}
