@@ -151,6 +151,9 @@ fn a_job_is_planned_on_the_changed_cluster() {
     assert!(roomy.stdout.starts_with("What if:\n- add 2 like node \"dc1-gpu-10\" (0000000a)\n"), "{}", roomy.stdout);
     assert!(roomy.stdout.contains("- All tasks successfully allocated."), "{}", roomy.stdout);
     assert!(roomy.stdout.contains("+ Job: \"trainer\""));
+    let flags = ["-drain", "dc1-general-01", "-markdown", "trainer-fails.hcl"];
+    let warned = run(&["job", "plan"], &flags).stderr;
+    assert!(warned.starts_with("What if: drain node \"dc1-general-01\" (00000001). 3 allocations leave"), "{warned}");
     let ran = run(&["job", "plan"], &["-remote", "-drain", "x", "trainer-fails.hcl"]);
     assert_eq!(ran.exit, 255, "{}", ran.stderr);
 }

@@ -152,6 +152,24 @@ fn a_plan_of_the_running_cluster_is_that_of_its_snapshot() {
     assert!(again.stderr.starts_with("40 nodes, "), "{}", again.stderr);
 }
 
+/// What-ifs read everything and find on the running cluster what they find on its snapshot.
+#[test]
+fn a_what_if_of_the_running_cluster_is_that_of_its_snapshot() {
+    let Some(bench) = Bench::new("live-what-if", "fleet") else { return };
+    bench.fetch();
+    let node = bench.cluster.lock().unwrap().nodes.keys().next().cloned().unwrap();
+    for (command, flags) in
+        [("what-if", vec!["-down", node.as_str()]), ("capacity", vec!["-add", "2:like=", "job.hcl"])]
+    {
+        let like = format!("2:like={node}");
+        let flags: Vec<&str> = flags.iter().map(|f| if f.ends_with("like=") { like.as_str() } else { f }).collect();
+        let live = bench.run(&[&[command], flags.as_slice()].concat());
+        let filed = bench.run(&[&[command, "-snapshot", "cluster.json.zst"], flags.as_slice()].concat());
+        assert_eq!((live.stderr.as_str(), live.stdout.is_empty()), ("", false), "{command}");
+        assert_eq!(live.stdout, filed.stdout, "{command}");
+    }
+}
+
 #[test]
 fn what_moves_while_it_is_read_is_read_again() {
     let Some(mut cluster) = Cluster::recorded("dev-acl") else { return };

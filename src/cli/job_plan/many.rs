@@ -77,9 +77,7 @@ impl JobPlan {
         let mut state = before;
         if let Some(changed) = changed {
             changed.outcome.notes.iter().for_each(|note| context.ui.warn(note));
-            if !self.json_output && !self.markdown {
-                what_if::print_short(context.ui, &changed.outcome);
-            }
+            what_if::print_short(context.ui, &changed.outcome, self.json_output || self.markdown);
             state = changed.state;
         }
         let now = context.env.now;

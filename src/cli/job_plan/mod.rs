@@ -136,6 +136,10 @@ impl Run for JobPlan {
         for note in planned.notes.iter().chain(planned.changed.iter().flat_map(|o| &o.notes)) {
             context.ui.warn(note);
         }
+        if let Some(changed) = &planned.changed {
+            let for_programs = self.json_output || self.markdown || self.template.is_some();
+            what_if::print_short(context.ui, changed, for_programs);
+        }
         let response = &planned.response;
         let code =
             if planned.disagreements.is_empty() { plan::exit_code(response) } else { context.command.usage_exit };
@@ -152,9 +156,6 @@ impl Run for JobPlan {
                 Ok(markdown::plan(&view, id, planned.explanation.text().as_deref()).trim_end().to_string())
             }
             None => {
-                if let Some(changed) = &planned.changed {
-                    what_if::print_short(context.ui, changed);
-                }
                 plan::print(context.ui, &self.view(response, &file.job, path, context.env.now));
                 if let Some(text) = planned.explanation.text() {
                     context.ui.output_markup(&text);

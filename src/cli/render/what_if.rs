@@ -62,8 +62,11 @@ pub fn print(ui: &mut Ui<'_>, outcome: &Outcome, verbose: bool) {
     section(ui, "Room on ready nodes", &table(&room(&outcome.headroom), Form::List));
 }
 
-/// Prints it in a few lines, in front of something else.
-pub fn print_short(ui: &mut Ui<'_>, outcome: &Outcome) {
+/// Prints it in a few lines in front of something else; in one line on standard error if that is for programs.
+pub fn print_short(ui: &mut Ui<'_>, outcome: &Outcome, for_programs: bool) {
+    if for_programs {
+        return ui.warn(&format!("What if: {}. {}", outcome.changes.join(", "), summary(outcome)));
+    }
     print_changes(ui, outcome);
     for u in outcome.unplaced.iter().filter(|u| !u.waited) {
         let n = u.count;
@@ -142,6 +145,8 @@ fn cause(cause: Cause) -> &'static str {
         Cause::Drained => "drained",
         Cause::Lost => "lost",
         Cause::Preempted => "preempted",
+        Cause::Migrated => "migrated",
+        Cause::Updated => "updated",
         Cause::Stopped => "stopped",
     }
 }

@@ -9,6 +9,7 @@ use super::cascade::Cascade;
 use super::edit::JobKey;
 use super::headroom::{PoolRoom, headroom};
 use crate::model::*;
+use crate::scheduler::descriptions;
 use crate::state::State;
 
 /// Why an allocation does not go on where it was.
@@ -21,7 +22,11 @@ pub enum Cause {
     Lost,
     /// Something of higher priority took its place.
     Preempted,
-    /// Its job does not want it any more, or wants it otherwise.
+    /// It was told to leave before: its node drained already, or it was stopped by hand.
+    Migrated,
+    /// Its job wants it otherwise: a rollout that was under way goes on.
+    Updated,
+    /// Its job does not want it any more.
     Stopped,
 }
 
@@ -173,7 +178,10 @@ pub(super) fn outcome(
         let cause = match () {
             () if draining.contains(&old.node_id) => Cause::Drained,
             () if down.contains(&old.node_id) => Cause::Lost,
+            () if new.client_status == client_status::LOST => Cause::Lost,
             () if new.desired_status == desired_status::EVICT => Cause::Preempted,
+            () if old.desired_transition.should_migrate() => Cause::Migrated,
+            () if new.desired_description == descriptions::UPDATING => Cause::Updated,
             () => Cause::Stopped,
         };
         if new.terminal() || matches!(cause, Cause::Drained | Cause::Lost) {
