@@ -84,13 +84,13 @@ fn node(number: u8, datacenter: &str, pool: &str, class: &str, cores: u64, memor
                 },
                 NetworkResource { mode: "bridge".into(), ..Default::default() },
             ],
-            node_networks: vec![NodeNetworkResource {
+            node_networks: Some(vec![NodeNetworkResource {
                 mode: "host".into(),
                 device: "eth0".into(),
                 speed: 1000,
                 addresses: vec![address],
                 ..Default::default()
-            }],
+            }]),
             ..Default::default()
         }),
         create_index: 10 + u64::from(number),

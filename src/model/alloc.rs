@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::group::*;
 use super::job::*;
-use super::json::{is_default, nil, or_default};
+use super::json::{is_default, narrow, narrow_list, nil, or_default};
 use super::resources::*;
 use super::scores::Scores;
 use super::sorted_map::SortedMap;
@@ -36,6 +36,9 @@ pub struct Allocation {
     /// Version of the job the allocation was placed with, where a file leaves the job itself out.
     #[serde(rename = "JobVersion", skip_serializing_if = "Option::is_none")]
     pub stored_job_version: Option<u64>,
+    /// Position of the job in a list of jobs that a file holds beside its allocations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job_ref: Option<u32>,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub task_group: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -246,7 +249,7 @@ pub struct TaskState {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocState {
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "narrow::<u8, _, _>")]
     pub field: u64,
     #[serde(deserialize_with = "or_default")]
     pub value: String,
@@ -402,7 +405,7 @@ pub struct RescheduleEvent {
 pub struct AllocatedCpuResources {
     #[serde(deserialize_with = "or_default")]
     pub cpu_shares: i64,
-    #[serde(with = "nil")]
+    #[serde(serialize_with = "nil::serialize", deserialize_with = "narrow_list::<u16, _, _>")]
     pub reserved_cores: Vec<u64>,
 }
 

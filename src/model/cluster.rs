@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::bytes::Bytes;
 use super::json::{nil, or_default};
 
 /// Cluster-wide scheduler settings (`spec/scheduling.md §9`).
@@ -41,7 +42,7 @@ pub struct NodePool {
     pub scheduler_configuration: Option<NodePoolSchedulerConfiguration>,
     #[serde(rename = "NodeIdentityTTL", deserialize_with = "or_default")]
     pub node_identity_ttl: i64,
-    pub hash: Option<String>,
+    pub hash: Option<Bytes>,
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     #[serde(deserialize_with = "or_default")]
@@ -64,7 +65,7 @@ pub struct Namespace {
     pub consul_configuration: Option<NamespaceConsulConfiguration>,
     #[serde(with = "nil")]
     pub meta: BTreeMap<String, String>,
-    pub hash: Option<String>,
+    pub hash: Option<Bytes>,
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     #[serde(deserialize_with = "or_default")]
@@ -146,4 +147,26 @@ pub struct NamespaceConsulConfiguration {
     pub allowed: Vec<String>,
     #[serde(with = "nil")]
     pub denied: Vec<String>,
+}
+
+/// What identifies a cluster.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct ClusterMetadata {
+    #[serde(rename = "ClusterID", deserialize_with = "or_default")]
+    pub cluster_id: String,
+    /// Unix nanoseconds.
+    #[serde(deserialize_with = "or_default")]
+    pub create_time: i64,
+}
+
+/// The index at which a table changed last.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct IndexEntry {
+    /// Name of the table.
+    #[serde(deserialize_with = "or_default")]
+    pub key: String,
+    #[serde(deserialize_with = "or_default")]
+    pub value: u64,
 }

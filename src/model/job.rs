@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::bytes::Bytes;
 use super::group::*;
-use super::json::{nil, or_default};
+use super::json::{narrow, nil, or_default};
 
 /// A job: what an operator submits and the schedulers work on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -51,7 +52,8 @@ pub struct Job {
     pub dispatched: bool,
     #[serde(deserialize_with = "or_default")]
     pub dispatch_idempotency_token: String,
-    pub payload: Option<String>,
+    /// Payload of a dispatched job, compressed as servers store it; see [`Job::uncompressed_payload`].
+    pub payload: Option<Bytes>,
     #[serde(with = "nil")]
     pub meta: BTreeMap<String, String>,
     #[serde(deserialize_with = "or_default")]
@@ -81,6 +83,23 @@ pub struct Job {
     pub version_tag: Option<JobVersionTag>,
 }
 
+impl Job {
+    /// The payload as clients see it. Servers store it compressed (snappy, block format); what is not that stays as it is.
+    pub fn uncompressed_payload(&self) -> Option<Bytes> {
+        let stored = self.payload.as_ref()?;
+        // The length comes from the payload itself; no honest one compresses better.
+        let fits = |length: usize| length / MOST_RATIO <= stored.0.len();
+        let plain = snap::raw::decompress_len(&stored.0)
+            .ok()
+            .filter(|n| fits(*n))
+            .and_then(|_| snap::raw::Decoder::new().decompress_vec(&stored.0).ok());
+        Some(plain.map_or_else(|| stored.clone(), Bytes))
+    }
+}
+
+/// How many times larger than its compressed form a payload may be.
+const MOST_RATIO: usize = 64;
+
 /// The `Constraint` object of the HTTP API.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
@@ -103,7 +122,7 @@ pub struct Affinity {
     pub rtarget: String,
     #[serde(deserialize_with = "or_default")]
     pub operand: String,
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "narrow::<i8, _, _>")]
     pub weight: i64,
 }
 
@@ -113,7 +132,7 @@ pub struct Affinity {
 pub struct Spread {
     #[serde(deserialize_with = "or_default")]
     pub attribute: String,
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "narrow::<i8, _, _>")]
     pub weight: i64,
     #[serde(with = "nil")]
     pub spread_target: Vec<SpreadTarget>,
@@ -209,7 +228,7 @@ pub struct JobVersionTag {
 pub struct SpreadTarget {
     #[serde(deserialize_with = "or_default")]
     pub value: String,
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "narrow::<u8, _, _>")]
     pub percent: u64,
 }
 

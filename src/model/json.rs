@@ -14,6 +14,83 @@ where
     Ok(Option::<T>::deserialize(d)?.unwrap_or_default())
 }
 
+/// Reads a number of a narrower type than the field's, so that the range of that type is checked. `null` is 0.
+pub fn narrow<'de, N, T, D>(d: D) -> Result<T, D::Error>
+where
+    N: Deserialize<'de> + Default,
+    T: From<N>,
+    D: Deserializer<'de>,
+{
+    or_default::<D, N>(d).map(T::from)
+}
+
+/// As [`narrow`], where null is something else than 0.
+pub fn narrow_option<'de, N, T, D>(d: D) -> Result<Option<T>, D::Error>
+where
+    N: Deserialize<'de>,
+    T: From<N>,
+    D: Deserializer<'de>,
+{
+    Ok(Option::<N>::deserialize(d)?.map(T::from))
+}
+
+/// As [`narrow`] for lists; `null` is the empty list.
+pub fn narrow_list<'de, N, T, D>(d: D) -> Result<Vec<T>, D::Error>
+where
+    N: Deserialize<'de>,
+    T: From<N>,
+    D: Deserializer<'de>,
+{
+    Ok(or_default::<D, Vec<N>>(d)?.into_iter().map(T::from).collect())
+}
+
+/// Durations that the API writes as text, `""` for none: `1h30m0s`. Read from text, from nanoseconds, and from `null`.
+pub mod duration_text {
+    use super::super::duration::parse_duration;
+    use super::super::time::format_duration;
+    use super::*;
+
+    /// Writes nanoseconds as text.
+    pub fn serialize<S: Serializer>(nanos: &i64, s: S) -> Result<S::Ok, S::Error> {
+        if *nanos == 0 { s.serialize_str("") } else { s.collect_str(&format_duration(*nanos)) }
+    }
+
+    /// Reads nanoseconds.
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<i64, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Either {
+            Nanos(i64),
+            Text(String),
+        }
+        if !d.is_human_readable() {
+            return or_default(d);
+        }
+        match Option::<Either>::deserialize(d)? {
+            None => Ok(0),
+            Some(Either::Nanos(nanos)) => Ok(nanos),
+            Some(Either::Text(text)) if text.is_empty() => Ok(0),
+            Some(Either::Text(text)) => parse_duration(&text).map_err(serde::de::Error::custom),
+        }
+    }
+}
+
+/// Times of objects that the API never writes as `null`: the zero time is `0001-01-01T00:00:00Z`.
+pub mod time_text {
+    use super::super::time::Time;
+    use super::*;
+
+    /// Writes a time as text.
+    pub fn serialize<S: Serializer>(time: &Time, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(time)
+    }
+
+    /// Reads a time as everywhere.
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Time, D::Error> {
+        Time::deserialize(d)
+    }
+}
+
 /// True for the default value; used to leave zero fields out.
 pub fn is_default<T: Default + PartialEq>(v: &T) -> bool {
     *v == T::default()

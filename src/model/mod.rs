@@ -3,17 +3,21 @@
 //!
 //! - [`job`], [`group`], [`resources`], [`service`]: stored jobs. [`api`]: jobs as clients send them, where every value
 //!   may still be null.
-//! - [`node`], [`alloc`], [`eval`], [`cluster`], [`volume`]: the rest of the cluster. [`plan`]: what schedulers propose.
-//! - [`diff`]: job diffs. [`json`], [`time`], [`quote`]: how values look in JSON and in texts. [`random`]: numbers from a
+//! - [`node`], [`alloc`], [`eval`], [`cluster`], [`volume`], [`acl`], [`variable`], [`records`]: the rest of the cluster.
+//!   [`plan`]: what schedulers propose.
+//! - [`diff`]: job diffs. [`json`], [`bytes`], [`time`], [`duration`], [`quote`]: how values look in JSON and in texts. [`random`]: numbers from a
 //!   seed.
 //! - [`sorted_map`]: maps of few names. [`version`], [`regexp`]: what constraints compare with. [`cron`]: when periodic jobs launch.
 
+pub mod acl;
 pub mod alloc;
 pub mod api;
+pub mod bytes;
 mod class;
 pub mod cluster;
 pub mod cron;
 pub mod diff;
+pub mod duration;
 pub mod eval;
 pub mod group;
 pub mod job;
@@ -23,16 +27,20 @@ pub mod plan;
 pub mod predicates;
 pub mod quote;
 pub mod random;
+pub mod records;
 pub mod regexp;
 pub mod resources;
 pub mod scores;
 pub mod service;
 pub mod sorted_map;
 pub mod time;
+pub mod variable;
 pub mod version;
 pub mod volume;
 
+pub use acl::*;
 pub use alloc::*;
+pub use bytes::Bytes;
 pub use cluster::*;
 pub use diff::*;
 pub use eval::*;
@@ -42,9 +50,11 @@ pub use node::*;
 pub use plan::*;
 pub use predicates::{client_status, desired_status};
 pub use quote::{float_text, quoted};
+pub use records::*;
 pub use resources::*;
 pub use scores::Scores;
 pub use service::*;
 pub use sorted_map::SortedMap;
 pub use time::{HOUR, MINUTE, SECOND, Time, format_duration};
+pub use variable::*;
 pub use volume::*;

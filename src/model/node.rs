@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::json::{nil, nil_entries, or_default};
+use super::bytes::{byte_list, byte_lists};
+use super::json::{narrow, narrow_list, nil, nil_entries, or_default};
 use super::resources::*;
 use super::time::Time;
 
@@ -95,8 +96,8 @@ pub struct NodeResources {
     pub disk: NodeDiskResources,
     #[serde(with = "nil")]
     pub devices: Vec<NodeDeviceResource>,
-    #[serde(with = "nil")]
-    pub node_networks: Vec<NodeNetworkResource>,
+    /// Null for clients of before 0.12.
+    pub node_networks: Option<Vec<NodeNetworkResource>>,
     #[serde(with = "nil")]
     pub networks: Vec<NetworkResource>,
     #[serde(deserialize_with = "or_default")]
@@ -243,9 +244,9 @@ pub struct DrainMetadata {
 pub struct LegacyNodeCpuResources {
     #[serde(deserialize_with = "or_default")]
     pub cpu_shares: i64,
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "narrow::<u16, _, _>")]
     pub total_cpu_cores: u64,
-    #[serde(with = "nil")]
+    #[serde(serialize_with = "nil::serialize", deserialize_with = "narrow_list::<u16, _, _>")]
     pub reservable_cpu_cores: Vec<u64>,
 }
 
@@ -310,7 +311,7 @@ pub struct NodeNetworkResource {
 pub struct NodeReservedCpuResources {
     #[serde(deserialize_with = "or_default")]
     pub cpu_shares: i64,
-    #[serde(with = "nil")]
+    #[serde(serialize_with = "nil::serialize", deserialize_with = "narrow_list::<u16, _, _>")]
     pub reserved_cpu_cores: Vec<u64>,
 }
 
@@ -391,9 +392,9 @@ pub struct CsiNodeInfo {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Topology {
-    #[serde(with = "nil")]
+    #[serde(serialize_with = "nil::serialize", deserialize_with = "byte_list")]
     pub nodes: Vec<i64>,
-    #[serde(with = "nil")]
+    #[serde(serialize_with = "nil::serialize", deserialize_with = "byte_lists")]
     pub distances: Vec<Vec<i64>>,
     #[serde(with = "nil")]
     pub cores: Vec<Core>,
@@ -456,11 +457,11 @@ pub struct CsiTopology {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Core {
-    #[serde(rename = "SocketID", deserialize_with = "or_default")]
+    #[serde(rename = "SocketID", deserialize_with = "narrow::<u8, _, _>")]
     pub socket_id: u64,
-    #[serde(rename = "NodeID", deserialize_with = "or_default")]
+    #[serde(rename = "NodeID", deserialize_with = "narrow::<u8, _, _>")]
     pub node_id: u64,
-    #[serde(rename = "ID", deserialize_with = "or_default")]
+    #[serde(rename = "ID", deserialize_with = "narrow::<u16, _, _>")]
     pub id: u64,
     #[serde(deserialize_with = "or_default")]
     pub grade: bool,

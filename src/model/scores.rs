@@ -61,6 +61,8 @@ impl<'de> Deserialize<'de> for Scores {
                 while let Some((k, v)) = m.next_entry::<String, Option<f64>>()? {
                     out.set(k, v.unwrap_or_default());
                 }
+                // Members of an object have no order, so equal objects shall give equal scores.
+                out.0.sort_by(|a, b| a.0.cmp(&b.0));
                 Ok(out)
             }
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::group::*;
-use super::json::{nil, nil_lists, or_default};
+use super::json::{narrow, narrow_list, narrow_option, nil, nil_lists, or_default};
 use super::resources::*;
 
 /// The `Service` object of the HTTP API.
@@ -294,11 +294,11 @@ pub struct ConsulExposeConfig {
 pub struct ConsulTransparentProxy {
     #[serde(rename = "UID", deserialize_with = "or_default")]
     pub uid: String,
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "narrow::<u16, _, _>")]
     pub outbound_port: u64,
     #[serde(with = "nil")]
     pub exclude_inbound_ports: Vec<String>,
-    #[serde(with = "nil")]
+    #[serde(serialize_with = "nil::serialize", deserialize_with = "narrow_list::<u16, _, _>")]
     pub exclude_outbound_ports: Vec<u64>,
     #[serde(rename = "ExcludeOutboundCIDRs", with = "nil")]
     pub exclude_outbound_cidrs: Vec<String>,
@@ -406,8 +406,11 @@ pub struct ConsulIngressService {
     pub tls: Option<ConsulGatewayTlsConfig>,
     pub request_headers: Option<ConsulHTTPHeaderModifiers>,
     pub response_headers: Option<ConsulHTTPHeaderModifiers>,
+    #[serde(deserialize_with = "narrow_option::<u32, _, _>")]
     pub max_connections: Option<u64>,
+    #[serde(deserialize_with = "narrow_option::<u32, _, _>")]
     pub max_pending_requests: Option<u64>,
+    #[serde(deserialize_with = "narrow_option::<u32, _, _>")]
     pub max_concurrent_requests: Option<u64>,
 }
 

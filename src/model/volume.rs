@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::alloc::*;
 use super::job::*;
-use super::json::{is_default, nil, or_default};
+use super::json::{is_default, nil, nil_entries, or_default};
 use super::node::*;
 use super::resources::*;
 use super::time::Time;
@@ -53,6 +53,13 @@ pub struct CsiVolume {
     pub read_allocs: BTreeMap<String, Option<Allocation>>,
     #[serde(with = "nil")]
     pub write_allocs: BTreeMap<String, Option<Allocation>>,
+    /// Claims by allocation; the API does not show them.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub read_claims: BTreeMap<String, CsiVolumeClaim>,
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub write_claims: BTreeMap<String, CsiVolumeClaim>,
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub past_claims: BTreeMap<String, CsiVolumeClaim>,
     #[serde(deserialize_with = "or_default")]
     pub schedulable: bool,
     #[serde(rename = "PluginID", deserialize_with = "or_default")]
@@ -181,4 +188,84 @@ pub struct TaskGroupHostVolumeClaim {
     pub create_index: u64,
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
+}
+
+/// The claim of an allocation on a CSI volume.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct CsiVolumeClaim {
+    #[serde(rename = "AllocationID", deserialize_with = "or_default")]
+    pub allocation_id: String,
+    #[serde(rename = "NodeID", deserialize_with = "or_default")]
+    pub node_id: String,
+    #[serde(rename = "ExternalNodeID", deserialize_with = "or_default")]
+    pub external_node_id: String,
+    /// 0 read, 1 write, 2 collection.
+    #[serde(deserialize_with = "or_default")]
+    pub mode: i64,
+    #[serde(deserialize_with = "or_default")]
+    pub access_mode: String,
+    #[serde(deserialize_with = "or_default")]
+    pub attachment_mode: String,
+    /// 0 taken, 1 node detached, 2 controller detached, 3 ready to free, 4 unpublishing.
+    #[serde(deserialize_with = "or_default")]
+    pub state: i64,
+}
+
+/// A CSI plugin with the nodes it runs on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct CsiPlugin {
+    #[serde(rename = "ID", deserialize_with = "or_default")]
+    pub id: String,
+    #[serde(deserialize_with = "or_default")]
+    pub provider: String,
+    #[serde(deserialize_with = "or_default")]
+    pub version: String,
+    #[serde(deserialize_with = "or_default")]
+    pub controller_required: bool,
+    /// By node.
+    #[serde(with = "nil_entries")]
+    pub controllers: BTreeMap<String, CsiInfo>,
+    /// By node.
+    #[serde(with = "nil_entries")]
+    pub nodes: BTreeMap<String, CsiInfo>,
+    #[serde(with = "nil")]
+    pub allocations: Vec<AllocListStub>,
+    /// By namespace and job.
+    #[serde(with = "nil")]
+    pub controller_jobs: BTreeMap<String, BTreeMap<String, JobDescription>>,
+    /// By namespace and job.
+    #[serde(with = "nil")]
+    pub node_jobs: BTreeMap<String, BTreeMap<String, JobDescription>>,
+    #[serde(deserialize_with = "or_default")]
+    pub controllers_healthy: i64,
+    #[serde(deserialize_with = "or_default")]
+    pub controllers_expected: i64,
+    #[serde(deserialize_with = "or_default")]
+    pub nodes_healthy: i64,
+    #[serde(deserialize_with = "or_default")]
+    pub nodes_expected: i64,
+    #[serde(deserialize_with = "or_default")]
+    pub create_index: u64,
+    #[serde(deserialize_with = "or_default")]
+    pub modify_index: u64,
+    /// Unix nanoseconds.
+    #[serde(deserialize_with = "or_default")]
+    pub create_time: i64,
+    /// Unix nanoseconds.
+    #[serde(deserialize_with = "or_default")]
+    pub modify_time: i64,
+}
+
+/// A job that runs a plugin.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct JobDescription {
+    #[serde(deserialize_with = "or_default")]
+    pub namespace: String,
+    #[serde(rename = "ID", deserialize_with = "or_default")]
+    pub id: String,
+    #[serde(deserialize_with = "or_default")]
+    pub expected: i64,
 }

@@ -295,13 +295,13 @@ fn resources(class: &Shape, ip: &str, random: &mut Random) -> NodeResources {
             },
             NetworkResource { mode: "bridge".into(), ..Default::default() },
         ],
-        node_networks: vec![NodeNetworkResource {
+        node_networks: Some(vec![NodeNetworkResource {
             mode: "host".into(),
             device: "eth0".into(),
             speed: 10_000,
             addresses: vec![address],
             ..Default::default()
-        }],
+        }]),
     }
 }
 

@@ -121,7 +121,7 @@ impl NodeInfo {
                 None => self.bandwidth.push((n.device.clone(), n.mbits)),
             }
         }
-        for a in r.node_networks.iter().flat_map(|n| &n.addresses) {
+        for a in r.node_networks.iter().flatten().flat_map(|n| &n.addresses) {
             let i = self.address(&a.address);
             self.addresses[i].reserved.extend(&reserved);
             match parse_port_list(&a.reserved_ports) {

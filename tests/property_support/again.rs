@@ -258,7 +258,7 @@ impl Facts<'_> {
                 r.devices.iter().map(|d| d.instances.iter().filter(|i| i.healthy).count()).collect();
             let modes: Vec<String> = r.networks.iter().map(|n| n.mode.clone()).collect();
             let aliases: BTreeSet<String> =
-                r.node_networks.iter().flat_map(|n| &n.addresses).map(|a| a.alias.clone()).collect();
+                r.node_networks.iter().flatten().flat_map(|n| &n.addresses).map(|a| a.alias.clone()).collect();
             format!("{:?} {healthy:?} {modes:?} {aliases:?}", n.drivers)
         };
         let mut seen: BTreeMap<&str, String> = BTreeMap::new();

@@ -113,7 +113,7 @@ pub fn room(node: &Node) -> Room {
         out.reserved_ports.entry(n.ip.clone()).or_default().extend(&everywhere);
         out.mbits.insert(n.device.clone(), n.mbits);
     }
-    for a in r.node_networks.iter().flat_map(|n| &n.addresses) {
+    for a in r.node_networks.iter().flatten().flat_map(|n| &n.addresses) {
         let ports = out.reserved_ports.entry(a.address.clone()).or_default();
         ports.extend(&everywhere);
         ports.extend(port_list(&a.reserved_ports));

@@ -259,7 +259,12 @@ fn networks(random: &mut Random, r: &mut NodeResources, plain: bool, number: i64
         addresses.push(address("public", &format!("192.0.2.{number}"), random.text(&["", "443", "20000"])));
     }
     let mode = "host".to_string();
-    r.node_networks.push(NodeNetworkResource { mode, device: "eth0".into(), addresses, ..Default::default() });
+    r.node_networks.get_or_insert_default().push(NodeNetworkResource {
+        mode,
+        device: "eth0".into(),
+        addresses,
+        ..Default::default()
+    });
     if !plain || random.one_in(2) {
         r.min_dynamic_port = 20_000;
         r.max_dynamic_port = 20_000 + random.of(&[0, 1, 3, 8]);

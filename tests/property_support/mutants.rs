@@ -35,7 +35,7 @@ fn node(id: &str) -> Node {
             mbits: 100,
             ..Default::default()
         }],
-        node_networks: vec![NodeNetworkResource { addresses: vec![address], ..Default::default() }],
+        node_networks: Some(vec![NodeNetworkResource { addresses: vec![address], ..Default::default() }]),
         ..Default::default()
     };
     let reserved = NodeReservedResources {

@@ -60,6 +60,12 @@ impl<A: Stored<M>, M> Stored<BTreeMap<String, M>> for Option<BTreeMap<String, A>
     }
 }
 
+impl Stored<model::Bytes> for String {
+    fn stored(&self) -> model::Bytes {
+        model::Bytes::from_base64(self).unwrap_or_default()
+    }
+}
+
 impl Stored<Value> for Value {
     fn stored(&self) -> Value {
         match self {

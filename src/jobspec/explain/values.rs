@@ -1,8 +1,8 @@
 //! Wrong values: what the attribute takes, and what was probably meant.
 
 use super::outline::Literal;
-use crate::jobspec::parse::duration::parse_duration;
 use crate::jobspec::parse::schema::Kind;
+use crate::model::duration::parse_duration;
 
 /// What is wrong with a value and what helps.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value as Json};
 
-use super::duration::parse_duration;
 use super::schema::{Block, Inside, Kind, Occurs, Schema};
 use super::{constraint, free};
 use crate::jobspec::hcl::ast::Expr;
@@ -14,6 +13,7 @@ use crate::jobspec::hcl::eval::{Evaluator, Scope};
 use crate::jobspec::hcl::number::Number;
 use crate::jobspec::hcl::types::Type;
 use crate::jobspec::hcl::value::Value;
+use crate::model::duration::parse_duration;
 use crate::model::quoted;
 
 /// Reads bodies.

@@ -1,14 +1,14 @@
 //! Job files to client jobs (`spec/jobspec.md §2-4, 6, 8, 9`).
 //!
 //! - [`variables`]: variables and locals
-//! - [`schema`], [`decode`], [`constraint`], [`free`], [`duration`]: the job body
+//! - [`schema`], [`decode`], [`constraint`], [`free`]: the job body
 //! - [`normalize`]: what is filled in at the end
 //! - [`api_json`]: jobs as API JSON
 
 mod api_json;
 pub(in crate::jobspec) mod constraint;
 mod decode;
-pub mod duration;
+
 mod free;
 mod normalize;
 pub(in crate::jobspec) mod schema;

@@ -173,8 +173,9 @@ impl NetworkCheck {
                 let (network, label) = (quoted(&p.host_network), quoted(&p.label));
                 return Some(format!("invalid host network {network} template for port {label}").into());
             };
-            let networks = resources.map_or(&[][..], |r| &r.node_networks);
-            if !networks.iter().flat_map(|n| &n.addresses).any(|a| a.alias == alias) {
+            let mut addresses =
+                resources.into_iter().flat_map(|r| r.node_networks.iter().flatten()).flat_map(|n| &n.addresses);
+            if !addresses.any(|a| a.alias == alias) {
                 return Some(format!("missing host network {} for port {}", quoted(&alias), quoted(&p.label)).into());
             }
         }

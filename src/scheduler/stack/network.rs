@@ -202,13 +202,12 @@ fn addresses_of(cidr: &str, ip: &str) -> Box<dyn Iterator<Item = String>> {
 
 /// The group's network as the allocation gets it (`spec/scheduling.md §7.1` step 4).
 pub fn group_network(node: &Node, ask: &NetworkResource, ports: &[AllocatedPortMapping]) -> NetworkResource {
-    let ip = node.node_resources.as_ref().map_or("", |r| {
-        if r.node_networks.is_empty() {
-            r.networks.iter().rev().find(|n| n.mode == "host").map_or("", |n| &n.ip)
-        } else {
-            let host = r.node_networks.iter().find(|n| n.mode == "host");
+    let ip = node.node_resources.as_ref().map_or("", |r| match &r.node_networks {
+        Some(networks) if !networks.is_empty() => {
+            let host = networks.iter().find(|n| n.mode == "host");
             host.and_then(|n| n.addresses.first()).map_or("", |a| &a.address)
         }
+        _ => r.networks.iter().rev().find(|n| n.mode == "host").map_or("", |n| &n.ip),
     });
     let mut n = ask.clone();
     n.device = String::new();

@@ -1,6 +1,7 @@
-//! The first mutator: defaults that every stored job has (`spec/jobspec.md §12`).
+//! The first mutator: defaults that every stored job has (`spec/jobspec.md §12`, `spec/snapshot-archive.md §11.2`).
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use crate::jobspec::canonicalize::policies;
 use crate::jobspec::convert::stored;
@@ -14,15 +15,24 @@ const DEFAULT_AUDIENCE: &str = "nomadproject.io";
 
 /// Fills a whole job: the first mutator, and the only one an offline check runs.
 pub fn canonicalize(job: &mut Job, ctx: &ServerContext) {
+    if job.priority == 0 {
+        job.priority = ctx.job_default_priority;
+    }
+    canonicalize_stored(job);
+}
+
+/// Fills what a job has at least, whatever the settings of servers: also what servers do with the jobs of older servers
+/// that they load. Doing it again changes nothing.
+pub fn canonicalize_stored(job: &mut Job) {
     default_to(&mut job.namespace, "default");
     if job.datacenters.is_empty() {
         job.datacenters.push("*".into());
     }
-    if job.priority == 0 {
-        job.priority = ctx.job_default_priority;
-    }
     if let Some(parameterized) = &mut job.parameterized_job {
         default_to(&mut parameterized.payload, "optional");
+    }
+    if let Some(multiregion) = &mut job.multiregion {
+        multiregion.strategy.get_or_insert_default();
     }
     let mut groups = std::mem::take(&mut job.task_groups);
     for group in &mut groups {
@@ -34,12 +44,18 @@ pub fn canonicalize(job: &mut Job, ctx: &ServerContext) {
 /// `job` is the job without its groups.
 fn canonicalize_group(group: &mut TaskGroup, job: &Job) {
     default_policies(group, &job.r#type);
+    if let Some(scaling) = &mut group.scaling {
+        canonicalize_scaling(scaling, job, &group.name, None);
+    }
     group.networks.iter_mut().for_each(canonicalize_network);
     for service in &mut group.services {
         canonicalize_service(service, &ServiceHome { job, group: &group.name, task: "group" });
     }
     for task in &mut group.tasks {
         canonicalize_task(task, group.restart_policy.as_ref());
+        for policy in &mut task.scaling_policies {
+            canonicalize_scaling(policy, job, &group.name, Some(&task.name));
+        }
         for service in &mut task.services {
             default_to(&mut service.task_name, &task.name);
             canonicalize_service(service, &ServiceHome { job, group: &group.name, task: &task.name });
@@ -55,12 +71,24 @@ fn default_policies(group: &mut TaskGroup, r#type: &str) {
     if group.reschedule_policy.is_none() && matches!(r#type, "service" | "batch") {
         group.reschedule_policy = Some(stored(&policies::default_reschedule(r#type)));
     }
+    if let Some(disconnect) = &mut group.disconnect {
+        disconnect.replace.get_or_insert(true);
+        default_to(&mut disconnect.reconcile, "best_score");
+    }
     if group.migrate.is_none() && r#type == "service" {
         group.migrate = Some(stored(&policies::default_migrate()));
     }
     if group.ephemeral_disk.is_none() {
         group.ephemeral_disk = Some(EphemeralDisk { size_mb: 300, ..EphemeralDisk::default() });
     }
+}
+
+/// A scaling policy knows what it scales.
+fn canonicalize_scaling(policy: &mut ScalingPolicy, job: &Job, group: &str, task: Option<&str>) {
+    default_to(&mut policy.r#type, "horizontal");
+    let own = [("Namespace", job.namespace.as_str()), ("Job", &job.id), ("Group", group)];
+    let names = own.into_iter().chain(task.map(|task| ("Task", task)));
+    policy.target = BTreeMap::from_iter(names.map(|(key, name)| (key.to_string(), name.to_string())));
 }
 
 /// Ports belong to the host network `default` unless they say otherwise.
@@ -78,8 +106,11 @@ pub(super) fn canonicalize_task(task: &mut Task, group_restart: Option<&RestartP
     if task.restart_policy.is_none() {
         task.restart_policy = group_restart.cloned();
     }
-    if let Some(resources) = &mut task.resources {
-        resources.networks.iter_mut().for_each(canonicalize_network);
+    let least = || Resources { cpu: 100, memory_mb: 300, ..Resources::default() };
+    let resources = task.resources.get_or_insert_with(least);
+    resources.networks.iter_mut().for_each(canonicalize_network);
+    if let Some(numa) = &mut resources.numa {
+        default_to(&mut numa.affinity, "none");
     }
     if let Some(vault) = &mut task.vault {
         vault.change_signal = vault.change_signal.to_uppercase();
@@ -135,5 +166,9 @@ fn canonicalize_service(service: &mut Service, home: &ServiceHome) {
         default_to(&mut check.on_update, "require_healthy");
     }
     default_to(&mut service.provider, "consul");
-    service.namespace = if service.provider == "nomad" { job.namespace.clone() } else { "default".into() };
+    match service.provider.as_str() {
+        "nomad" => service.namespace.clone_from(&job.namespace),
+        "consul" => default_to(&mut service.namespace, "default"),
+        _ => {}
+    }
 }

@@ -17,7 +17,7 @@ use crate::model::{Constraint, Consul, Job};
 
 use super::ServerContext;
 
-pub use canonicalize::canonicalize;
+pub use canonicalize::{canonicalize, canonicalize_stored};
 
 /// Runs all mutators in order; the error is the text the server answers.
 pub fn mutate(job: &mut Job, ctx: &ServerContext) -> Result<(), String> {

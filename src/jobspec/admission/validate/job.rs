@@ -171,8 +171,8 @@ mod tests {
     use super::*;
     use crate::jobspec::admission::validate::tests::good_job;
     use crate::model::{
-        Affinity, Constraint, JobUiConfig, JobVersionTag, Multiregion, MultiregionRegion, Spread, Task, TaskGroup,
-        Vault, WorkloadIdentity,
+        Affinity, Bytes, Constraint, JobUiConfig, JobVersionTag, Multiregion, MultiregionRegion, Spread, Task,
+        TaskGroup, Vault, WorkloadIdentity,
     };
 
     #[test]
@@ -332,7 +332,7 @@ mod tests {
         let ctx = ServerContext { job_max_count: 5, ..ServerContext::default() };
         let mut job = good_job();
         assert!(validate(&job, &ctx).is_empty());
-        job.payload = Some("eA==".into());
+        job.payload = Some(Bytes(b"x".to_vec()));
         job.priority = 101;
         let unnamed = Service {
             name: "s".into(),

@@ -3,7 +3,7 @@
 use super::FunctionContext;
 use super::support::{Args, Failure, Function, Kind, Text, function, p};
 use crate::jobspec::hcl::value::Value;
-use crate::jobspec::parse::duration::parse_duration;
+use crate::model::duration::parse_duration;
 use crate::model::quote::quoted;
 
 pub const FUNCTIONS: &[Function] = &[

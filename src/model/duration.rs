@@ -1,6 +1,6 @@
 //! Durations as text: `1h30m`, `-1.5s` (`spec/jobspec.md §3.1`).
 
-use crate::model::time::{HOUR, MINUTE, SECOND};
+use super::time::{HOUR, MINUTE, SECOND};
 
 /// Nanoseconds of a unit.
 fn unit(name: &str) -> Option<u64> {

@@ -1,0 +1,136 @@
+//! Variables, their locks, and the keys that encrypt them (`spec/http-api.md §8`, `spec/snapshot-archive.md §8`).
+
+use serde::{Deserialize, Serialize};
+
+use super::bytes::Bytes;
+use super::json::{duration_text, or_default};
+
+/// A variable as servers store it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct VariableEncrypted {
+    #[serde(deserialize_with = "or_default")]
+    pub namespace: String,
+    #[serde(deserialize_with = "or_default")]
+    pub path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lock: Option<VariableLock>,
+    #[serde(deserialize_with = "or_default")]
+    pub create_index: u64,
+    /// Unix nanoseconds.
+    #[serde(deserialize_with = "or_default")]
+    pub create_time: i64,
+    #[serde(deserialize_with = "or_default")]
+    pub modify_index: u64,
+    /// Unix nanoseconds.
+    #[serde(deserialize_with = "or_default")]
+    pub modify_time: i64,
+    /// The items, encrypted (AES-256-GCM).
+    #[serde(deserialize_with = "or_default")]
+    pub data: Bytes,
+    /// The key that encrypts them.
+    #[serde(rename = "KeyID", deserialize_with = "or_default")]
+    pub key_id: String,
+}
+
+impl VariableEncrypted {
+    /// What lists show of the variable.
+    pub fn metadata(&self) -> VariableMetadata {
+        VariableMetadata {
+            namespace: self.namespace.clone(),
+            path: self.path.clone(),
+            lock: self.lock.clone(),
+            create_index: self.create_index,
+            create_time: self.create_time,
+            modify_index: self.modify_index,
+            modify_time: self.modify_time,
+        }
+    }
+}
+
+/// A variable without its items.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct VariableMetadata {
+    #[serde(deserialize_with = "or_default")]
+    pub namespace: String,
+    #[serde(deserialize_with = "or_default")]
+    pub path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lock: Option<VariableLock>,
+    #[serde(deserialize_with = "or_default")]
+    pub create_index: u64,
+    /// Unix nanoseconds.
+    #[serde(deserialize_with = "or_default")]
+    pub create_time: i64,
+    #[serde(deserialize_with = "or_default")]
+    pub modify_index: u64,
+    /// Unix nanoseconds.
+    #[serde(deserialize_with = "or_default")]
+    pub modify_time: i64,
+}
+
+/// A lock on a variable; durations in nanoseconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct VariableLock {
+    #[serde(rename = "ID", deserialize_with = "or_default")]
+    pub id: String,
+    #[serde(rename = "TTL", with = "duration_text")]
+    pub ttl: i64,
+    #[serde(with = "duration_text")]
+    pub lock_delay: i64,
+}
+
+/// How much a namespace holds in variables.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct VariablesQuota {
+    #[serde(deserialize_with = "or_default")]
+    pub namespace: String,
+    /// Bytes of encrypted data.
+    #[serde(deserialize_with = "or_default")]
+    pub size: i64,
+    #[serde(deserialize_with = "or_default")]
+    pub create_index: u64,
+    #[serde(deserialize_with = "or_default")]
+    pub modify_index: u64,
+}
+
+/// A key of the keyring, without the key itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct RootKey {
+    #[serde(rename = "KeyID", deserialize_with = "or_default")]
+    pub key_id: String,
+    #[serde(deserialize_with = "or_default")]
+    pub algorithm: String,
+    /// `active`, `inactive`, `rekeying`, `prepublished` or `deprecated`.
+    #[serde(deserialize_with = "or_default")]
+    pub state: String,
+    /// Unix nanoseconds.
+    #[serde(deserialize_with = "or_default")]
+    pub create_time: i64,
+    /// Unix nanoseconds.
+    #[serde(deserialize_with = "or_default")]
+    pub publish_time: i64,
+    #[serde(deserialize_with = "or_default")]
+    pub create_index: u64,
+    #[serde(deserialize_with = "or_default")]
+    pub modify_index: u64,
+}
+
+/// What redacting puts behind the ID of a key.
+const REDACTED: &str = " [REDACTED]";
+
+impl RootKey {
+    /// Whether the key was blanked in the backup it comes from.
+    pub fn redacted(&self) -> bool {
+        self.key_id.ends_with(REDACTED)
+    }
+
+    /// The ID without the mark of redacting.
+    pub fn shown_id(&self) -> &str {
+        self.key_id.strip_suffix(REDACTED).unwrap_or(&self.key_id)
+    }
+}
