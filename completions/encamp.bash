@@ -112,7 +112,7 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__capacity)
-            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --allow-partial --no-cache --concurrency --drain --down --add --scale --stop --config --group --survive --verbose --json-output --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --ignore-unknown-tables --allow-partial --no-cache --concurrency --drain --down --add --scale --stop --config --group --survive --verbose --json-output --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -408,7 +408,7 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__inspect)
-            opts="-h --snapshot --hcl --with-vars --file --version --json --t --hcl2-strict --var --var-file --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --snapshot --ignore-unknown-tables --hcl --with-vars --file --version --json --t --hcl2-strict --var --var-file --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -546,7 +546,7 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__job__subcmd__inspect)
-            opts="-h --snapshot --hcl --with-vars --file --version --json --t --hcl2-strict --var --var-file --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --snapshot --ignore-unknown-tables --hcl --with-vars --file --version --json --t --hcl2-strict --var --var-file --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -620,7 +620,7 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__job__subcmd__plan)
-            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --allow-partial --no-cache --concurrency --explain --drain --down --add --scale --stop --config --remote --check-remote --diff --verbose --json-output --markdown --t --policy-override --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --ignore-unknown-tables --allow-partial --no-cache --concurrency --explain --drain --down --add --scale --stop --config --remote --check-remote --diff --verbose --json-output --markdown --t --policy-override --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -816,7 +816,7 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__job__subcmd__validate)
-            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --ignore-unknown-tables --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -890,7 +890,7 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__plan)
-            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --allow-partial --no-cache --concurrency --explain --drain --down --add --scale --stop --config --remote --check-remote --diff --verbose --json-output --markdown --t --policy-override --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --ignore-unknown-tables --allow-partial --no-cache --concurrency --explain --drain --down --add --scale --stop --config --remote --check-remote --diff --verbose --json-output --markdown --t --policy-override --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1148,7 +1148,7 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__snapshot__subcmd__anonymize)
-            opts="-h --out --seed --keep-names --no-color --force-color --help"
+            opts="-h --out --seed --keep-names --ignore-unknown-tables --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1174,7 +1174,7 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__snapshot__subcmd__diff)
-            opts="-h --json --no-color --force-color --help"
+            opts="-h --json --ignore-unknown-tables --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1246,7 +1246,7 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__snapshot__subcmd__inspect)
-            opts="-h --json --allow-partial --no-cache --concurrency --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --json --allow-partial --no-cache --concurrency --ignore-unknown-tables --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1300,7 +1300,7 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__validate)
-            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --json --diagnostics --hcl2-strict --var --var-file --vault-namespace --snapshot --ignore-unknown-tables --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1388,7 +1388,7 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__what__subcmd__if)
-            opts="-h --drain --down --add --scale --stop --config --snapshot --allow-partial --no-cache --concurrency --verbose --json --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            opts="-h --drain --down --add --scale --stop --config --snapshot --ignore-unknown-tables --allow-partial --no-cache --concurrency --verbose --json --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

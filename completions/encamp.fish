@@ -79,7 +79,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from init" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from init" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from init" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l snapshot -d 'Cluster snapshot file to look the job up in' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l snapshot -d 'Cluster snapshot file or server backup to look the job up in' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l version -d 'Print this version of the job' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l t -d 'Print the job by this template' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l hcl2-strict -d 'Refuse variables that the job file does not declare' -r -f -a "true\t''
@@ -95,6 +95,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l client-cert -d 'Client certificate for mutual TLS; needs -client-key. Overrides NOMAD_CLIENT_CERT' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l ignore-unknown-tables -d 'Leave out tables of a server backup that this version does not know, instead of refusing the backup'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l hcl -d 'Print the job file that was submitted'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l with-vars -d 'With -hcl, also tell on standard error how the job was run, variables included'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l file -d 'The argument is a job file in HCL, or - for standard input'
@@ -111,7 +112,7 @@ false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l var-file -d 'File with values for variables of the job file, in HCL. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l vault-namespace -d 'Vault namespace to set in the job' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l snapshot -d 'Cluster snapshot file to work on, instead of the running cluster at the address' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l snapshot -d 'Cluster snapshot file or server backup to work on, instead of the running cluster at the address' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l concurrency -d 'Requests at the same time. Default: 16' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l explain -d 'Explain the plan: what kept nodes from being chosen, how those that could take an allocation scored, and who is evicted why. With a node\'s name, ID or beginning of an ID: that node\'s whole story' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l drain -d 'Drain a node (name, ID, or the beginning of the ID), or dc=NAME, class=NAME, pool=NAME, to the end. Repeatable' -r
@@ -133,6 +134,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l json -d 'The file is a job in JSON form, bare or below a top-level "Job" key, instead of HCL'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l ignore-unknown-tables -d 'Leave out tables of a server backup that this version does not know, instead of refusing the backup'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l allow-partial -d 'Go on without what the token may not read or the cluster does not answer, and say what is missing'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l no-cache -d 'Read everything again, whatever an earlier run left in the cache'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l remote -d 'Ask the cluster\'s servers for the plan instead'
@@ -185,7 +187,7 @@ false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l var-file -d 'File with values for variables of the job file, in HCL. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l vault-namespace -d 'Vault namespace to set in the job' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l snapshot -d 'Ask nobody, and check against the namespaces, node pools and settings of this cluster snapshot file' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l snapshot -d 'Ask nobody, and check against the namespaces, node pools and settings of this cluster snapshot file or server backup' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
@@ -196,6 +198,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l json -d 'The file is a job in JSON form, bare or below a top-level "Job" key, instead of HCL'
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l ignore-unknown-tables -d 'Leave out tables of a server backup that this version does not know, instead of refusing the backup'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l tls-skip-verify -d 'Do not verify the server\'s certificate. NOMAD_SKIP_VERIFY does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l insecure -d 'The same as -tls-skip-verify'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
@@ -209,10 +212,12 @@ complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and not __fish_s
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from anonymize" -l out -d 'File to write. A name that ends in .gz or .zst is compressed. Required' -r
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from anonymize" -l seed -d 'What the numbers of replacements depend on' -r
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from anonymize" -l keep-names -d 'Kinds of names that stay, separated by commas' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from anonymize" -l ignore-unknown-tables -d 'Leave out tables of a server backup that this version does not know, instead of refusing the backup'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from anonymize" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from anonymize" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from anonymize" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from diff" -l json -d 'Print everything as JSON, see docs/snapshot-diff.schema.json'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from diff" -l ignore-unknown-tables -d 'Leave out tables of a server backup that this version does not know, instead of refusing the backup'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from diff" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from diff" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -248,6 +253,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l json -d 'Print everything as JSON, see docs/snapshot-inspect.schema.json'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l allow-partial -d 'Go on without what the token may not read or the cluster does not answer, and say what is missing'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l no-cache -d 'Read everything again, whatever an earlier run left in the cache'
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l ignore-unknown-tables -d 'Leave out tables of a server backup that this version does not know, instead of refusing the backup'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l tls-skip-verify -d 'Do not verify the server\'s certificate. NOMAD_SKIP_VERIFY does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l insecure -d 'The same as -tls-skip-verify'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
@@ -271,7 +277,7 @@ false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l var-file -d 'File with values for variables of the job file, in HCL. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l vault-namespace -d 'Vault namespace to set in the job' -r
-complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l snapshot -d 'Cluster snapshot file to work on, instead of the running cluster at the address' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l snapshot -d 'Cluster snapshot file or server backup to work on, instead of the running cluster at the address' -r
 complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l concurrency -d 'Requests at the same time. Default: 16' -r
 complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l drain -d 'Drain a node (name, ID, or the beginning of the ID), or dc=NAME, class=NAME, pool=NAME, to the end. Repeatable' -r
 complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l down -d 'Lose a node, or all of dc=NAME, class=NAME or pool=NAME. Repeatable' -r
@@ -291,6 +297,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l client-cert -
 complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
 complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
 complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l json -d 'The file is a job in JSON form, bare or below a top-level "Job" key, instead of HCL'
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l ignore-unknown-tables -d 'Leave out tables of a server backup that this version does not know, instead of refusing the backup'
 complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l allow-partial -d 'Go on without what the token may not read or the cluster does not answer, and say what is missing'
 complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l no-cache -d 'Read everything again, whatever an earlier run left in the cache'
 complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l verbose -d 'List every node, however many there are'
@@ -337,7 +344,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand init" -l insecure -d 'The 
 complete -c encamp -n "__fish_encamp_using_subcommand init" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand init" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand init" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l snapshot -d 'Cluster snapshot file to look the job up in' -r
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l snapshot -d 'Cluster snapshot file or server backup to look the job up in' -r
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l version -d 'Print this version of the job' -r
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l t -d 'Print the job by this template' -r
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l hcl2-strict -d 'Refuse variables that the job file does not declare' -r -f -a "true\t''
@@ -353,6 +360,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l ca-path -d 'Fo
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l client-cert -d 'Client certificate for mutual TLS; needs -client-key. Overrides NOMAD_CLIENT_CERT' -r
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l ignore-unknown-tables -d 'Leave out tables of a server backup that this version does not know, instead of refusing the backup'
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l hcl -d 'Print the job file that was submitted'
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l with-vars -d 'With -hcl, also tell on standard error how the job was run, variables included'
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l file -d 'The argument is a job file in HCL, or - for standard input'
@@ -369,7 +377,7 @@ false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l var-file -d 'File with values for variables of the job file, in HCL. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l vault-namespace -d 'Vault namespace to set in the job' -r
-complete -c encamp -n "__fish_encamp_using_subcommand plan" -l snapshot -d 'Cluster snapshot file to work on, instead of the running cluster at the address' -r
+complete -c encamp -n "__fish_encamp_using_subcommand plan" -l snapshot -d 'Cluster snapshot file or server backup to work on, instead of the running cluster at the address' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l concurrency -d 'Requests at the same time. Default: 16' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l explain -d 'Explain the plan: what kept nodes from being chosen, how those that could take an allocation scored, and who is evicted why. With a node\'s name, ID or beginning of an ID: that node\'s whole story' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l drain -d 'Drain a node (name, ID, or the beginning of the ID), or dc=NAME, class=NAME, pool=NAME, to the end. Repeatable' -r
@@ -391,6 +399,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand plan" -l client-cert -d 'C
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l json -d 'The file is a job in JSON form, bare or below a top-level "Job" key, instead of HCL'
+complete -c encamp -n "__fish_encamp_using_subcommand plan" -l ignore-unknown-tables -d 'Leave out tables of a server backup that this version does not know, instead of refusing the backup'
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l allow-partial -d 'Go on without what the token may not read or the cluster does not answer, and say what is missing'
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l no-cache -d 'Read everything again, whatever an earlier run left in the cache'
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l remote -d 'Ask the cluster\'s servers for the plan instead'
@@ -443,7 +452,7 @@ false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l var-file -d 'File with values for variables of the job file, in HCL. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l vault-namespace -d 'Vault namespace to set in the job' -r
-complete -c encamp -n "__fish_encamp_using_subcommand validate" -l snapshot -d 'Ask nobody, and check against the namespaces, node pools and settings of this cluster snapshot file' -r
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l snapshot -d 'Ask nobody, and check against the namespaces, node pools and settings of this cluster snapshot file or server backup' -r
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
@@ -454,6 +463,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand validate" -l client-cert -
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l json -d 'The file is a job in JSON form, bare or below a top-level "Job" key, instead of HCL'
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l ignore-unknown-tables -d 'Leave out tables of a server backup that this version does not know, instead of refusing the backup'
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l tls-skip-verify -d 'Do not verify the server\'s certificate. NOMAD_SKIP_VERIFY does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l insecure -d 'The same as -tls-skip-verify'
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
@@ -466,7 +476,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l add -d 'Add N 
 complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l scale -d 'Set the count of a group: JOB/GROUP=N. Repeatable' -r
 complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l stop -d 'Stop a job. Repeatable' -r
 complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l config -d 'Set a setting of the scheduler configuration: key=value, for example scheduler_algorithm=spread. Repeatable' -r
-complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l snapshot -d 'Cluster snapshot file to work on, instead of the running cluster at the address' -r
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l snapshot -d 'Cluster snapshot file or server backup to work on, instead of the running cluster at the address' -r
 complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l concurrency -d 'Requests at the same time. Default: 16' -r
 complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
@@ -477,6 +487,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l ca-path -d 'Fo
 complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l client-cert -d 'Client certificate for mutual TLS; needs -client-key. Overrides NOMAD_CLIENT_CERT' -r
 complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l client-key -d 'Key of the client certificate. Overrides NOMAD_CLIENT_KEY' -r
 complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l tls-server-name -d 'Server name for TLS. Overrides NOMAD_TLS_SERVER_NAME' -r
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l ignore-unknown-tables -d 'Leave out tables of a server backup that this version does not know, instead of refusing the backup'
 complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l allow-partial -d 'Go on without what the token may not read or the cluster does not answer, and say what is missing'
 complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l no-cache -d 'Read everything again, whatever an earlier run left in the cache'
 complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l verbose -d 'List every allocation, however many there are'

@@ -10,7 +10,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("state", &["model"]),
     ("scheduler", &["model", "state"]),
     ("api", &["model"]),
-    ("snapshot", &["model", "state", "api"]),
+    ("snapshot", &["model", "jobspec", "state", "api"]),
     ("plan", &["model", "jobspec", "state", "scheduler"]),
     ("sim", &["model", "jobspec", "state", "scheduler", "snapshot"]),
     ("cli", &["model", "jobspec", "state", "scheduler", "api", "snapshot", "plan", "sim"]),

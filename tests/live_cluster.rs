@@ -201,7 +201,7 @@ fn what_moves_while_it_is_read_is_read_again() {
     assert_eq!(ran.exit, 0, "{}", ran.stderr);
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((report["Moved"].as_u64(), report["Unsettled"].as_u64()), (Some(0), Some(0)), "{report}");
-    let file = encamp::snapshot::load(&folder.path().join("c.json")).unwrap();
+    let file = encamp::snapshot::load(&folder.path().join("c.json"), Default::default()).unwrap();
     assert!(file.state.nodes().all(|n| n.node.meta.get("moved").is_some_and(|m| m == "yes")));
 }
 

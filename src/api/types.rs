@@ -1,7 +1,5 @@
 //! Bodies that only the API has: list entries and wrappers. Fields this program does not use are left out.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::model::json::or_default;
@@ -23,24 +21,6 @@ pub struct NodeListStub {
     /// Index of its last change.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
-}
-
-/// What was submitted to make a version of a job.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub struct JobSubmission {
-    /// The text of the job file.
-    #[serde(deserialize_with = "or_default")]
-    pub source: String,
-    /// `hcl2`, `hcl1` or `json`.
-    #[serde(deserialize_with = "or_default")]
-    pub format: String,
-    /// Variables given one by one.
-    #[serde(deserialize_with = "or_default")]
-    pub variable_flags: BTreeMap<String, String>,
-    /// Variables given as a file's text.
-    #[serde(deserialize_with = "or_default")]
-    pub variables: String,
 }
 
 /// An entry of the list of jobs.

@@ -112,12 +112,12 @@ impl CapacityCommand {
 
     fn answer(&self, file: &JobFile, loss: Option<Loss>, env: &Environment) -> Result<Answer, Refused> {
         let cluster = self.cluster.load(&self.general.for_job(&file.job), Detail::Everything, env)?;
-        let (before, mut notes) = cluster.into_state(self.verbose, env);
+        let (before, mut notes, now) = cluster.into_state(self.verbose, env);
         let namespace = self.general.namespace(env).unwrap_or("default");
-        let changed = self.changes.carry_out(&before, namespace, env)?;
+        let changed = self.changes.carry_out(&before, namespace, now)?;
         let state = changed.as_ref().map_or(&before, |w| &w.state);
         let options = self.general.convert_options(&file.job, env, state);
-        let job = subject(state, &file.job, &options, &server_context(state), env.now).map_err(|e| {
+        let job = subject(state, &file.job, &options, &server_context(state), now).map_err(|e| {
             let items = match &e {
                 PlanError::Admission(crate::jobspec::admission::AdmissionError::Invalid(items)) => items.as_slice(),
                 _ => &[],
@@ -134,9 +134,9 @@ impl CapacityCommand {
         let mut view = render::View { job: job.id.clone(), changes: Vec::new(), loss, groups: Vec::new() };
         for group in groups {
             let subject = Subject { job: job.clone(), group };
-            let capacity = capacity(state, &subject, env.now);
+            let capacity = capacity(state, &subject, now);
             let survival = match loss {
-                Some(loss) => survival(state, &subject, loss, env.now).map_err(|e| e.to_string())?,
+                Some(loss) => survival(state, &subject, loss, now).map_err(|e| e.to_string())?,
                 None => None,
             };
             view.groups.push(render::Group { capacity, survival });

@@ -1,6 +1,5 @@
 //! Flags that say what is assumed to change in a cluster.
 
-use super::context::Environment;
 use crate::plan::what_if::{Change, ChangeError, WhatIf, what_if};
 use crate::state::State;
 
@@ -49,11 +48,11 @@ impl ChangeFlags {
     }
 
     /// Carries the changes out; `None` if there are none.
-    pub fn carry_out(&self, before: &State, namespace: &str, env: &Environment) -> Result<Option<WhatIf>, String> {
+    pub fn carry_out(&self, before: &State, namespace: &str, now: i64) -> Result<Option<WhatIf>, String> {
         if self.is_empty() {
             return Ok(None);
         }
         let changes = self.read().map_err(|e| e.to_string())?;
-        what_if(before, &changes, namespace, env.now).map(Some).map_err(|e| e.to_string())
+        what_if(before, &changes, namespace, now).map(Some).map_err(|e| e.to_string())
     }
 }

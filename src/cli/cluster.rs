@@ -11,7 +11,7 @@ use crate::api::{self, Client};
 use crate::model::api as model;
 use crate::snapshot::live::cache::Cache;
 use crate::snapshot::live::{self, Detail, Fetched, Options, Progress, Report};
-use crate::snapshot::{self, ClusterSnapshot};
+use crate::snapshot::{self, ClusterSnapshot, archive};
 use crate::state::State;
 
 /// Requests at the same time if nothing else is said.
@@ -20,11 +20,29 @@ const CONCURRENCY: usize = 16;
 /// Flags that say where the state comes from.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ClusterFlags {
-    /// Cluster snapshot file to work on, instead of the running cluster at the address
+    /// Cluster snapshot file or server backup to work on, instead of the running cluster at the address
     #[arg(long, value_name = "file")]
     pub snapshot: Option<String>,
     #[command(flatten)]
+    pub reading: SnapshotFlags,
+    #[command(flatten)]
     pub fetch: FetchFlags,
+}
+
+/// Flags about reading the file that `-snapshot` names.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct SnapshotFlags {
+    /// Leave out tables of a server backup that this version does not know, instead of refusing the backup
+    #[arg(long)]
+    pub ignore_unknown_tables: bool,
+}
+
+impl SnapshotFlags {
+    /// Reads a snapshot file or a server backup.
+    pub fn load(&self, file: &str, env: &Environment) -> Result<ClusterSnapshot, String> {
+        let options = archive::Options { lenient: self.ignore_unknown_tables };
+        snapshot::load(&env.directory.join(file), options).map_err(|e| format!("Error reading snapshot: {e}"))
+    }
 }
 
 /// Flags about reading a running cluster.
@@ -50,12 +68,14 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The state, and what is to be said about it: what it lacks, and how it was read if that is asked for or worth knowing.
-    pub fn into_state(self, verbose: bool, env: &Environment) -> (State, Vec<String>) {
+    /// The state; what is to be said about it: what it lacks, and how it was read if that is asked for or worth knowing; and
+    /// what "now" is for it, Unix nanoseconds.
+    pub fn into_state(self, verbose: bool, env: &Environment) -> (State, Vec<String>, i64) {
+        let now = self.snapshot.now(env.now);
         let mut notes = self.snapshot.notes;
         let told = |r: &Report| verbose || env.stderr_is_terminal || r.unsettled > 0 || !r.missing.is_empty();
         notes.extend(self.report.filter(told).map(|r| r.summary()));
-        (self.snapshot.state, notes)
+        (self.snapshot.state, notes, now)
     }
 }
 
@@ -63,7 +83,7 @@ impl ClusterFlags {
     /// Reads the state: the file if one is given, else so much of the running cluster.
     pub fn load(&self, general: &GeneralFlags, detail: Detail, env: &Environment) -> Result<Cluster, String> {
         if let Some(file) = &self.snapshot {
-            return Ok(Cluster { snapshot: load_file(file, env)?, report: None });
+            return Ok(Cluster { snapshot: self.reading.load(file, env)?, report: None });
         }
         let client = general.client(env)?;
         cluster(self.fetch.fetch(&client, detail, env)?)
@@ -79,21 +99,17 @@ fn cluster(fetched: Fetched) -> Result<Cluster, String> {
     Ok(Cluster { snapshot, report: Some(fetched.report) })
 }
 
-/// Reads a snapshot file.
-pub fn load_file(file: &str, env: &Environment) -> Result<ClusterSnapshot, String> {
-    snapshot::load(&env.directory.join(file)).map_err(|e| format!("Error reading snapshot: {e}"))
-}
-
 impl FetchFlags {
     /// Reads everything: the file if one is given, else the running cluster.
     pub fn load(
         &self,
         file: Option<&str>,
+        reading: &SnapshotFlags,
         general: &GeneralFlags,
         env: &Environment,
     ) -> Result<ClusterSnapshot, String> {
         match file {
-            Some(file) => load_file(file, env),
+            Some(file) => reading.load(file, env),
             None => Ok(cluster(self.fetch(&general.client(env)?, Detail::Everything, env)?)?.snapshot),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use super::cluster::block_on;
+use super::cluster::{SnapshotFlags, block_on};
 use super::context::{Context, Environment};
 use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::flags::parse_int;
@@ -14,11 +14,10 @@ use super::job_file::VariableFlags;
 use super::lookup;
 use super::registry::Run;
 use super::render::{json, template};
-use crate::api::types::{JobListStub, JobSubmission};
+use crate::api::types::JobListStub;
 use crate::api::{ApiError, Client};
 use crate::jobspec::canonicalize::canonicalize;
-use crate::model::{Job, api, quoted};
-use crate::snapshot;
+use crate::model::{Job, JobSubmission, api, quoted};
 use crate::state::State;
 
 /// Print a job as JSON
@@ -29,9 +28,11 @@ use crate::state::State;
 /// With -file the argument is a job file, which is printed with all its defaults; no cluster is asked.
 #[derive(Debug, clap::Parser)]
 pub struct JobInspect {
-    /// Cluster snapshot file to look the job up in
+    /// Cluster snapshot file or server backup to look the job up in
     #[arg(long, value_name = "file")]
     pub snapshot: Option<String>,
+    #[command(flatten)]
+    pub reading: SnapshotFlags,
     /// Print the job file that was submitted
     #[arg(long)]
     pub hcl: bool,
@@ -155,7 +156,7 @@ impl JobInspect {
 
     fn find_in_snapshot(&self, name: &str, env: &Environment) -> Result<api::Job, String> {
         let file = self.snapshot.as_deref().unwrap_or_default();
-        let cluster = snapshot::load(&env.directory.join(file)).map_err(|e| format!("Error reading snapshot: {e}"))?;
+        let cluster = self.reading.load(file, env)?;
         let found = find(&cluster.state, self.general.namespace(env).unwrap_or("default"), name.trim(), &env.zone())?;
         let job = match self.version {
             None => found,
@@ -217,6 +218,9 @@ fn stub(job: &Job) -> JobListStub {
 
 /// A stored job in the form that clients read.
 fn as_client_sees_it(job: &Job) -> serde_json::Result<api::Job> {
-    let value: Value = serde_json::to_value(job)?;
+    let mut value: Value = serde_json::to_value(job)?;
+    if let Some(members) = value.as_object_mut() {
+        members.insert("Payload".into(), serde_json::to_value(job.uncompressed_payload())?);
+    }
     serde_json::from_value(value)
 }

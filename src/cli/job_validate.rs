@@ -1,6 +1,6 @@
 //! `job validate`: checks a job file (`spec/cli.md §8.2`).
 
-use super::cluster::block_on;
+use super::cluster::{SnapshotFlags, block_on};
 use super::context::{Context, Environment};
 use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::general::GeneralFlags;
@@ -14,7 +14,6 @@ use crate::jobspec::convert::to_server;
 use crate::jobspec::explain::Severity;
 use crate::model::{Job, Namespace, NodePool, api};
 use crate::plan::server_context;
-use crate::snapshot;
 use crate::state::State;
 
 /// What is printed when no node was asked about the configuration of drivers.
@@ -31,9 +30,12 @@ const NOT_ASKED: &str = "Driver configuration not validated since connection to 
 pub struct JobValidate {
     #[command(flatten)]
     pub job: JobFileFlags,
-    /// Ask nobody, and check against the namespaces, node pools and settings of this cluster snapshot file
+    /// Ask nobody, and check against the namespaces, node pools and settings of this cluster snapshot file or server
+    /// backup
     #[arg(long, value_name = "file")]
     pub snapshot: Option<String>,
+    #[command(flatten)]
+    pub reading: SnapshotFlags,
     #[command(flatten)]
     pub general: GeneralFlags,
     #[arg(value_name = "path")]
@@ -63,11 +65,11 @@ impl Run for JobValidate {
         let verdict = match verdict {
             Some(verdict) => verdict,
             None => {
-                let read = self.snapshot.as_ref().map(|file| snapshot::load(&context.env.directory.join(file)));
+                let read = self.snapshot.as_ref().map(|file| self.reading.load(file, context.env));
                 let state = match read {
                     None => None,
                     Some(Ok(cluster)) => Some(cluster.state),
-                    Some(Err(e)) => return context.refuse(format!("Error reading snapshot: {e}").into(), format),
+                    Some(Err(e)) => return context.refuse(e.into(), format),
                 };
                 if format == DiagnosticsFormat::Text {
                     context.ui.output_markup(&format!("[bold][yellow]{NOT_ASKED}[reset]\n"));

@@ -1,6 +1,6 @@
 //! `snapshot anonymize`: a snapshot that can be shown around.
 
-use super::cluster::load_file;
+use super::cluster::SnapshotFlags;
 use super::context::Context;
 use super::flags::parse_int;
 use super::general::GENERAL_OPTIONS;
@@ -42,6 +42,8 @@ pub struct SnapshotAnonymize {
     /// Kinds of names that stay, separated by commas
     #[arg(long, value_name = "kinds")]
     pub keep_names: Vec<String>,
+    #[command(flatten)]
+    pub reading: SnapshotFlags,
     /// Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same
     #[arg(long, help_heading = GENERAL_OPTIONS)]
     pub no_color: bool,
@@ -66,7 +68,7 @@ impl Run for SnapshotAnonymize {
             Err(e) => return context.usage_error(&e),
         };
         let path = context.env.directory.join(out);
-        let written = load_file(file, context.env).and_then(|snapshot| {
+        let written = self.reading.load(file, context.env).and_then(|snapshot| {
             let file = unload::to_file(&snapshot);
             drop(snapshot);
             let anonymous = anonymize(&file, &options, &judge())?;

@@ -1,6 +1,6 @@
 //! `snapshot diff`: what changed between two snapshots.
 
-use super::cluster::load_file;
+use super::cluster::SnapshotFlags;
 use super::context::{Context, Environment};
 use super::general::GENERAL_OPTIONS;
 use super::registry::Run;
@@ -29,6 +29,8 @@ pub struct SnapshotDiffCommand {
     /// Print everything as JSON, see docs/snapshot-diff.schema.json
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub reading: SnapshotFlags,
     /// Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same
     #[arg(long, help_heading = GENERAL_OPTIONS)]
     pub no_color: bool,
@@ -44,7 +46,7 @@ impl Run for SnapshotDiffCommand {
         let [old, new] = self.args.as_slice() else {
             return context.usage_error("This command takes two arguments: <old file> <new file>");
         };
-        let diff = match compare(old, new, context.env) {
+        let diff = match self.compare(old, new, context.env) {
             Ok(diff) => diff,
             Err(e) => return context.failure(&e),
         };
@@ -64,14 +66,16 @@ impl Run for SnapshotDiffCommand {
     }
 }
 
-fn compare(old: &str, new: &str, env: &Environment) -> Result<SnapshotDiff, String> {
-    let (old, new) = (load_file(old, env)?, load_file(new, env)?);
-    let mut diff = diff(&old, &new);
-    for change in diff.jobs.iter_mut().filter(|j| j.change == Change::Changed) {
-        let job = |s: &ClusterSnapshot| s.state.job(&change.namespace, &change.id).cloned();
-        change.summary = summary(job(&old).as_deref(), job(&new).as_deref())?;
+impl SnapshotDiffCommand {
+    fn compare(&self, old: &str, new: &str, env: &Environment) -> Result<SnapshotDiff, String> {
+        let (old, new) = (self.reading.load(old, env)?, self.reading.load(new, env)?);
+        let mut diff = diff(&old, &new);
+        for change in diff.jobs.iter_mut().filter(|j| j.change == Change::Changed) {
+            let job = |s: &ClusterSnapshot| s.state.job(&change.namespace, &change.id).cloned();
+            change.summary = summary(job(&old).as_deref(), job(&new).as_deref())?;
+        }
+        Ok(diff)
     }
-    Ok(diff)
 }
 
 /// The places where two versions of a job differ.

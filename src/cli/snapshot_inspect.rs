@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::cluster::FetchFlags;
+use super::cluster::{FetchFlags, SnapshotFlags};
 use super::context::Context;
 use super::general::GeneralFlags;
 use super::registry::Run;
@@ -13,7 +13,7 @@ use crate::snapshot::inspect::{Amounts, Inspection, Tally, inspect};
 
 /// Show what is in a cluster snapshot
 ///
-/// Counts the objects of a snapshot file by kind and measures them, and shows where and when the state was read, what is
+/// Counts the objects of a snapshot file or a server backup by kind and measures them, and shows where and when the state was read, what is
 /// incomplete, the releases that nodes run, and per node pool: nodes, capacity and use of CPU, memory, disk and devices,
 /// allocations by client status, jobs by type and status. Without a file the running cluster at the address is read.
 ///
@@ -28,6 +28,8 @@ pub struct SnapshotInspect {
     #[command(flatten)]
     pub fetch: FetchFlags,
     #[command(flatten)]
+    pub reading: SnapshotFlags,
+    #[command(flatten)]
     pub general: GeneralFlags,
     #[arg(value_name = "file")]
     pub args: Vec<String>,
@@ -41,7 +43,7 @@ impl Run for SnapshotInspect {
             _ => return context.usage_error("This command takes at most one argument: [file]"),
         };
         let env = context.env;
-        let snapshot = self.fetch.load(file, &self.general, env);
+        let snapshot = self.fetch.load(file, &self.reading, &self.general, env);
         let inspection = match snapshot.and_then(|s| inspect(&s, env.now)) {
             Ok(inspection) => inspection,
             Err(e) => return context.failure(&e),

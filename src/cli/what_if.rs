@@ -56,9 +56,9 @@ impl Run for WhatIfCommand {
             Ok(cluster) => cluster,
             Err(e) => return context.failure(&e),
         };
-        let (before, notes) = cluster.into_state(self.verbose, env);
+        let (before, notes, now) = cluster.into_state(self.verbose, env);
         let namespace = self.general.namespace(env).unwrap_or("default");
-        let outcome = match self.changes.carry_out(&before, namespace, env) {
+        let outcome = match self.changes.carry_out(&before, namespace, now) {
             Ok(changed) => changed.map(|w| w.outcome).unwrap_or_default(),
             Err(e) => return context.failure(&e),
         };

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::archive;
 use crate::model::json::or_default;
 use crate::model::*;
 use crate::state::{IdHash, State};
@@ -63,6 +64,9 @@ pub struct SnapshotFile {
     /// All allocations.
     #[serde(deserialize_with = "or_default")]
     pub allocations: Vec<Arc<Allocation>>,
+    /// Jobs as of the placement of allocations, where those differ from the stored version; named by `JobRef`.
+    #[serde(deserialize_with = "or_default")]
+    pub allocation_jobs: Vec<Job>,
     /// All deployments.
     #[serde(deserialize_with = "or_default")]
     pub deployments: Vec<Deployment>,
@@ -81,10 +85,20 @@ pub struct ClusterSnapshot {
     pub state: State,
     /// When it was read.
     pub taken_at: Time,
+    /// It comes from a server backup archive: deadlines in it are to be judged as of `taken_at`.
+    pub archived: bool,
     /// Where it was read.
     pub source: String,
     /// What is incomplete, in words for the operator.
     pub notes: Vec<String>,
+}
+
+impl ClusterSnapshot {
+    /// What "now" is for a plan, Unix nanoseconds: the time of the backup, where it says that, and else that of the clock.
+    /// By the clock, every deadline of an old backup would have passed (`spec/snapshot-archive.md §15` point 9).
+    pub fn now(&self, clock: i64) -> i64 {
+        self.taken_at.unix_nanos().filter(|_| self.archived).unwrap_or(clock)
+    }
 }
 
 /// Why a snapshot could not be read.
@@ -108,6 +122,14 @@ pub enum SnapshotError {
         /// What went wrong.
         problem: String,
     },
+    /// It is a server backup archive, but not one that can be used.
+    #[error("snapshot {path:?} is a server backup archive that is not usable: {problem}")]
+    Archive {
+        /// The file.
+        path: String,
+        /// What is wrong, where, and what to do.
+        problem: archive::ArchiveError,
+    },
     /// The content is not a snapshot.
     #[error("snapshot {path:?} is not usable: {problem}")]
     Content {
@@ -118,13 +140,39 @@ pub enum SnapshotError {
     },
 }
 
-/// Reads a snapshot file; `.gz` and `.zst` are recognised by content.
-pub fn load(path: &Path) -> Result<ClusterSnapshot, SnapshotError> {
+/// Reads a snapshot file or a server backup archive; which of them it is, and how it is compressed, is recognised by
+/// content. `options` say how archives are read.
+pub fn load(path: &Path, options: archive::Options) -> Result<ClusterSnapshot, SnapshotError> {
     let name = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|source| SnapshotError::Io { path: name.clone(), source })?;
+    let io = |source| SnapshotError::Io { path: name.clone(), source };
+    let mut file = std::fs::File::open(path).map_err(io)?;
+    // Read once: it may be a pipe.
+    let mut start = Vec::new();
+    (&mut file).take(archive::PEEK).read_to_end(&mut start).map_err(io)?;
+    if archive::is_archive(&start) {
+        return load_archive(start.chain(file), name, options);
+    }
+    let mut bytes = start;
+    file.read_to_end(&mut bytes).map_err(io)?;
     let file = decode(&bytes, &name)?;
     drop(bytes);
     into_state(file).map_err(|problem| SnapshotError::Content { path: name, problem })
+}
+
+fn load_archive(file: impl Read, name: String, options: archive::Options) -> Result<ClusterSnapshot, SnapshotError> {
+    let archive =
+        archive::read(file, options).map_err(|problem| SnapshotError::Archive { path: name.clone(), problem })?;
+    let mut notes = archive.notes();
+    let mut snapshot = into_state(archive.into_snapshot_file(name.clone()))
+        .map_err(|problem| SnapshotError::Content { path: name, problem })?;
+    snapshot.archived = true;
+    notes.push(if snapshot.taken_at.is_zero() {
+        "The backup does not say when it was taken: deadlines in it are judged as of now.".into()
+    } else {
+        format!("The backup was taken at {}: deadlines in it are judged as of then.", snapshot.taken_at)
+    });
+    notes.append(&mut snapshot.notes);
+    Ok(ClusterSnapshot { notes, ..snapshot })
 }
 
 /// Reads a snapshot from memory; `name` is for messages.
@@ -235,11 +283,12 @@ pub fn into_state(file: SnapshotFile) -> Result<ClusterSnapshot, String> {
         state.upsert_node(Arc::new(n));
     }
     file.jobs.into_iter().for_each(|j| state.upsert_job(Arc::new(j)));
+    let own_jobs: Vec<Arc<Job>> = file.allocation_jobs.into_iter().map(|j| share_job(&state, j)).collect();
     let mut orphans = 0;
     let mut allocs = Vec::with_capacity(file.allocations.len());
-    for mut a in file.allocations {
+    for (i, mut a) in file.allocations.into_iter().enumerate() {
         // Nobody else holds it yet, so this changes it where it is.
-        join_job(&state, Arc::make_mut(&mut a));
+        join_job(&state, &own_jobs, Arc::make_mut(&mut a)).map_err(|e| format!("Allocations[{i}].{e}"))?;
         orphans += usize::from(a.job.is_none() && !a.terminal());
         allocs.push(a);
     }
@@ -259,17 +308,32 @@ pub fn into_state(file: SnapshotFile) -> Result<ClusterSnapshot, String> {
     }
     file.host_volume_claims.into_iter().for_each(|c| state.upsert_host_volume_claim(Arc::new(c)));
     state.index = state.index.max(file.index);
-    Ok(ClusterSnapshot { state, taken_at: file.taken_at, source: file.source, notes })
+    Ok(ClusterSnapshot { state, taken_at: file.taken_at, archived: false, source: file.source, notes })
 }
 
-/// Shares the stored job version instead of a copy per allocation. An absent version is version 0.
-fn join_job(state: &State, a: &mut Allocation) {
+/// The stored job version, if it equals this job.
+fn share_job(state: &State, job: Job) -> Arc<Job> {
+    match state.job_version(&job.namespace, &job.id, job.version) {
+        Some(stored) if **stored == job => stored.clone(),
+        _ => Arc::new(job),
+    }
+}
+
+/// Shares jobs instead of a copy per allocation: the one an allocation refers to, else the stored version. An absent
+/// version is version 0.
+fn join_job(state: &State, own_jobs: &[Arc<Job>], a: &mut Allocation) -> Result<(), String> {
+    if let Some(position) = a.job_ref.take() {
+        let job = usize::try_from(position).ok().and_then(|i| own_jobs.get(i));
+        a.job = Some(job.ok_or_else(|| format!("JobRef: AllocationJobs has no item {position}"))?.clone());
+        return Ok(());
+    }
     let version = a.job_version().unwrap_or(0);
     if let Some(stored) = state.job_version(&a.namespace, &a.job_id, version)
         && a.job.as_ref().is_none_or(|j| j.create_index == stored.create_index)
     {
         a.job = Some(stored.clone());
     }
+    Ok(())
 }
 
 fn job_key(j: &Job) -> String {

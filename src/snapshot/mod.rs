@@ -5,8 +5,10 @@
 //! - [`mod@unload`]: a state as a file. [`mod@inspect`]: what is in a snapshot. [`mod@diff`]: what changed between two.
 //! - [`anonymize`]: snapshots without names and secrets that plan alike.
 //! - [`mod@replace`]: files that appear when they are complete, snapshots and others.
+//! - [`archive`]: backups that servers saved, which can be read wherever a snapshot file can.
 
 pub mod anonymize;
+pub mod archive;
 pub mod compact;
 pub mod diff;
 pub mod file;

@@ -103,6 +103,7 @@ fn write_json(out: &mut dyn Write, file: &SnapshotFile, more: impl IntoIterator<
         namespaces,
         jobs,
         allocations,
+        allocation_jobs,
         deployments,
         volumes,
         host_volume_claims,
@@ -123,6 +124,7 @@ fn write_json(out: &mut dyn Write, file: &SnapshotFile, more: impl IntoIterator<
     text.list("Namespaces", namespaces)?;
     text.list("Nodes", nodes)?;
     text.list("Jobs", jobs)?;
+    text.list("AllocationJobs", allocation_jobs)?;
     text.list("Deployments", deployments)?;
     text.list("Volumes", volumes)?;
     text.list("HostVolumeClaims", host_volume_claims)?;
@@ -210,6 +212,7 @@ mod tests {
             namespaces: vec![Namespace { name: text("default"), ..Default::default() }],
             jobs: vec![Job { id: text("j"), namespace: text("default"), ..Default::default() }],
             allocations: vec![tracked("a", None).into(), tracked("b", Some(Vec::new())).into()],
+            allocation_jobs: vec![Job { id: text("j"), stable: true, ..Default::default() }],
             deployments: vec![Deployment { id: text("d"), ..Default::default() }],
             volumes: vec![Volume::Csi(Box::new(csi)), Volume::Host(Box::new(host))],
             host_volume_claims: vec![claim],

@@ -1,5 +1,6 @@
 //! A state as the file it could have been read from.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::file::{ClusterSnapshot, FORMAT_VERSION, SnapshotFile, Volume};
@@ -12,8 +13,10 @@ pub fn to_file(snapshot: &ClusterSnapshot) -> SnapshotFile {
     let state = &snapshot.state;
     let csi = state.csi_volumes().map(|v| Volume::Csi(Box::new(v.as_ref().clone())));
     let host = state.host_volumes().map(|v| Volume::Host(Box::new(v.as_ref().clone())));
-    let mut allocations: Vec<_> = state.allocs().map(|a| stored(state, &a.alloc)).collect();
+    let mut allocations: Vec<_> = state.allocs().map(|a| a.alloc.clone()).collect();
     allocations.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+    let mut own = OwnJobs::default();
+    let allocations = allocations.iter().map(|a| stored(state, a, &mut own)).collect();
     SnapshotFile {
         version: Some(FORMAT_VERSION),
         taken_at: snapshot.taken_at,
@@ -25,21 +28,39 @@ pub fn to_file(snapshot: &ClusterSnapshot) -> SnapshotFile {
         namespaces: state.namespaces().map(|n| n.as_ref().clone()).collect(),
         jobs: state.jobs().flat_map(|j| j.versions.values()).map(|j| j.as_ref().clone()).collect(),
         allocations,
+        allocation_jobs: own.jobs.into_iter().map(Arc::unwrap_or_clone).collect(),
         deployments: state.deployments().map(|d| d.as_ref().clone()).collect(),
         volumes: csi.chain(host).collect(),
         host_volume_claims: state.host_volume_claims().map(|c| c.as_ref().clone()).collect(),
     }
 }
 
-/// The allocation without its job, if that is a stored version.
-fn stored(state: &State, alloc: &Arc<Allocation>) -> Arc<Allocation> {
-    let Some(job) = &alloc.job else { return alloc.clone() };
-    let of_state = |j: &Job| state.job_version(&alloc.namespace, &alloc.job_id, j.version).cloned();
-    if !of_state(job).is_some_and(|stored| Arc::ptr_eq(&stored, job)) {
-        return alloc.clone();
+/// Jobs of allocations that differ from the stored version, each once.
+#[derive(Default)]
+struct OwnJobs {
+    jobs: Vec<Arc<Job>>,
+    positions: HashMap<*const Job, u32>,
+}
+
+impl OwnJobs {
+    fn position(&mut self, job: &Arc<Job>) -> u32 {
+        *self.positions.entry(Arc::as_ptr(job)).or_insert_with(|| {
+            self.jobs.push(job.clone());
+            u32::try_from(self.jobs.len() - 1).unwrap_or(u32::MAX)
+        })
     }
+}
+
+/// The allocation without its job, if that is a stored version or differs from one.
+fn stored(state: &State, alloc: &Arc<Allocation>, own: &mut OwnJobs) -> Arc<Allocation> {
+    let Some(job) = &alloc.job else { return alloc.clone() };
+    let Some(stored) = state.job_version(&alloc.namespace, &alloc.job_id, job.version) else { return alloc.clone() };
     let mut bare = alloc.as_ref().clone();
-    bare.stored_job_version = Some(job.version);
+    if Arc::ptr_eq(stored, job) {
+        bare.stored_job_version = Some(job.version);
+    } else {
+        bare.job_ref = Some(own.position(job));
+    }
     bare.job = None;
     Arc::new(bare)
 }

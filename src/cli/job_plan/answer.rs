@@ -19,6 +19,8 @@ pub(super) struct Planned {
     /// Where the servers' plan differs.
     pub disagreements: Vec<String>,
     pub explanation: Explanation,
+    /// The time the plan is of, Unix nanoseconds.
+    pub now: i64,
 }
 
 /// What `-explain` adds.

@@ -33,6 +33,8 @@ struct Done {
     entry: Entry,
     response: JobPlanResponse,
     explanation: Explanation,
+    /// The time the plan is of, Unix nanoseconds.
+    now: i64,
 }
 
 impl JobPlan {
@@ -64,13 +66,13 @@ impl JobPlan {
         let wanted = entries.iter().map(|e| (e.namespace.clone(), e.id.clone())).collect();
         let detail = if self.changes.is_empty() { Detail::Jobs(wanted) } else { Detail::Everything };
         let loaded = self.cluster.load(&self.general, detail, context.env);
-        let (before, notes) = match loaded {
+        let (before, notes, now) = match loaded {
             Ok(cluster) => cluster.into_state(self.verbose, context.env),
             Err(e) => return context.failure(&e),
         };
         notes.iter().for_each(|note| context.ui.warn(note));
         let namespace = self.general.namespace(context.env).unwrap_or("default");
-        let changed = match self.changes.carry_out(&before, namespace, context.env) {
+        let changed = match self.changes.carry_out(&before, namespace, now) {
             Ok(changed) => changed,
             Err(e) => return context.failure(&e),
         };
@@ -80,7 +82,6 @@ impl JobPlan {
             what_if::print_short(context.ui, &changed.outcome, self.json_output || self.markdown);
             state = changed.state;
         }
-        let now = context.env.now;
         let mut done: Vec<Done> = Vec::new();
         for entry in entries {
             let options = self.general.convert_options(&entry.file.job, context.env, &state);
@@ -95,7 +96,7 @@ impl JobPlan {
             match planned {
                 Ok((planned, explanation)) => {
                     state = apply(&planned.run.state, &planned.run.plan, now);
-                    done.push(Done { entry, response: planned.response, explanation });
+                    done.push(Done { entry, response: planned.response, explanation, now });
                 }
                 Err(mut e) => {
                     e.text = format!("{}: {}", entry.path, e.text);
@@ -154,7 +155,7 @@ impl JobPlan {
         for d in done {
             let Entry { path, id, priority, file, .. } = &d.entry;
             context.ui.output_markup(&format!("[bold]==> {path}: job \"{id}\", priority {priority}[reset]\n"));
-            plan::print_body(context.ui, &self.view(&d.response, &file.job, path, context.env.now));
+            plan::print_body(context.ui, &self.view(&d.response, &file.job, path, d.now));
             if let Some(text) = d.explanation.text() {
                 context.ui.output_markup(&text);
             }
@@ -169,7 +170,7 @@ impl JobPlan {
         context.ui.output(&table(&rows, Form::List));
         context.ui.output("\nTo submit the jobs with version verification run, in this order:\n");
         for d in done {
-            let view = self.view(&d.response, &d.entry.file.job, &d.entry.path, context.env.now);
+            let view = self.view(&d.response, &d.entry.file.job, &d.entry.path, d.now);
             context.ui.output(&plan::run_command(&view));
         }
     }

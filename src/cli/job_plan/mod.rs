@@ -29,8 +29,9 @@ use crate::snapshot::live::Detail;
 /// placed.
 ///
 /// The path is a job file, or - for standard input. With several paths, or folders of job files, the jobs are planned one after
-/// the other by descending priority, each on what the ones before leave, and a summary is printed. The state is read from the running cluster at the address, or from the
-/// snapshot file given with -snapshot. With -remote the cluster's servers plan instead; -check-remote has both plan and reports
+/// the other by descending priority, each on what the ones before leave, and a summary is printed. The state is read from the
+/// running cluster at the address, or from the file given with -snapshot: a snapshot file, or a backup that a server saved,
+/// planned as of when it was taken. With -remote the cluster's servers plan instead; -check-remote has both plan and reports
 /// where they disagree.
 ///
 /// With -drain, -down, -add, -scale, -stop and -config the job is planned on the cluster as it would be after these changes; see
@@ -151,12 +152,12 @@ impl Run for JobPlan {
                 json::plan_response(response).and_then(|value| json::indented(&planned.explanation.beside(value)))
             }
             None if self.markdown => {
-                let view = self.view(response, &file.job, path, context.env.now);
+                let view = self.view(response, &file.job, path, planned.now);
                 let id = file.job.id.as_deref().unwrap_or_default();
                 Ok(markdown::plan(&view, id, planned.explanation.text().as_deref()).trim_end().to_string())
             }
             None => {
-                plan::print(context.ui, &self.view(response, &file.job, path, context.env.now));
+                plan::print(context.ui, &self.view(response, &file.job, path, planned.now));
                 if let Some(text) = planned.explanation.text() {
                     context.ui.output_markup(&text);
                 }
@@ -185,18 +186,19 @@ impl JobPlan {
                 notes: Vec::new(),
                 disagreements: Vec::new(),
                 explanation: Explanation::None,
+                now: env.now,
             });
         }
         let id = file.job.id.clone().unwrap_or_default();
         let namespace = own(&file.job.namespace).or_else(|| self.general.namespace(env)).unwrap_or("default");
         let detail =
             if self.changes.is_empty() { Detail::Jobs(vec![(namespace.to_string(), id)]) } else { Detail::Everything };
-        let (before, mut notes) =
-            self.cluster.load(&self.general.for_job(&file.job), detail, env)?.into_state(self.verbose, env);
-        let changed = self.changes.carry_out(&before, namespace, env)?;
+        let cluster = self.cluster.load(&self.general.for_job(&file.job), detail, env)?;
+        let (before, mut notes, now) = cluster.into_state(self.verbose, env);
+        let changed = self.changes.carry_out(&before, namespace, now)?;
         let state = changed.as_ref().map_or(&before, |w| &w.state);
         let options = self.general.convert_options(&file.job, env, state);
-        let planned = plan_job(state, &file.job, &options, &server_context(state), env.now);
+        let planned = plan_job(state, &file.job, &options, &server_context(state), now);
         let planned = planned.map_err(|e| refused(&e, file))?;
         let mut disagreements = Vec::new();
         if self.check_remote {
@@ -206,11 +208,11 @@ impl JobPlan {
             }
         }
         let explanation = match &self.explain {
-            Some(node) => Explanation::new(&planned.run, node, env.now)?,
+            Some(node) => Explanation::new(&planned.run, node, now)?,
             None => Explanation::None,
         };
         let changed = changed.map(|w| w.outcome);
-        Ok(Planned { response: planned.response, changed, notes, disagreements, explanation })
+        Ok(Planned { response: planned.response, changed, notes, disagreements, explanation, now })
     }
 
     /// The servers' plan. A region or namespace that the job names goes before those of flags and environment.

@@ -92,6 +92,7 @@ impl<'a> Anonymizer<'a> {
     /// Jobs come first: what their constraints ask for decides which attributes nodes get.
     fn each(&mut self, file: &SnapshotFile) -> Result<SnapshotFile, String> {
         let jobs: Vec<Job> = file.jobs.iter().map(|j| self.job(j)).collect::<Result<_, _>>()?;
+        let allocation_jobs: Vec<Job> = file.allocation_jobs.iter().map(|j| self.job(j)).collect::<Result<_, _>>()?;
         let allocations: Result<Vec<_>, String> =
             file.allocations.iter().map(|a| Ok(Arc::new(self.allocation(a)?))).collect();
         let allocations = allocations?;
@@ -110,6 +111,7 @@ impl<'a> Anonymizer<'a> {
             namespaces: self.all(&rules::NAMESPACE, &file.namespaces)?,
             jobs,
             allocations,
+            allocation_jobs,
             deployments: self.all(&rules::DEPLOYMENT, &file.deployments)?,
             volumes,
             host_volume_claims: self.all(&rules::CLAIM, &file.host_volume_claims)?,

@@ -360,6 +360,7 @@ impl Reader<'_> {
             namespaces: small.namespaces,
             jobs: known.jobs.values().flatten().cloned().collect(),
             allocations,
+            allocation_jobs: Vec::new(),
             deployments: lists.deployments,
             volumes: small.volumes,
             host_volume_claims: small.host_volume_claims,

@@ -143,6 +143,7 @@ pub static CSI_VOLUME: Table = Table {
         ("WriteAllocs", Rule::Map(Key::Id, &Rule::Drop)),
         ("ReadClaims", Rule::Drop),
         ("WriteClaims", Rule::Drop),
+        ("PastClaims", Rule::Drop),
         ("PluginID", Rule::Name(Kind::Plugin)),
         ("Provider", Rule::Name(Kind::Plugin)),
         ("Allocations", Rule::Drop),
