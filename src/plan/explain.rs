@@ -221,7 +221,8 @@ fn sum_up(out: &mut GroupExplanation, verdicts: Vec<NodeVerdict>) {
                 outside.add(reason, None, &node);
             }
             Verdict::Judged(Judgement::Filtered { reason, found }) => {
-                let compared = reason.contains("${").then(|| found.unwrap_or_else(|| "unset".into()));
+                let unset = || reason.contains("${").then(|| "unset".to_string());
+                let compared = found.or_else(unset);
                 filtered.add(reason, compared, &node);
             }
             Verdict::Judged(Judgement::Exhausted { dimension, amounts }) => {

@@ -16,6 +16,9 @@ use crate::scheduler::constraint::{Check, Target};
 /// The reason of every node after the first of a class that can't run the job or group.
 pub const CLASS_INELIGIBLE: &str = "computed class ineligible";
 
+/// The reason of nodes without a driver of the group.
+pub const MISSING_DRIVERS: &str = "missing drivers";
+
 /// Verdicts on one job or group by class.
 type Verdicts = ByClass<bool>;
 
@@ -195,7 +198,8 @@ fn parses_true(v: &str) -> bool {
     matches!(v, "1" | "t" | "T" | "true" | "TRUE" | "True")
 }
 
-fn has_driver(node: &Node, driver: &str) -> bool {
+/// Whether a node has a driver that works.
+pub fn has_driver(node: &Node, driver: &str) -> bool {
     match node.drivers.get(driver) {
         Some(d) => d.detected && d.healthy,
         None => node.attributes.get(&format!("driver.{driver}")).is_some_and(|v| parses_true(v)),
@@ -211,7 +215,7 @@ pub fn group_refuses(
     node: &Node,
 ) -> Option<Cow<'static, str>> {
     if !group.drivers.iter().all(|d| has_driver(node, d)) {
-        return Some("missing drivers".into());
+        return Some(MISSING_DRIVERS.into());
     }
     if let Some(text) = failing(node) {
         return Some(text.into());

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::feasible;
 use super::metrics::Tally;
 use super::visit::Search;
 use super::{Random, SelectOptions, Stack};
@@ -87,9 +88,14 @@ impl Stack {
         }
     }
 
-    /// What the node has where the constraint of that text looks.
+    /// What the node has where the constraint of that text looks, or which drivers it has not.
     fn found(&self, node: &NodeEntry, number: usize, reason: &str) -> Option<String> {
         let current = self.current.as_ref()?;
+        if reason == feasible::MISSING_DRIVERS {
+            let missing =
+                current.groups[number].compiled.drivers.iter().filter(|d| !feasible::has_driver(&node.node, d));
+            return Some(missing.map(|d| format!("no {d}")).collect::<Vec<_>>().join(", "));
+        }
         let mut checks = current.constraints.checks().iter().chain(current.groups[number].constraints.checks());
         checks.find(|c| c.text == reason)?.found(&node.node)
     }
