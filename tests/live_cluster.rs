@@ -171,6 +171,22 @@ fn a_what_if_of_the_running_cluster_is_that_of_its_snapshot() {
 }
 
 #[test]
+fn a_running_cluster_is_looked_into_like_its_snapshot() {
+    let Some(bench) = Bench::new("live-inspect", "fleet") else { return };
+    bench.fetch();
+    let inspect = |args: &[&str]| -> Value {
+        let ran = bench.run(&[&["snapshot", "inspect", "-json"], args].concat());
+        assert_eq!((ran.stderr.as_str(), ran.exit), ("", 0), "{}", ran.stdout);
+        serde_json::from_str(&ran.stdout).unwrap()
+    };
+    let (live, file) = (inspect(&[]), inspect(&["cluster.json.zst"]));
+    for part in ["Index", "Source", "Tables", "Total", "Pools", "ClientVersions"] {
+        assert_eq!(live[part], file[part], "{part}");
+    }
+    assert_eq!(live["Total"]["Nodes"]["Total"], 40);
+}
+
+#[test]
 fn what_moves_while_it_is_read_is_read_again() {
     let Some(mut cluster) = Cluster::recorded("dev-acl") else { return };
     cluster.page = 3;

@@ -1,5 +1,7 @@
 //! Anonymous snapshots: the same plans, and nothing left of names and secrets.
 
+mod oracle_support;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -403,6 +405,31 @@ fn leaks(file: &SnapshotFile) -> Vec<String> {
     let own = |text: &String| known(text) || plain(text) || reference(text);
     secret.retain(|text| text.len() > 3 && !own(text));
     secret.into_iter().filter(|text| left.iter().any(|l| l == text || (text.len() > 7 && l.contains(text)))).collect()
+}
+
+/// The states of the recorded scheduler cases.
+#[test]
+fn recorded_clusters_plan_alike_and_nothing_telling_is_left() {
+    let Some(folder) = oracle_support::oracle_dir() else { return };
+    let (mut placements, mut cases) = (0, 0);
+    for (_, lines) in oracle_support::families(&folder.join("scheduler")) {
+        // Every case is some variation of its family; two of each will do.
+        let step = (lines.len() / 4).max(1);
+        for line in lines.iter().step_by(step).take(2) {
+            let case = oracle_support::parse_case(line).unwrap();
+            let state = case.input.state();
+            let taken_at = encamp::model::Time::from_unix_nanos(case.now);
+            let state = State::clone(&state);
+            let mut snapshot = into_state(SnapshotFile::default()).unwrap();
+            (snapshot.state, snapshot.taken_at) = (state, taken_at);
+            let file = to_file(&snapshot);
+            placements += same_plans(&file, &Options::default());
+            let left = leaks(&file);
+            assert!(left.is_empty(), "{}: {left:?}", case.name);
+            cases += 1;
+        }
+    }
+    assert!(cases > 20 && placements > cases, "{cases} cases, {placements} placements");
 }
 
 #[test]
