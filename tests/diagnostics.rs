@@ -94,7 +94,7 @@ fn other_commands_explain_mistakes_too() {
     let file = "missing-label.hcl";
     let expected = std::fs::read_to_string(folder().join("missing-label.txt")).unwrap();
     for (args, exit) in
-        [(vec!["job", "plan"], 255), (vec!["job", "run", "-output"], 1), (vec!["job", "inspect", "-hcl"], 1)]
+        [(vec!["job", "plan"], 255), (vec!["job", "run", "-output"], 1), (vec!["job", "inspect", "-file"], 1)]
     {
         let args: Vec<&str> = args.into_iter().chain([file]).collect();
         let ran = run_in(&folder(), &args);

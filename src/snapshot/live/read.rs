@@ -249,8 +249,10 @@ impl Reader<'_> {
 
     /// All allocations of nodes where any changed: one request for each node.
     async fn update_allocations_by_node(&mut self, lists: &Lists) -> Result<(), FetchError> {
-        let changed = lists.allocations.values().filter(|a| !self.known.has_allocation(a));
-        let nodes: BTreeSet<&String> = changed.map(|a| &a.node_id).filter(|id| lists.nodes.contains_key(*id)).collect();
+        let (known, changed): (Vec<_>, Vec<_>) = lists.allocations.values().partition(|a| self.known.has_allocation(a));
+        self.kept += known.len() as u64;
+        let nodes: BTreeSet<&String> =
+            changed.into_iter().map(|a| &a.node_id).filter(|id| lists.nodes.contains_key(*id)).collect();
         let nodes: Vec<String> = nodes.into_iter().cloned().collect();
         let client = self.client;
         let read = |id: String| async move { client.node_allocations(&id).await.map(|(list, _)| list) };
@@ -273,7 +275,10 @@ impl Reader<'_> {
         };
         let all = lists.allocations.values().filter(|a| wanted(a));
         let (known, wanted): (Vec<_>, Vec<_>) = all.partition(|a| self.known.has_allocation(a));
-        self.kept += known.len() as u64;
+        if self.options.detail != Detail::Everything {
+            // Otherwise they were counted before their nodes' allocations were read.
+            self.kept += known.len() as u64;
+        }
         let mut ids: Vec<String> = wanted.into_iter().map(|a| a.id.clone()).collect();
         ids.sort_unstable();
         let client = self.client;
