@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::SortedMap;
+use crate::model::{Job, Node, SortedMap};
 use crate::state::State;
 
 /// The ready nodes of a job's pool and datacenters.
@@ -22,20 +22,25 @@ impl ReadyNodes {
     /// Whether the node belongs to the pool but is not ready, whatever its datacenter.
     pub fn is_not_ready(&self, state: &State, node_id: &str) -> bool {
         let Some(pool) = &self.pool else { return false };
-        state.node(node_id).is_some_and(|n| !n.node.ready() && (takes_all(pool) || n.node.node_pool == *pool))
+        state.node(node_id).is_some_and(|n| !n.node.ready() && in_pool(pool, &n.node.node_pool))
     }
 }
 
-/// Whether a job of this pool may use the nodes of all pools.
-fn takes_all(pool: &str) -> bool {
-    pool.is_empty() || pool == "all"
+/// Whether a job of `pool` may use the nodes of another one.
+pub fn in_pool(pool: &str, node_pool: &str) -> bool {
+    matches!(pool, "" | "all") || node_pool == pool
+}
+
+/// Whether the node is in the job's pool and datacenters, ready or not.
+pub fn covers(job: &Job, node: &Node) -> bool {
+    in_pool(&job.node_pool, &node.node_pool) && datacenter_matches(&job.datacenters, &node.datacenter)
 }
 
 /// Collects the candidates of a job with these datacenters and this pool.
 pub fn ready_nodes(state: &State, datacenters: &[String], pool: &str) -> ReadyNodes {
     let index = state.node_index();
     let in_datacenters: Vec<bool> = index.datacenters().iter().map(|d| datacenter_matches(datacenters, d)).collect();
-    let in_pool: Vec<bool> = index.pools().iter().map(|p| takes_all(pool) || p == pool).collect();
+    let in_pool: Vec<bool> = index.pools().iter().map(|p| in_pool(pool, p)).collect();
     let mut counts = vec![0i64; in_datacenters.len()];
     let mut slots = Vec::with_capacity(index.rows().len());
     for r in index.rows() {

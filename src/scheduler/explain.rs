@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::candidates::datacenter_matches;
+use super::candidates::{datacenter_matches, in_pool};
 use super::stack::{CompiledGroup, Judgement, PRIORITY_DELTA, Stack, StackKind};
 use super::working_plan::WorkingPlan;
 use crate::model::*;
@@ -137,7 +137,7 @@ impl Question<'_> {
     fn kept_out(&self, node: &Node) -> Vec<String> {
         let mut out = Vec::new();
         let pool = self.job.node_pool.as_str();
-        if !matches!(pool, "" | "all") && node.node_pool != pool {
+        if !in_pool(pool, &node.node_pool) {
             out.push(format!("node pool is {:?}, not {pool:?}", node.node_pool));
         }
         if !datacenter_matches(&self.job.datacenters, &node.datacenter) {

@@ -8,7 +8,7 @@ use super::find;
 use crate::model::*;
 use crate::plan::dry_run::stored_form;
 use crate::plan::settings;
-use crate::scheduler::candidates::datacenter_matches;
+use crate::scheduler::candidates::covers;
 use crate::state::State;
 
 /// A job an evaluation is to be made for, and why. Later reasons do not replace earlier ones.
@@ -304,8 +304,7 @@ pub fn key(job: &Job) -> JobKey {
 
 /// Whether a job that runs wants to be on a node's pool and datacenter.
 pub fn targets(job: &Job, node: &Node) -> bool {
-    let pool = matches!(job.node_pool.as_str(), "" | "all") || job.node_pool == node.node_pool;
-    !job.stop && pool && datacenter_matches(&job.datacenters, &node.datacenter)
+    !job.stop && covers(job, node)
 }
 
 fn named(node: &Node) -> String {

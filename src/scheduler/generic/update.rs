@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::model::*;
-use crate::scheduler::candidates::datacenter_matches;
+use crate::scheduler::candidates::covers;
 use crate::scheduler::descriptions;
 use crate::scheduler::reconcile::UpdateCheck;
 use crate::scheduler::stack::{RankedNode, SelectOptions, Stack};
@@ -53,8 +53,7 @@ impl<'a> InPlaceCheck<'a> {
             return UpdateCheck::Ignore;
         }
         let Some(node) = self.state.node(&a.node_id) else { return UpdateCheck::Destructive };
-        let in_pool = job.node_pool == "all" || job.node_pool.is_empty() || node.node.node_pool == job.node_pool;
-        if !in_pool || !datacenter_matches(&job.datacenters, &node.node.datacenter) {
+        if !covers(job, &node.node) {
             return UpdateCheck::Destructive;
         }
         // Meant for changed durations; in effect every change that got here is taken (§7 Q8).

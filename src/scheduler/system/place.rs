@@ -7,7 +7,7 @@ use super::reconcile::{Entry, Reconciled};
 use super::rollout::Rollout;
 use super::{Outcome, count};
 use crate::model::*;
-use crate::scheduler::candidates::{ReadyNodes, datacenter_matches};
+use crate::scheduler::candidates::{ReadyNodes, covers};
 use crate::scheduler::stack::{RankedNode, SelectOptions, Selection, Stack, StackKind};
 use crate::scheduler::tasks_updated::tasks_updated;
 use crate::scheduler::working_plan::WorkingPlan;
@@ -105,10 +105,7 @@ impl<'a, 'p> Placer<'a, 'p> {
             return true;
         }
         let Some(node) = self.snapshot.node(entry.node_id) else { return false };
-        let any_pool = matches!(self.job.node_pool.as_str(), "" | "all");
-        if !datacenter_matches(&self.job.datacenters, &node.node.datacenter)
-            || !(any_pool || self.job.node_pool == node.node.node_pool)
-        {
+        if !covers(self.job, &node.node) {
             return false;
         }
         self.plan.append_stop(alloc, descriptions::IN_PLACE, "", "");
