@@ -1,11 +1,16 @@
 //! encamp: plan, explain and run jobs on clusters that schedule the way Nomad does. See ARCHITECTURE.md for the map.
 
+pub mod agent;
 pub mod api;
 pub mod cli;
+pub mod client;
+pub mod http;
 pub mod jobspec;
 pub mod model;
 pub mod plan;
 pub mod scheduler;
+pub mod server;
 pub mod sim;
 pub mod snapshot;
 pub mod state;
+pub mod telemetry;

@@ -13,7 +13,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("snapshot", &["model", "jobspec", "state", "api"]),
     ("plan", &["model", "jobspec", "state", "scheduler"]),
     ("sim", &["model", "jobspec", "state", "scheduler", "snapshot"]),
-    ("cli", &["model", "jobspec", "state", "scheduler", "api", "snapshot", "plan", "sim"]),
+    ("telemetry", &["model"]),
+    ("server", &["model", "jobspec", "state", "scheduler", "plan", "telemetry"]),
+    ("client", &["model", "telemetry"]),
+    ("http", &["model", "jobspec", "state", "plan", "server", "client", "telemetry"]),
+    ("agent", &["model", "jobspec", "state", "server", "client", "http", "api", "telemetry"]),
+    ("cli", &["model", "jobspec", "state", "scheduler", "api", "snapshot", "plan", "sim", "agent"]),
 ];
 
 /// Rooms whose results depend on their arguments alone.

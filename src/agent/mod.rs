@@ -1,0 +1,1 @@
+//! The agent: configuration, wiring of server, client and HTTP interface, signals (`spec/agent-config.md`).

@@ -1,0 +1,1 @@
+//! The HTTP interface of an agent (`spec/http-api.md`).

@@ -1,0 +1,1 @@
+//! The server: everything between an API write and a committed allocation (`spec/server.md`).
