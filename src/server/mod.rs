@@ -1,1 +1,3 @@
 //! The server: everything between an API write and a committed allocation (`spec/server.md`).
+
+pub mod ops;
