@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::bytes::Bytes;
-use super::json::{nil, or_default};
+use super::json::{duration_text, nil, or_default};
+use super::time::SECOND;
 
 /// Cluster-wide scheduler settings (`spec/scheduling.md §9`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -169,4 +170,57 @@ pub struct IndexEntry {
     pub key: String,
     #[serde(deserialize_with = "or_default")]
     pub value: u64,
+}
+
+/// How autopilot looks after the servers (`spec/server.md §23`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct AutopilotConfiguration {
+    /// Dead servers are removed when a replacement is there.
+    #[serde(deserialize_with = "or_default")]
+    pub cleanup_dead_servers: bool,
+    /// How long a server may be out of contact and still be healthy, in nanoseconds.
+    #[serde(with = "duration_text")]
+    pub last_contact_threshold: i64,
+    /// How many log entries a healthy server may be behind.
+    #[serde(deserialize_with = "or_default")]
+    pub max_trailing_logs: u64,
+    /// Never remove servers below this number.
+    #[serde(deserialize_with = "or_default")]
+    pub min_quorum: u64,
+    /// How long a server must be healthy before it votes, in nanoseconds.
+    #[serde(with = "duration_text")]
+    pub server_stabilization_time: i64,
+    /// Kept for clients; without effect.
+    #[serde(deserialize_with = "or_default")]
+    pub enable_redundancy_zones: bool,
+    /// Kept for clients; without effect.
+    #[serde(deserialize_with = "or_default")]
+    pub disable_upgrade_migration: bool,
+    /// Kept for clients; without effect.
+    #[serde(deserialize_with = "or_default")]
+    pub enable_custom_upgrades: bool,
+    /// Index of the first write.
+    #[serde(deserialize_with = "or_default")]
+    pub create_index: u64,
+    /// Index of the last write.
+    #[serde(deserialize_with = "or_default")]
+    pub modify_index: u64,
+}
+
+impl Default for AutopilotConfiguration {
+    fn default() -> Self {
+        AutopilotConfiguration {
+            cleanup_dead_servers: true,
+            last_contact_threshold: SECOND / 5,
+            max_trailing_logs: 250,
+            min_quorum: 0,
+            server_stabilization_time: 10 * SECOND,
+            enable_redundancy_zones: false,
+            disable_upgrade_migration: false,
+            enable_custom_upgrades: false,
+            create_index: 0,
+            modify_index: 0,
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //! cost one clone of a few persistent maps.
 //!
 //! - [`State`]: the tables. Cloning is O(1); [`Snapshot`] is such a clone, shared and read only.
+//! - [`store`]: everything a server stores ([`StateStore`]): the state plus evaluations, summaries, policies and the rest.
 //! - [`IdHash`]: the hash of IDs.
 //! - [`index`]: the nodes as schedulers list them ([`NodeIndex`]).
 //! - [`node`]: a node with its capacity, ports and the allocations on it ([`NodeEntry`]).
@@ -14,11 +15,14 @@ mod hash;
 pub mod index;
 pub mod node;
 pub mod ports;
+mod remove;
+pub mod store;
 mod tables;
 pub mod usage;
 
 pub use hash::IdHash;
 pub use index::NodeIndex;
 pub use node::{NodeEntry, NodeInfo};
+pub use store::{StateStore, StoreSnapshot, Table};
 pub use tables::{JobEntry, Snapshot, State};
 pub use usage::{AllocEntry, AllocUsage, NodeUsage};

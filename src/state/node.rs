@@ -210,6 +210,12 @@ impl NodeEntry {
         self.recompute();
     }
 
+    /// Removes allocations, given by ascending ID; recomputes the usage once.
+    pub(super) fn remove_allocs(&mut self, ids: &[String]) {
+        self.allocs.retain(|a| ids.binary_search(&a.alloc.id).is_err());
+        self.recompute();
+    }
+
     /// Replaces the node, keeping its allocations.
     pub(super) fn set_node(&mut self, node: Arc<Node>) {
         self.info = Arc::new(NodeInfo::new(node.clone()));

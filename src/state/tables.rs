@@ -38,25 +38,27 @@ pub struct State {
     /// Scheduler configuration, if one is stored.
     pub scheduler_config: Option<Arc<SchedulerConfiguration>>,
     /// Nodes by slot.
-    nodes: Vector<Arc<NodeEntry>>,
-    slots: IdMap<u32>,
-    slots_in_order: OrdMap<String, u32>,
+    pub(super) nodes: Vector<Arc<NodeEntry>>,
+    pub(super) slots: IdMap<u32>,
+    /// Slots of nodes that were removed: they hold empty entries until they are given away again.
+    pub(super) free_slots: Vector<u32>,
+    pub(super) slots_in_order: OrdMap<String, u32>,
     /// Made when first asked for after a change; shared with the clones of that time.
-    node_index: Arc<OnceLock<Arc<NodeIndex>>>,
-    node_pools: OrdMap<String, Arc<NodePool>>,
-    namespaces: OrdMap<String, Arc<Namespace>>,
-    jobs: OrdMap<Key, Arc<JobEntry>>,
-    allocs: IdMap<Arc<AllocEntry>>,
+    pub(super) node_index: Arc<OnceLock<Arc<NodeIndex>>>,
+    pub(super) node_pools: OrdMap<String, Arc<NodePool>>,
+    pub(super) namespaces: OrdMap<String, Arc<Namespace>>,
+    pub(super) jobs: OrdMap<Key, Arc<JobEntry>>,
+    pub(super) allocs: IdMap<Arc<AllocEntry>>,
     /// Node ID and allocation ID of allocations whose node is not stored.
-    homeless: OrdSet<(String, String)>,
+    pub(super) homeless: OrdSet<(String, String)>,
     /// Job ID, namespace, allocation ID: all allocations of a job ID are neighbours, whatever their namespace.
-    allocs_by_job: OrdSet<(Arc<str>, Arc<str>, String)>,
-    deployments: OrdMap<String, Arc<Deployment>>,
+    pub(super) allocs_by_job: OrdSet<(Arc<str>, Arc<str>, String)>,
+    pub(super) deployments: OrdMap<String, Arc<Deployment>>,
     /// Job ID, namespace, deployment ID.
-    deployments_by_job: OrdSet<(String, String, String)>,
-    csi_volumes: OrdMap<Key, Arc<CsiVolume>>,
-    host_volumes: OrdMap<String, Arc<HostVolume>>,
-    host_volume_claims: OrdMap<String, Arc<TaskGroupHostVolumeClaim>>,
+    pub(super) deployments_by_job: OrdSet<(String, String, String)>,
+    pub(super) csi_volumes: OrdMap<Key, Arc<CsiVolume>>,
+    pub(super) host_volumes: OrdMap<String, Arc<HostVolume>>,
+    pub(super) host_volume_claims: OrdMap<String, Arc<TaskGroupHostVolumeClaim>>,
 }
 
 impl State {
@@ -87,7 +89,7 @@ impl State {
         self.nodes.get(slot as usize)
     }
 
-    fn node_mut(&mut self, id: &str) -> Option<&mut Arc<NodeEntry>> {
+    pub(super) fn node_mut(&mut self, id: &str) -> Option<&mut Arc<NodeEntry>> {
         self.nodes.get_mut(*self.slots.get(id)? as usize)
     }
 
@@ -112,7 +114,8 @@ impl State {
             }
             return;
         }
-        let slot = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
+        let free = self.free_slots.pop_back();
+        let slot = free.unwrap_or_else(|| u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         let mut entry = NodeEntry::new(node.clone(), slot);
         // A node may come back, or be loaded, after its allocations.
         let start = (node.id.clone(), String::new());
@@ -122,7 +125,10 @@ impl State {
         entry.upsert_allocs(waiting.iter().filter_map(|(_, id)| self.allocs.get(id).cloned()));
         self.slots.insert(node.id.clone(), slot);
         self.slots_in_order.insert(node.id.clone(), slot);
-        self.nodes.push_back(Arc::new(entry));
+        match free {
+            Some(slot) => drop(self.nodes.set(slot as usize, Arc::new(entry))),
+            None => self.nodes.push_back(Arc::new(entry)),
+        }
         self.node_index = Arc::default();
     }
 
@@ -142,6 +148,11 @@ impl State {
     pub fn upsert_node_pool(&mut self, pool: Arc<NodePool>) {
         self.touch(pool.modify_index);
         self.node_pools.insert(pool.name.clone(), pool);
+    }
+
+    /// The namespace of that name.
+    pub fn namespace(&self, name: &str) -> Option<&Arc<Namespace>> {
+        self.namespaces.get(name)
     }
 
     /// All namespaces by name.
@@ -227,6 +238,16 @@ impl State {
             .range(start..)
             .take_while(move |(j, _, _)| *j == job)
             .filter_map(|(_, _, id)| self.allocs.get(id))
+    }
+
+    /// All allocations on a node, stored or not.
+    pub fn allocs_of_node(&self, node_id: &str) -> Vec<Arc<AllocEntry>> {
+        if let Some(n) = self.node(node_id) {
+            return n.allocs.clone();
+        }
+        let start = (node_id.to_string(), String::new());
+        let of_node = self.homeless.range(start..).take_while(|(n, _)| n == node_id);
+        of_node.filter_map(|(_, id)| self.allocs.get(id).cloned()).collect()
     }
 
     /// Adds or replaces allocations. Usage of each node involved is recomputed once.
