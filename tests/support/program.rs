@@ -3,8 +3,10 @@
 //! Each test uses a part of it.
 #![allow(dead_code)]
 
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// What a run left behind.
 #[derive(Debug)]
@@ -59,6 +61,47 @@ pub fn run_with(folder: &Path, args: &[&str], env: &[(&str, &str)], stdin: Optio
         .expect("the program starts");
     let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
     Ran { stdout: text(out.stdout), stderr: text(out.stderr), exit: out.status.code().unwrap_or(-1) }
+}
+
+/// Runs the program in a folder with an otherwise empty environment and that text on standard input, and ends it when it takes
+/// too long: the exit code is then -1.
+pub fn run_for(patience: Duration, folder: &Path, args: &[&str], env: &[(&str, &str)], input: &str) -> Ran {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_encamp"))
+        .args(args)
+        .current_dir(folder)
+        .env_clear()
+        .env("TZ", "UTC")
+        .env("NOMAD_ADDR", "http://127.0.0.1:1")
+        .envs(env.iter().copied())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    // A program that does not read its input may be gone already.
+    let _ = child.stdin.take().expect("a pipe").write_all(input.as_bytes());
+    let reader = |mut stream: Box<dyn Read + Send>| {
+        std::thread::spawn(move || {
+            let mut text = Vec::new();
+            stream.read_to_end(&mut text).expect("output");
+            String::from_utf8(text).expect("output is UTF-8")
+        })
+    };
+    let stdout = reader(Box::new(child.stdout.take().expect("a pipe")));
+    let stderr = reader(Box::new(child.stderr.take().expect("a pipe")));
+    let end = Instant::now() + patience;
+    let status = loop {
+        match child.try_wait().expect("a child") {
+            Some(status) => break status,
+            None if Instant::now() > end => {
+                child.kill().expect("a child");
+                break child.wait().expect("a child");
+            }
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    let (stdout, stderr) = (stdout.join().expect("a reader"), stderr.join().expect("a reader"));
+    Ran { stdout, stderr, exit: status.code().unwrap_or(-1) }
 }
 
 /// Runs the program in a folder.
