@@ -209,6 +209,15 @@ impl Client {
         self.write(Call::<()> { method: Method::DELETE, path, query, body: None }).await
     }
 
+    /// Deletes what the body names; `null` or an empty answer gives the default.
+    pub async fn delete_with<B, T>(&self, path: &str, query: &Query, body: &B) -> Result<(T, Meta), ApiError>
+    where
+        B: Serialize + ?Sized,
+        T: DeserializeOwned + Default,
+    {
+        self.write(Call { method: Method::DELETE, path, query, body: Some(body) }).await
+    }
+
     async fn write<B, T>(&self, call: Call<'_, B>) -> Result<(T, Meta), ApiError>
     where
         B: Serialize + ?Sized,

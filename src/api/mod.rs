@@ -3,7 +3,7 @@
 //! - [`Config`]: address, region, namespace, token and TLS, from flags and environment.
 //! - [`Client`]: requests with retries, compression, pages and blocking reads. [`Query`]: parameters of a read; [`Meta`]: what
 //!   its headers say.
-//! - [`reads`]: typed endpoints. [`types`]: bodies that only the API has.
+//! - [`reads`] and [`writes`]: typed endpoints. [`types`]: bodies that only the API has.
 //! - [`ApiError`]: what went wrong, with status and body.
 //!
 //! The client never follows what an answer says beyond redirects, and keeps tokens out of errors.
@@ -15,6 +15,7 @@ pub mod reads;
 mod retry;
 mod tls;
 pub mod types;
+pub mod writes;
 
 pub use client::{Client, Meta, Query};
 pub use config::{Config, Secret, Tls};

@@ -181,3 +181,111 @@ impl Client {
         Ok((list.unwrap_or_default(), meta))
     }
 }
+
+/// A query in a namespace, or in the client's own.
+fn within(namespace: Option<&str>) -> Query {
+    Query { namespace: namespace.map(str::to_string), ..Query::default() }
+}
+
+/// Jobs and what belongs to them, in a namespace or the client's own.
+impl Client {
+    /// A list as the query asks for it; `null` is the empty list.
+    pub async fn rows<T: serde::de::DeserializeOwned>(&self, path: &str, query: &Query) -> Answer<Vec<T>> {
+        let (list, meta) = self.get::<Option<Vec<T>>>(path, query).await?;
+        Ok((list.unwrap_or_default(), meta))
+    }
+
+    /// A job in the form that clients read and write.
+    pub async fn job_within(&self, namespace: Option<&str>, id: &str) -> Answer<api::Job> {
+        self.get(&path("/v1/job/", id, ""), &within(namespace)).await
+    }
+
+    /// All stored versions, newest first, and how they differ: each from the next older one, or from the tagged or numbered
+    /// version.
+    pub async fn job_history(
+        &self,
+        namespace: Option<&str>,
+        id: &str,
+        diffs: bool,
+        tag: Option<&str>,
+        version: Option<u64>,
+    ) -> Answer<JobHistory> {
+        let mut query = within(namespace).with("diffs", diffs.to_string());
+        if let Some(tag) = tag {
+            query = query.with("diff_tag", tag);
+        }
+        if let Some(version) = version {
+            query = query.with("diff_version", version.to_string());
+        }
+        self.get(&path("/v1/job/", id, "/versions"), &query).await
+    }
+
+    /// What was submitted to make a version of a job.
+    pub async fn submission_within(&self, namespace: Option<&str>, id: &str, version: u64) -> Answer<JobSubmission> {
+        let query = within(namespace).with("version", version.to_string());
+        self.get(&path("/v1/job/", id, "/submission"), &query).await
+    }
+
+    /// How many allocations of a job are in which state.
+    pub async fn job_summary(&self, namespace: Option<&str>, id: &str) -> Answer<JobSummary> {
+        self.get(&path("/v1/job/", id, "/summary"), &within(namespace)).await
+    }
+
+    /// Allocations of a job; with `all` also those of earlier jobs of the same ID.
+    pub async fn job_allocations(&self, namespace: Option<&str>, id: &str, all: bool) -> Answer<Vec<AllocListStub>> {
+        let query = within(namespace).with("all", all.to_string());
+        self.rows(&path("/v1/job/", id, "/allocations"), &query).await
+    }
+
+    /// Evaluations of a job.
+    pub async fn job_evaluations(&self, namespace: Option<&str>, id: &str) -> Answer<Vec<Evaluation>> {
+        self.rows(&path("/v1/job/", id, "/evaluations"), &within(namespace)).await
+    }
+
+    /// Deployments of a job; with `all` also those of earlier jobs of the same ID.
+    pub async fn job_deployments(&self, namespace: Option<&str>, id: &str, all: bool) -> Answer<Vec<Deployment>> {
+        let query = within(namespace).with("all", all.to_string());
+        self.rows(&path("/v1/job/", id, "/deployments"), &query).await
+    }
+
+    /// The newest deployment of a job.
+    pub async fn latest_deployment(&self, namespace: Option<&str>, id: &str) -> Answer<Option<Deployment>> {
+        self.get(&path("/v1/job/", id, "/deployment"), &within(namespace)).await
+    }
+
+    /// The scaling events of a job's groups.
+    pub async fn job_scale_status(&self, namespace: Option<&str>, id: &str) -> Answer<JobScaleStatus> {
+        self.get(&path("/v1/job/", id, "/scale"), &within(namespace)).await
+    }
+
+    /// One deployment; answers when it is newer than `index`, if one is given.
+    pub async fn deployment(
+        &self,
+        id: &str,
+        index: Option<u64>,
+        wait: Option<std::time::Duration>,
+    ) -> Answer<Deployment> {
+        let query = Query { index, wait, stale: index.is_some(), ..Query::default() };
+        self.get(&path("/v1/deployment/", id, ""), &query).await
+    }
+
+    /// Deployments whose ID starts so.
+    pub async fn deployments_with_prefix(&self, prefix: &str) -> Answer<Vec<Deployment>> {
+        self.rows("/v1/deployments", &Query::default().with("prefix", prefix)).await
+    }
+
+    /// The allocations of a deployment.
+    pub async fn deployment_allocations(&self, id: &str) -> Answer<Vec<AllocListStub>> {
+        self.rows(&path("/v1/deployment/allocations/", id, ""), &Query::default()).await
+    }
+
+    /// How many evaluations a filter matches.
+    pub async fn count_evaluations(&self, filter: &str) -> Answer<super::writes::Counted> {
+        self.get("/v1/evaluations/count", &Query::default().with("filter", filter)).await
+    }
+
+    /// The scaling policy with that ID.
+    pub async fn scaling_policy(&self, id: &str) -> Answer<ScalingPolicy> {
+        self.get(&path("/v1/scaling/policy/", id, ""), &Query::default()).await
+    }
+}

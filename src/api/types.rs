@@ -1,9 +1,11 @@
 //! Bodies that only the API has: list entries and wrappers. Fields this program does not use are left out.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::model::json::or_default;
-use crate::model::{Job, SchedulerConfiguration};
+use crate::model::json::{nil, or_default};
+use crate::model::{Job, JobDiff, ScalingEvent, SchedulerConfiguration, api};
 
 /// An entry of the list of nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,4 +109,58 @@ pub struct JobValidateResponse {
     /// All warnings as one text.
     #[serde(deserialize_with = "or_default")]
     pub warnings: String,
+}
+
+/// All stored versions of a job in the form that clients read, newest first, and how they differ.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct JobHistory {
+    /// The versions.
+    #[serde(with = "nil")]
+    pub versions: Vec<api::Job>,
+    /// How each version differs from the next older one, or all of them from one version.
+    #[serde(with = "nil")]
+    pub diffs: Vec<JobDiff>,
+}
+
+/// The counts of a job's groups and how they came about.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct JobScaleStatus {
+    /// By group.
+    #[serde(with = "nil")]
+    pub task_groups: BTreeMap<String, GroupScaleStatus>,
+}
+
+/// The count of a group and how it came about.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct GroupScaleStatus {
+    /// Changes of the count.
+    #[serde(with = "nil")]
+    pub events: Vec<ScalingEvent>,
+}
+
+/// An entry of the list of scaling policies.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct ScalingPolicyListStub {
+    /// Its ID.
+    #[serde(rename = "ID", deserialize_with = "or_default")]
+    pub id: String,
+    /// Whether it applies.
+    #[serde(deserialize_with = "or_default")]
+    pub enabled: bool,
+    /// Its type.
+    #[serde(deserialize_with = "or_default")]
+    pub r#type: String,
+    /// What it scales, in parts.
+    #[serde(with = "nil")]
+    pub target: BTreeMap<String, String>,
+    /// Index of its making.
+    #[serde(deserialize_with = "or_default")]
+    pub create_index: u64,
+    /// Index of its last change.
+    #[serde(deserialize_with = "or_default")]
+    pub modify_index: u64,
 }

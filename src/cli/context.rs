@@ -29,13 +29,12 @@ impl Environment {
     /// The environment of this process. Variables that are not UTF-8 are left out: no setting has such a value.
     pub fn of_process() -> Environment {
         let pairs = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Environment {
             vars: pairs.collect(),
             directory: std::env::current_dir().unwrap_or_default(),
             stdout_is_terminal: stdout_is_terminal(),
             stderr_is_terminal: std::io::IsTerminal::is_terminal(&std::io::stderr()),
-            now: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
+            now: clock(),
         }
     }
 
@@ -48,6 +47,12 @@ impl Environment {
     pub fn var(&self, name: &str) -> Option<&str> {
         self.vars.get(name).map(String::as_str).filter(|v| !v.is_empty())
     }
+}
+
+/// The time now, Unix nanoseconds, for commands that watch something.
+pub fn clock() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
 }
 
 /// What a running command gets.

@@ -2,6 +2,7 @@
 //!
 //! - [`registry`]: all commands by name, and which words of a command line name one. [`flags`]: Go-style flags.
 //! - [`help`]: help texts. [`context`]: what every command gets: streams, environment, clock.
+//! - [`connection`]: a client for commands that ask more than once. [`prompt`]: questions.
 //! - [`general`]: flags that all commands share. [`job_file`]: reading job files.
 //! - [`cluster`]: the state a command works on. [`changes`]: changes to it that are only assumed.
 //! - [`render`]: how results look.
@@ -10,6 +11,7 @@ pub mod capacity;
 pub mod changes;
 pub mod cluster;
 pub mod completion;
+pub mod connection;
 pub mod context;
 pub mod diagnostics;
 pub mod eval_explain;
@@ -25,6 +27,7 @@ pub mod job_run;
 pub mod job_validate;
 pub mod lookup;
 pub mod manual;
+pub mod prompt;
 pub mod registry;
 pub mod render;
 pub mod sim_cluster;

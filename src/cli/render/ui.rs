@@ -93,6 +93,20 @@ impl<'a> Ui<'a> {
         self.write_out(&text);
     }
 
+    /// A question, on standard output: a space behind it, no line end. Shown at once.
+    pub fn ask(&mut self, question: &str) {
+        let text = if self.colours.channels { format!("\x1b[0m{question}\x1b[0m ") } else { format!("{question} ") };
+        self.write_out(&text);
+        self.flush();
+    }
+
+    /// Shows what was printed so far.
+    pub fn flush(&mut self) {
+        if let Err(e) = self.out.flush() {
+            self.failure.get_or_insert(e);
+        }
+    }
+
     /// Something to look at, on standard error.
     pub fn warn(&mut self, message: &str) {
         let text = self.wrapped(message, 93);

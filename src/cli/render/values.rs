@@ -1,6 +1,6 @@
 //! Single values as text (`spec/cli.md §3.3`).
 
-use crate::model::{SECOND, format_duration};
+use crate::model::{SECOND, Time, format_duration};
 
 /// A point in time, Unix nanoseconds, in a zone: RFC 3339 with seconds. Times within the first second of the epoch are
 /// empty.
@@ -19,6 +19,23 @@ pub fn time(nanos: i64, zone: &jiff::tz::TimeZone) -> String {
         }
     };
     format!("{}{suffix}", local.strftime("%Y-%m-%dT%H:%M:%S"))
+}
+
+/// A point in time that came as text: RFC 3339 with seconds, in the zone it was written in. The unset time is empty.
+pub fn written_time(time: Time) -> String {
+    if time.is_zero() {
+        return String::new();
+    }
+    let text = time.to_string();
+    match text.split_once('.') {
+        Some((whole, rest)) => format!("{whole}{}", rest.trim_start_matches(|c: char| c.is_ascii_digit())),
+        None => text,
+    }
+}
+
+/// An ID as it is shown: the first 8 bytes of it, or all of it.
+pub fn id(full: &str, verbose: bool) -> &str {
+    if verbose { full } else { full.get(..8).unwrap_or(full) }
 }
 
 /// The time from `a` to `b`, both truncated to whole seconds.
@@ -151,6 +168,11 @@ mod tests {
         let zone = jiff::tz::TimeZone::fixed(jiff::tz::offset(-3));
         assert_eq!(time(1_795_240_000 * SECOND, &zone), "2026-11-21T02:46:40-03:00");
         assert_eq!(time(5, &utc), "");
+        let written = |text| written_time(Time::parse(text).unwrap());
+        assert_eq!(written("2026-11-21T05:45:53.105618162Z"), "2026-11-21T05:45:53Z");
+        assert_eq!(written("2026-11-21T05:45:53+01:00"), "2026-11-21T05:45:53+01:00");
+        assert_eq!(written("2026-11-21T05:45:53.5-01:30"), "2026-11-21T05:45:53-01:30");
+        assert_eq!(written(""), "");
         assert_eq!(difference(900_000_000, 90 * SECOND + 1), "1m30s");
     }
 }

@@ -1,0 +1,74 @@
+//! Questions on the terminal (`spec/cli.md §4.5`).
+
+use std::io::BufRead;
+
+use super::render::ui::Ui;
+
+/// Asks on standard output and reads a line from standard input, without what surrounds it. An error at the end of the input.
+pub fn ask(ui: &mut Ui<'_>, question: &str) -> Result<String, String> {
+    ui.ask(question);
+    let mut line = String::new();
+    match std::io::stdin().lock().read_line(&mut line) {
+        Ok(0) => Err("EOF".into()),
+        Ok(_) => Ok(line.trim().to_string()),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+/// What an answer to a `y/N` question means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Exactly `y`.
+    Yes,
+    /// Nothing, or a no.
+    No,
+    /// A yes in another form.
+    Inexact,
+    /// Something else.
+    Neither,
+}
+
+/// Judges an answer.
+pub fn judge(answer: &str) -> Answer {
+    match answer {
+        "" => Answer::No,
+        "y" => Answer::Yes,
+        a if a.starts_with(['n', 'N']) => Answer::No,
+        a if a.starts_with(['y', 'Y']) && a.len() > 1 => Answer::Inexact,
+        _ => Answer::Neither,
+    }
+}
+
+/// Asks for an exact `y`. `Err` holds the exit code with which the command ends: what there was to say was printed. `cancelled`
+/// is printed after a no.
+pub fn confirm(ui: &mut Ui<'_>, question: &str, cancelled: &str) -> Result<(), u8> {
+    let answer = match ask(ui, question) {
+        Ok(answer) => answer,
+        Err(e) => {
+            ui.error(&format!("Failed to parse answer: {e}"));
+            return Err(1);
+        }
+    };
+    match judge(&answer) {
+        Answer::Yes => return Ok(()),
+        Answer::No => ui.output(cancelled),
+        Answer::Inexact => ui.output("For confirmation, an exact ‘y’ is required."),
+        Answer::Neither => {
+            ui.output("No confirmation detected. For confirmation, an exact 'y' is required.");
+            return Err(1);
+        }
+    }
+    Err(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_small_y_is_a_yes() {
+        let answers = ["y", "", "n", "No", "yes", "Yes", "Y", "x", "yn"];
+        use Answer::*;
+        assert_eq!(answers.map(judge), [Yes, No, No, No, Inexact, Inexact, Neither, Neither, Inexact]);
+    }
+}
