@@ -174,6 +174,11 @@ impl Client {
         self.get(&path("/v1/evaluation/", id, ""), &Query::default().with("related", "true")).await
     }
 
+    /// One evaluation without the evaluations it belongs to.
+    pub async fn evaluation_alone(&self, id: &str) -> Answer<Evaluation> {
+        self.get(&path("/v1/evaluation/", id, ""), &Query::default()).await
+    }
+
     /// The allocations that an evaluation made, as list entries.
     pub async fn evaluation_allocations(&self, id: &str) -> Answer<Vec<AllocListStub>> {
         let (list, meta) =

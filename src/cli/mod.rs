@@ -5,6 +5,7 @@
 //! - [`connection`]: a client for commands that ask more than once. [`prompt`]: questions.
 //! - [`general`]: flags that all commands share. [`job_file`]: reading job files.
 //! - [`cluster`]: the state a command works on. [`changes`]: changes to it that are only assumed.
+//! - [`monitor`]: watching what became of a request.
 //! - [`render`]: how results look.
 
 pub mod capacity;
@@ -27,6 +28,7 @@ pub mod job_run;
 pub mod job_validate;
 pub mod lookup;
 pub mod manual;
+pub mod monitor;
 pub mod prompt;
 pub mod registry;
 pub mod render;
@@ -71,7 +73,7 @@ pub fn run(args: &[String], env: &Environment, out: &mut dyn Write, err: &mut dy
         no_color: env.var("NO_COLOR").is_some(),
         term: env.var("TERM"),
     };
-    let mut ui = Ui::new(out, err, colours.decide());
+    let mut ui = Ui::new(out, err, colours.decide()).on_terminal(env.stdout_is_terminal);
     let code = dispatch(args, env, &mut ui);
     match ui.finish() {
         Ok(()) => code,

@@ -4,10 +4,14 @@
 //! - [`table`], [`values`], [`json`], [`template`]: tables, single values, JSON, output by template.
 //! - [`diff`], [`plan`], [`metrics`]: job diffs, dry runs, why placements failed.
 //! - [`what_if`]: where allocations go after changes. [`capacity`]: how many copies fit.
+//! - [`allocations`], [`deployments`], [`evaluations`]: tables of what a cluster has.
 //! - [`findings`]: problems of job files.
 
+pub mod allocations;
 pub mod capacity;
+pub mod deployments;
 pub mod diff;
+pub mod evaluations;
 pub mod explain;
 pub mod findings;
 pub mod json;

@@ -42,18 +42,29 @@ pub struct Ui<'a> {
     out: &'a mut dyn Write,
     err: &'a mut dyn Write,
     colours: Colours,
+    terminal: bool,
     failure: Option<io::Error>,
 }
 
 impl<'a> Ui<'a> {
     /// A user interface over two streams.
     pub fn new(out: &'a mut dyn Write, err: &'a mut dyn Write, colours: Colours) -> Ui<'a> {
-        Ui { out, err, colours, failure: None }
+        Ui { out, err, colours, terminal: false, failure: None }
     }
 
     /// Whether tags become escape sequences.
     pub fn colours_on(&self) -> bool {
         self.colours.markup
+    }
+
+    /// Whether standard output is a terminal that this program may draw on.
+    pub fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    /// The same user interface, on a terminal or not.
+    pub fn on_terminal(self, terminal: bool) -> Ui<'a> {
+        Ui { terminal, ..self }
     }
 
     /// The text with its tags replaced.

@@ -1,0 +1,191 @@
+//! A deployment, watched until it ends (`spec/cli.md §6.2`).
+
+use std::time::Duration;
+
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+use super::Lines;
+use super::frame::Frame;
+use crate::api::{ApiError, Client, Meta};
+use crate::cli::context::clock;
+use crate::cli::render::allocations::{self, Listing};
+use crate::cli::render::{deployments, values};
+use crate::model::{AllocListStub, Deployment, format_duration, quoted};
+
+/// The pause before a failed deployment's successor is looked for.
+const ROLLBACK_PAUSE: Duration = Duration::from_secs(1);
+/// The pause between two frames on a terminal.
+const FRAME: Duration = Duration::from_millis(100);
+/// Reads that are tried again on a terminal.
+const RETRIES: u32 = 10;
+/// The longest pause between them.
+const LONGEST_PAUSE: Duration = Duration::from_secs(12);
+
+/// How a deployment is watched.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Watch {
+    /// Full IDs, and the allocations.
+    pub verbose: bool,
+    /// How long servers wait for something new.
+    pub wait: Option<Duration>,
+    /// The index of the state that is known already.
+    pub index: Option<u64>,
+}
+
+/// Whether nothing happens after this status without somebody's doing.
+fn ended(status: &str) -> bool {
+    matches!(status, "failed" | "successful" | "cancelled" | "blocked")
+}
+
+/// Whether a failed deployment is followed by one that goes back.
+fn rolls_back(d: &Deployment) -> bool {
+    d.status == "failed" && d.task_groups.values().flatten().any(|g| g.auto_revert)
+}
+
+/// Watches a deployment, and the one that undoes it if it fails. Returns the status in which the first one ended; `None` if it
+/// could not be read.
+pub async fn watch(client: &Client, lines: &mut Lines<'_, '_>, id: &str, how: &Watch) -> Option<String> {
+    match Frame::of_terminal(lines.ui) {
+        Some(frame) => on_terminal(client, lines, id, how, frame).await,
+        None => as_lines(client, lines, id, how).await,
+    }
+}
+
+/// One line or block after the other.
+async fn as_lines(client: &Client, lines: &mut Lines<'_, '_>, id: &str, how: &Watch) -> Option<String> {
+    let mut first: Option<String> = None;
+    let mut id = id.to_string();
+    let mut index = how.index;
+    loop {
+        let (deployment, allocations, meta) = match look(client, &id, index, how).await {
+            Ok(seen) => seen,
+            Err(e) => {
+                lines.error(&format!("{}: Error fetching deployment: {e}", lines.now()));
+                return first;
+            }
+        };
+        index = Some(meta.index);
+        let text = text(&deployment, allocations.as_deref(), how, lines);
+        lines.output_markup(&format!("\n{text}"));
+        if !ended(&deployment.status) {
+            continue;
+        }
+        first.get_or_insert_with(|| deployment.status.clone());
+        if !rolls_back(&deployment) {
+            return first;
+        }
+        sleep(ROLLBACK_PAUSE).await;
+        lines.output("");
+        match successor(client, &deployment).await {
+            Ok(Some(next)) => (id, index) = (next, None),
+            Ok(None) => return first,
+            Err(e) => {
+                lines.error(&format!("{}: {e}", lines.now()));
+                return first;
+            }
+        }
+    }
+}
+
+/// In place, drawn again and again.
+async fn on_terminal(
+    client: &Client,
+    lines: &mut Lines<'_, '_>,
+    id: &str,
+    how: &Watch,
+    mut frame: Frame,
+) -> Option<String> {
+    let mut first: Option<String> = None;
+    let mut id = id.to_string();
+    let mut index = how.index;
+    let mut body = String::new();
+    let mut failures = 0;
+    let mut ticks = interval(FRAME);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    loop {
+        let name = quoted(values::id(&id, how.verbose));
+        let running = format!("Deployment {name} in progress...");
+        let looked = {
+            let mut read = std::pin::pin!(look(client, &id, index, how));
+            loop {
+                tokio::select! {
+                    seen = &mut read => break seen,
+                    _ = ticks.tick() => frame.draw(lines.ui, None, &running, &body),
+                }
+            }
+        };
+        let (deployment, allocations, meta) = match looked {
+            Ok(seen) => seen,
+            Err(e) if failures < RETRIES && !e.is_not_found() => {
+                failures += 1;
+                let pause = Duration::from_secs(1 << failures.saturating_sub(1).min(4)).min(LONGEST_PAUSE);
+                let shown = format_duration(i64::try_from(pause.as_nanos()).unwrap_or(i64::MAX));
+                body = format!(
+                    "\nFailed fetching deployment: {e}, retrying in {shown} (attempt {failures}/{RETRIES})\n{body}"
+                );
+                frame.draw(lines.ui, None, &running, &body);
+                sleep(pause).await;
+                continue;
+            }
+            Err(e) => {
+                let failed = format!("[red]{}: Error fetching deployment: {e}[reset]", lines.now());
+                frame.end(lines.ui, "!", &format!("Deployment {name} could not be read"), &format!("\n{failed}"));
+                return first;
+            }
+        };
+        failures = 0;
+        index = Some(meta.index);
+        body = format!("\n{}", text(&deployment, allocations.as_deref(), how, lines));
+        if !ended(&deployment.status) {
+            continue;
+        }
+        first.get_or_insert_with(|| deployment.status.clone());
+        let mark = if deployment.status == "successful" { "✓" } else { "!" };
+        frame.end(lines.ui, mark, &format!("Deployment {name} {}", deployment.status), &body);
+        if !rolls_back(&deployment) {
+            return first;
+        }
+        sleep(ROLLBACK_PAUSE).await;
+        match successor(client, &deployment).await {
+            Ok(Some(next)) => (id, index, body) = (next, None, String::new()),
+            Ok(None) => return first,
+            Err(e) => {
+                lines.error(&format!("{}: {e}", lines.now()));
+                return first;
+            }
+        }
+    }
+}
+
+/// The deployment when it is newer than the index; its allocations if they are wanted.
+async fn look(
+    client: &Client,
+    id: &str,
+    index: Option<u64>,
+    how: &Watch,
+) -> Result<(Deployment, Option<Vec<AllocListStub>>, Meta), ApiError> {
+    let (deployment, meta) = client.deployment(id, index, how.wait).await?;
+    let allocations = match how.verbose {
+        true => Some(client.deployment_allocations(id).await?.0),
+        false => None,
+    };
+    Ok((deployment, allocations, meta))
+}
+
+/// The ID of the deployment that undoes a failed one.
+async fn successor(client: &Client, failed: &Deployment) -> Result<Option<String>, String> {
+    let namespace = Some(failed.namespace.as_str()).filter(|n| !n.is_empty());
+    let latest = client.latest_deployment(namespace, &failed.job_id).await;
+    let (latest, _) = latest.map_err(|e| format!("Error fetching deployment of previous job version: {e}"))?;
+    Ok(latest.map(|d| d.id).filter(|id| *id != failed.id))
+}
+
+/// The time and the deployment. Contains markup.
+fn text(d: &Deployment, allocations: Option<&[AllocListStub]>, how: &Watch, lines: &Lines<'_, '_>) -> String {
+    let mut out = format!("{}\n{}", lines.now(), deployments::block(d, how.verbose));
+    if let Some(list) = allocations {
+        let listing = Listing { verbose: how.verbose, node_names: true, zone: &lines.zone, now: clock() };
+        out.push_str(&format!("\n\n[bold]Allocations[reset]\n{}", allocations::stubs(list, &listing)));
+    }
+    out
+}
