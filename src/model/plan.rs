@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::alloc::Allocation;
 use super::eval::{Deployment, PlanAnnotations};
 use super::job::Job;
 
 /// A status change of an existing (or just created) deployment, in the order in which it is to be applied.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
 pub struct DeploymentStatusUpdate {
     /// The deployment.
+    #[serde(rename = "DeploymentID")]
     pub deployment_id: String,
     /// Its new status.
     pub status: String,

@@ -80,7 +80,7 @@ fn unwanted(state: &State, a: &Allocation) -> bool {
 }
 
 /// What clients and the store count stays as it is stored; so do groups that the plan does not name.
-fn merged_deployment(state: &State, d: &Deployment, index: u64) -> Deployment {
+pub fn merged_deployment(state: &State, d: &Deployment, index: u64) -> Deployment {
     let mut d = d.clone();
     d.modify_index = index;
     let Some(old) = state.deployment(&d.id) else {
@@ -116,23 +116,31 @@ fn count_in_deployment(next: &mut State, a: &Allocation, index: u64) {
     next.upsert_deployment(Arc::new(d));
 }
 
-/// A new allocation claims the dynamic host volumes that its group wants to keep.
 fn claim_volumes(next: &mut State, a: &Allocation, index: u64) {
-    let Some(group) = a.group() else { return };
+    for claim in volume_claims(next, a, index) {
+        next.upsert_host_volume_claim(Arc::new(claim));
+    }
+}
+
+/// The claims a new allocation makes on dynamic host volumes that its group wants to keep, as far as they are new.
+pub fn volume_claims(state: &State, a: &Allocation, index: u64) -> Vec<TaskGroupHostVolumeClaim> {
+    let mut claims: Vec<TaskGroupHostVolumeClaim> = Vec::new();
+    let Some(group) = a.group() else { return claims };
     for request in group.volumes.iter().flat_map(|v| v.values()).filter(|r| r.sticky && r.r#type == "host") {
         let suffix = a.name.rfind('[').filter(|_| request.per_alloc).and_then(|i| a.name.get(i..)).unwrap_or_default();
         let source = format!("{}{suffix}", request.source);
-        let Some(volume) = next.node(&a.node_id).and_then(|n| n.node.host_volumes.get(&source)).cloned() else {
+        let Some(volume) = state.node(&a.node_id).and_then(|n| n.node.host_volumes.get(&source)).cloned() else {
             continue;
         };
-        let known = next.host_volume_claims().any(|c| {
+        let same = |c: &TaskGroupHostVolumeClaim| {
             c.volume_id == volume.id
                 && (&c.namespace, &c.job_id, &c.task_group_name) == (&a.namespace, &a.job_id, &a.task_group)
-        });
+        };
+        let known = state.host_volume_claims().any(|c| same(c)) || claims.iter().any(same);
         if volume.id.is_empty() || known {
             continue;
         }
-        next.upsert_host_volume_claim(Arc::new(TaskGroupHostVolumeClaim {
+        claims.push(TaskGroupHostVolumeClaim {
             id: format!("{}/{}", a.id, volume.id),
             namespace: a.namespace.clone(),
             job_id: a.job_id.clone(),
@@ -142,8 +150,9 @@ fn claim_volumes(next: &mut State, a: &Allocation, index: u64) {
             volume_name: source,
             create_index: index,
             modify_index: index,
-        }));
+        });
     }
+    claims
 }
 
 fn new_alloc(a: &Allocation, plan: &Plan, index: u64, now: i64) -> Allocation {

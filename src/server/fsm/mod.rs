@@ -1,0 +1,116 @@
+//! The state machine: applies the operations of the log to the store (`spec/server.md §18`). Pure: what an operation does
+//! depends on the store, the operation and its index alone.
+//!
+//! - [`txn`]: one transaction and the changes it made.
+//! - `node`, `job`, `eval`, `alloc`, `plan`, `deployment`, `admin`: the operations.
+//! - `status`, `summary`: job statuses and counts that follow from other writes (§19).
+//!
+//! An operation that is refused changes nothing: it works on a clone that is dropped.
+
+mod admin;
+mod alloc;
+mod deployment;
+mod eval;
+mod job;
+mod node;
+mod plan;
+mod purge;
+mod status;
+mod summary;
+pub mod txn;
+
+pub use txn::{Change, Txn, Unblock};
+
+use std::sync::Arc;
+
+use super::ops::{Operation, Reply};
+use crate::model::Evaluation;
+use crate::state::StateStore;
+
+/// Settings of the state machine; equal on all servers.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// `job_tracked_versions`: how many untagged versions of a job are kept.
+    pub tracked_versions: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { tracked_versions: 6 }
+    }
+}
+
+/// What became of an operation.
+#[derive(Debug)]
+pub struct Applied {
+    /// For the caller.
+    pub reply: Reply,
+    /// The rows that were written, in order.
+    pub changes: Vec<Change>,
+    /// Capacity that came free.
+    pub unblocks: Vec<Unblock>,
+    /// Follow-up evaluations nobody needs to wait for any more.
+    pub dropped_evals: Vec<Arc<Evaluation>>,
+}
+
+/// Applies an operation at an index. The store is left alone if the operation is refused.
+pub fn apply(store: &mut StateStore, index: u64, op: &Operation, limits: Limits) -> Applied {
+    let mut next = store.clone();
+    let mut txn = Txn::new(&mut next, index);
+    let result = run(&mut txn, op, limits);
+    let (changes, unblocks, dropped_evals) = (txn.changes, txn.unblocks, txn.dropped_evals);
+    match result {
+        Ok(reply) => {
+            *store = next;
+            Applied { reply, changes, unblocks, dropped_evals }
+        }
+        Err(text) => Applied { reply: Reply::Refused(text), changes: vec![], unblocks: vec![], dropped_evals: vec![] },
+    }
+}
+
+fn run(txn: &mut Txn, op: &Operation, limits: Limits) -> Result<Reply, String> {
+    let done = |()| Reply::Done;
+    match op {
+        Operation::Barrier => Ok(Reply::Done),
+        Operation::NodeRegister(r) => node::register(txn, r).map(done),
+        Operation::NodeDeregister { ids } => node::deregister(txn, ids).map(done),
+        Operation::NodeStatus(s) => node::status(txn, s).map(done),
+        Operation::NodeDrain(d) => node::drain(txn, d).map(done),
+        Operation::NodeEligibility { id, eligibility, event, updated_at } => {
+            node::eligibility(txn, id, eligibility, event.as_ref(), *updated_at).map(done)
+        }
+        Operation::NodeEvents { events } => node::events(txn, events).map(done),
+        Operation::NodePoolUpsert { pools } => admin::put_pools(txn, pools).map(done),
+        Operation::NodePoolDelete { names } => admin::delete_pools(txn, names).map(done),
+        Operation::NamespaceUpsert { namespaces } => admin::put_namespaces(txn, namespaces).map(done),
+        Operation::NamespaceDelete { names } => admin::delete_namespaces(txn, names).map(done),
+        Operation::JobRegister(r) => job::register(txn, r, limits),
+        Operation::JobDeregister(d) => job::deregister(txn, d, limits).map(done),
+        Operation::JobBatchDeregister { jobs } => job::batch_deregister(txn, jobs).map(done),
+        Operation::JobStability { job, version, stable } => job::stability(txn, job, *version, *stable).map(done),
+        Operation::JobVersionTag { job, name, tag } => job::tag(txn, job, name, tag.as_ref()).map(done),
+        Operation::EvalUpdate { evals } => eval::update(txn, evals).map(done),
+        Operation::EvalDelete { evals, allocs } => eval::delete(txn, evals, allocs).map(done),
+        Operation::AllocClientUpdate { allocs, evals, now } => alloc::client_update(txn, allocs, evals, *now).map(done),
+        Operation::AllocTransition { transitions, evals } => alloc::transition(txn, transitions, evals).map(done),
+        Operation::PlanResults(p) => plan::apply(txn, p).map(done),
+        Operation::DeploymentStatus(s) => deployment::status(txn, s, limits).map(done),
+        Operation::DeploymentPromotion(p) => deployment::promote(txn, p).map(done),
+        Operation::DeploymentAllocHealth(h) => deployment::alloc_health(txn, h, limits).map(done),
+        Operation::DeploymentDelete { ids } => {
+            ids.iter().for_each(|id| txn.remove_deployment(id));
+            Ok(Reply::Done)
+        }
+        Operation::ReconcileSummaries { queued } => summary::reconcile(txn, queued).map(done),
+        Operation::ScalingEvent { job, group, event } => admin::scaling_event(txn, job, group, event).map(done),
+        Operation::SchedulerConfig { config, cas } => Ok(Reply::Written(admin::scheduler_config(txn, config, *cas))),
+        Operation::Autopilot { config, cas } => Ok(Reply::Written(admin::autopilot(txn, config, *cas))),
+        Operation::ClusterMetadata(m) => admin::cluster_metadata(txn, m).map(done),
+        Operation::ServiceUpsert { services } => admin::put_services(txn, services).map(done),
+        Operation::ServiceDelete { id } => admin::delete_service(txn, id).map(done),
+        Operation::ServiceDeleteByNode { node_id } => admin::delete_services_of_node(txn, node_id).map(done),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,360 @@
+use super::*;
+use crate::model::*;
+use crate::server::codec;
+use crate::server::ops::*;
+
+fn new_store() -> StateStore {
+    StateStore::new()
+}
+
+fn ok(store: &mut StateStore, index: u64, op: Operation) -> Applied {
+    let applied = apply(store, index, &op, Limits::default());
+    assert!(!matches!(applied.reply, Reply::Refused(_)), "{:?}", applied.reply);
+    applied
+}
+
+fn job(id: &str, r#type: &str) -> Job {
+    Job {
+        id: id.into(),
+        name: id.into(),
+        namespace: "default".into(),
+        r#type: r#type.into(),
+        priority: 50,
+        node_pool: "default".into(),
+        datacenters: vec!["*".into()],
+        task_groups: vec![TaskGroup { name: "g".into(), count: 1, ..Default::default() }],
+        ..Default::default()
+    }
+}
+
+fn pending(id: &str, job: &str) -> Evaluation {
+    Evaluation {
+        id: id.into(),
+        namespace: "default".into(),
+        job_id: job.into(),
+        r#type: "service".into(),
+        status: "pending".into(),
+        priority: 50,
+        ..Default::default()
+    }
+}
+
+fn register(store: &mut StateStore, index: u64, job: Job, eval: Option<Evaluation>) -> Applied {
+    let r = JobRegister { job: Arc::new(job), eval, submission: None, enforce_index: None, now: 5 };
+    ok(store, index, Operation::JobRegister(Box::new(r)))
+}
+
+fn node(id: &str) -> Node {
+    Node {
+        id: id.into(),
+        status: "ready".into(),
+        scheduling_eligibility: "eligible".into(),
+        node_pool: "default".into(),
+        datacenter: "dc1".into(),
+        ..Default::default()
+    }
+}
+
+fn place(store: &mut StateStore, index: u64, eval: &str, allocs: Vec<Allocation>) -> Applied {
+    let job = allocs.first().and_then(|a| store.state().job(&a.namespace, &a.job_id).cloned());
+    let placements = allocs.into_iter().map(Arc::new).collect();
+    let plan = PlanResults { eval_id: eval.into(), job, placements, now: 7, ..Default::default() };
+    ok(store, index, Operation::PlanResults(Box::new(plan)))
+}
+
+fn alloc(id: &str, job: &str) -> Allocation {
+    Allocation {
+        id: id.into(),
+        namespace: "default".into(),
+        job_id: job.into(),
+        task_group: "g".into(),
+        node_id: "n1".into(),
+        desired_status: "run".into(),
+        client_status: "pending".into(),
+        ..Default::default()
+    }
+}
+
+fn status(store: &StateStore, id: &str) -> String {
+    store.state().job("default", id).map(|j| j.status.clone()).unwrap_or_default()
+}
+
+fn client(store: &mut StateStore, index: u64, id: &str, status: &str) -> Applied {
+    let update = Allocation { id: id.into(), client_status: status.into(), ..Default::default() };
+    ok(store, index, Operation::AllocClientUpdate { allocs: vec![Arc::new(update)], evals: vec![], now: 9 })
+}
+
+#[test]
+fn a_service_job_lives_and_ends() {
+    let mut s = new_store();
+    register(&mut s, 10, job("web", "service"), Some(pending("e1", "web")));
+    assert_eq!(status(&s, "web"), "pending");
+    let eval = s.eval("e1").unwrap();
+    assert_eq!((eval.create_index, eval.job_modify_index), (10, 10));
+    place(&mut s, 11, "e1", vec![alloc("a1", "web")]);
+    assert_eq!(status(&s, "web"), "running");
+    assert_eq!(s.summary("default", "web").unwrap().summary["g"].starting, 1);
+    let done = Evaluation { status: "complete".into(), ..pending("e1", "web") };
+    ok(&mut s, 12, Operation::EvalUpdate { evals: vec![done] });
+    assert_eq!(s.eval("e1").unwrap().create_index, 10);
+    client(&mut s, 13, "a1", "running");
+    let counts = s.summary("default", "web").unwrap().summary["g"].clone();
+    assert_eq!((counts.starting, counts.running), (0, 1));
+
+    let stop = JobDeregister {
+        job: ("default".into(), "web".into()),
+        purge: false,
+        no_shutdown_delay: false,
+        eval: Some(pending("e2", "web")),
+        submit_time: 20,
+    };
+    ok(&mut s, 14, Operation::JobDeregister(Box::new(stop)));
+    let stopped = s.state().job("default", "web").unwrap();
+    assert!(stopped.stop && stopped.version == 1 && stopped.submit_time == 20);
+    assert_eq!(status(&s, "web"), "running");
+    let plan = PlanResults {
+        eval_id: "e2".into(),
+        stops: vec![PlannedStop { id: "a1".into(), ..Default::default() }],
+        ..Default::default()
+    };
+    ok(&mut s, 15, Operation::PlanResults(Box::new(plan)));
+    assert_eq!(status(&s, "web"), "pending");
+    let done = Evaluation { status: "complete".into(), ..pending("e2", "web") };
+    ok(&mut s, 16, Operation::EvalUpdate { evals: vec![done] });
+    assert_eq!(status(&s, "web"), "dead");
+    let stop = JobDeregister {
+        job: ("default".into(), "web".into()),
+        purge: true,
+        no_shutdown_delay: false,
+        eval: None,
+        submit_time: 21,
+    };
+    ok(&mut s, 17, Operation::JobDeregister(Box::new(stop)));
+    assert!(s.state().job("default", "web").is_none() && s.alloc_count() == 0);
+    assert!(s.summary("default", "web").is_none());
+    assert_eq!(s.latest_index(), 17);
+}
+
+#[test]
+fn refused_operations_change_nothing() {
+    let mut s = new_store();
+    register(&mut s, 10, job("web", "service"), None);
+    let before = format!("{s:?}");
+    for (op, want) in [
+        (
+            Operation::PlanResults(Box::new(PlanResults {
+                eval_id: "nope".into(),
+                placements: vec![Arc::new(alloc("a", "web"))],
+                ..Default::default()
+            })),
+            "evaluation \"nope\" does not exist",
+        ),
+        (Operation::NodeDeregister { ids: vec!["n".into()] }, "node not found"),
+        (Operation::NodePoolDelete { names: vec!["all".into()] }, "deleting node pool \"all\" is not allowed"),
+        (
+            Operation::JobBatchDeregister { jobs: vec![("default".into(), "web".into()), ("x".into(), "y".into())] },
+            "job not found",
+        ),
+    ] {
+        let got = apply(&mut s, 11, &op, Limits::default());
+        assert_eq!(got.reply, Reply::Refused(want.into()));
+        assert!(got.changes.is_empty());
+        assert_eq!(format!("{s:?}"), before);
+    }
+}
+
+#[test]
+fn versions_are_pruned_as_in_the_worked_example() {
+    let mut s = new_store();
+    let key = ("default".to_string(), "web".to_string());
+    register(&mut s, 10, job("web", "service"), None);
+    ok(&mut s, 11, Operation::JobStability { job: key.clone(), version: 0, stable: true });
+    for v in 1..=6 {
+        register(&mut s, 20 + v, Job { priority: 50 + v as i64, ..job("web", "service") }, None);
+    }
+    let versions =
+        |s: &StateStore| s.state().job_entry("default", "web").unwrap().versions.keys().copied().collect::<Vec<_>>();
+    assert_eq!(versions(&s), [0, 2, 3, 4, 5, 6]);
+    register(&mut s, 30, Job { priority: 70, ..job("web", "service") }, None);
+    assert_eq!(versions(&s), [0, 3, 4, 5, 6, 7]);
+    let tag = JobVersionTag { name: "gold".into(), ..Default::default() };
+    ok(&mut s, 31, Operation::JobVersionTag { job: key.clone(), name: "gold".into(), tag: Some((3, tag.clone())) });
+    assert_eq!(s.state().job("default", "web").unwrap().version, 7);
+    register(&mut s, 32, Job { priority: 71, ..job("web", "service") }, None);
+    assert_eq!(versions(&s), [0, 3, 4, 5, 6, 7, 8], "tagged versions do not count");
+    let again = Operation::JobVersionTag { job: key, name: "gold".into(), tag: Some((4, tag)) };
+    let want = "tag \"gold\" already exists on a different version of job \"web\"";
+    assert_eq!(apply(&mut s, 33, &again, Limits::default()).reply, Reply::Refused(want.into()));
+}
+
+#[test]
+fn placements_of_jobs_that_were_stopped_meanwhile_are_skipped() {
+    let mut s = new_store();
+    register(&mut s, 10, job("web", "service"), Some(pending("e1", "web")));
+    register(&mut s, 11, Job { stop: true, ..job("web", "service") }, None);
+    place(&mut s, 12, "e1", vec![alloc("a1", "web")]);
+    assert_eq!(s.alloc_count(), 0);
+    assert_eq!(s.eval("e1").unwrap().modify_index, 12);
+}
+
+#[test]
+fn victims_tell_who_took_their_place() {
+    let mut s = new_store();
+    register(&mut s, 10, job("low", "service"), Some(pending("e1", "low")));
+    place(&mut s, 11, "e1", vec![alloc("a1", "low")]);
+    register(&mut s, 12, job("high", "service"), Some(pending("e2", "high")));
+    let plan = PlanResults {
+        eval_id: "e2".into(),
+        job: s.state().job("default", "high").cloned(),
+        placements: vec![Arc::new(alloc("a2", "high"))],
+        victims: vec![("a1".into(), "a2".into())],
+        preemption_evals: vec![pending("e3", "low")],
+        ..Default::default()
+    };
+    let applied = ok(&mut s, 13, Operation::PlanResults(Box::new(plan)));
+    let victim = &s.state().alloc("a1").unwrap().alloc;
+    assert_eq!((victim.desired_status.as_str(), victim.preempted_by_allocation.as_str()), ("evict", "a2"));
+    assert_eq!(victim.desired_description, "Preempted by alloc ID a2");
+    assert!(applied.changes.iter().any(|c| matches!(c, Change::Eval(e) if e.id == "e3" && e.create_index == 13)));
+    assert_eq!(status(&s, "low"), "pending");
+}
+
+#[test]
+fn clients_own_some_fields_and_free_capacity() {
+    let mut s = new_store();
+    let r = NodeRegister { node: Node { computed_class: "c1".into(), ..node("n1") }, create_pool: false, now: 1 };
+    let applied = ok(&mut s, 5, Operation::NodeRegister(Box::new(r)));
+    assert_eq!(applied.unblocks, [Unblock { class: "c1".into(), node: None }]);
+    register(&mut s, 10, job("b", "batch"), Some(pending("e1", "b")));
+    place(&mut s, 11, "e1", vec![alloc("a1", "b")]);
+    let applied = client(&mut s, 12, "a1", "complete");
+    assert_eq!(applied.unblocks, [Unblock { class: "c1".into(), node: Some("n1".into()) }]);
+    let a = &s.state().alloc("a1").unwrap().alloc;
+    assert_eq!((a.modify_index, a.alloc_modify_index, a.modify_time), (12, 11, 9));
+    let n = &s.state().node("n1").unwrap().node;
+    assert_eq!((n.last_alloc_update_index, n.modify_index), (12, 5));
+    assert_eq!(s.index_of(crate::state::Table::Nodes), 12);
+    client(&mut s, 13, "unknown", "complete");
+    assert_eq!(s.index_of(crate::state::Table::Allocs), 12, "an unknown allocation writes nothing");
+}
+
+#[test]
+fn successful_evaluations_cancel_blocked_ones() {
+    let mut s = new_store();
+    register(&mut s, 10, job("web", "service"), Some(pending("e1", "web")));
+    ok(
+        &mut s,
+        11,
+        Operation::EvalUpdate { evals: vec![Evaluation { status: "blocked".into(), ..pending("b1", "web") }] },
+    );
+    let done = Evaluation { status: "complete".into(), modify_time: 77, ..pending("e1", "web") };
+    ok(&mut s, 12, Operation::EvalUpdate { evals: vec![done] });
+    let b = s.eval("b1").unwrap();
+    assert_eq!((b.status.as_str(), b.modify_index, b.modify_time), ("canceled", 12, 77));
+    assert_eq!(b.status_description, "evaluation \"e1\" successful");
+}
+
+#[test]
+fn deployments_count_placements_and_health() {
+    let mut s = new_store();
+    register(&mut s, 10, job("web", "service"), Some(pending("e1", "web")));
+    let group = DeploymentState { desired_total: 1, desired_canaries: 1, progress_deadline: 100, ..Default::default() };
+    let d = Deployment {
+        id: "d1".into(),
+        namespace: "default".into(),
+        job_id: "web".into(),
+        status: "running".into(),
+        task_groups: [("g".to_string(), Some(group))].into(),
+        ..Default::default()
+    };
+    let canary = AllocDeploymentStatus { canary: true, ..Default::default() };
+    let a = Allocation { deployment_id: "d1".into(), deployment_status: Some(canary), ..alloc("a1", "web") };
+    let plan = PlanResults {
+        eval_id: "e1".into(),
+        job: s.state().job("default", "web").cloned(),
+        placements: vec![Arc::new(a)],
+        deployment: Some(d),
+        now: 1000,
+        ..Default::default()
+    };
+    ok(&mut s, 11, Operation::PlanResults(Box::new(plan)));
+    let group = |s: &StateStore| s.state().deployment("d1").unwrap().task_groups["g"].clone().unwrap();
+    assert_eq!((group(&s).placed_allocs, group(&s).placed_canaries), (1, vec!["a1".to_string()]));
+    assert_eq!(group(&s).require_progress_by, Time::from_unix_nanos(1100));
+    let promote =
+        |now| Operation::DeploymentPromotion(DeploymentPromotion { id: "d1".into(), groups: None, eval: None, now });
+    let refused = apply(&mut s, 12, &promote(1), Limits::default()).reply;
+    assert!(matches!(refused, Reply::Refused(t) if t.contains("Task group \"g\" has 0/1 healthy allocations")));
+    let healthy = AllocDeploymentStatus {
+        healthy: Some(true),
+        timestamp: Time::from_unix_nanos(2000),
+        canary: true,
+        modify_index: 0,
+    };
+    let update = Allocation {
+        id: "a1".into(),
+        client_status: "running".into(),
+        deployment_status: Some(healthy),
+        ..Default::default()
+    };
+    ok(&mut s, 13, Operation::AllocClientUpdate { allocs: vec![Arc::new(update)], evals: vec![], now: 2100 });
+    assert_eq!(group(&s).healthy_allocs, 1);
+    assert_eq!(group(&s).require_progress_by, Time::from_unix_nanos(2100));
+    assert_eq!(s.state().alloc("a1").unwrap().alloc.deployment_status.as_ref().unwrap().modify_index, 13);
+    ok(&mut s, 14, promote(3000));
+    assert!(group(&s).promoted && !s.state().alloc("a1").unwrap().alloc.is_canary());
+    let done = DeploymentStatusUpdate { deployment_id: "d1".into(), status: "successful".into(), ..Default::default() };
+    let done = DeploymentStatus { update: done, job: None, eval: None, now: 1 };
+    ok(&mut s, 15, Operation::DeploymentStatus(Box::new(done)));
+    assert!(s.state().job("default", "web").unwrap().stable);
+}
+
+#[test]
+fn children_are_counted_by_their_parents() {
+    let mut s = new_store();
+    let cron = PeriodicConfig { enabled: true, spec: "@daily".into(), ..Default::default() };
+    register(&mut s, 10, Job { periodic: Some(cron), ..job("cron", "batch") }, None);
+    assert_eq!(status(&s, "cron"), "running");
+    assert_eq!(s.launch("default", "cron").unwrap().launch, Time::from_unix_nanos(5));
+    let child = Job { parent_id: "cron".into(), ..job("cron/periodic-60", "batch") };
+    register(&mut s, 11, child, Some(pending("e1", "cron/periodic-60")));
+    assert_eq!(s.launch("default", "cron").unwrap().launch, Time::from_unix_nanos(60 * SECOND));
+    let children = |s: &StateStore| s.summary("default", "cron").unwrap().children.clone().unwrap();
+    assert_eq!(children(&s).pending, 1);
+    place(&mut s, 12, "e1", vec![alloc("a1", "cron/periodic-60")]);
+    assert_eq!((children(&s).pending, children(&s).running), (0, 1));
+    let done = Evaluation { status: "complete".into(), ..pending("e1", "cron/periodic-60") };
+    ok(&mut s, 13, Operation::EvalUpdate { evals: vec![done] });
+    client(&mut s, 14, "a1", "complete");
+    assert_eq!((children(&s).running, children(&s).dead), (0, 1));
+    let gone = vec![("default".to_string(), "cron/periodic-60".to_string())];
+    ok(&mut s, 15, Operation::JobBatchDeregister { jobs: gone });
+    assert_eq!(children(&s).dead, 1);
+}
+
+#[test]
+fn operations_survive_encoding() {
+    let eval = Evaluation { wait_until: Time::from_unix_nanos(5), ..pending("e", "web") };
+    let mut j = job("web", "service");
+    j.task_groups[0].tasks =
+        vec![Task { config: [("n".to_string(), serde_json::json!(1.5))].into(), ..Default::default() }];
+    j.payload = Some(Bytes(vec![1, 2, 255]));
+    let op = Operation::JobRegister(Box::new(JobRegister {
+        job: Arc::new(j),
+        eval: Some(eval),
+        submission: Some(JobSubmission::default()),
+        enforce_index: Some(0),
+        now: 1,
+    }));
+    let bytes = codec::encode(&op).unwrap();
+    let back: Operation = codec::decode(&bytes).unwrap();
+    assert_eq!(format!("{op:?}"), format!("{back:?}"));
+    let node = NodeRegister {
+        node: Node { drivers: [("d".into(), DriverInfo::default())].into(), ..node("n") },
+        create_pool: true,
+        now: 1,
+    };
+    let op = Operation::NodeRegister(Box::new(node));
+    let back: Operation = codec::decode(&codec::encode(&op).unwrap()).unwrap();
+    assert_eq!(format!("{op:?}"), format!("{back:?}"));
+}
