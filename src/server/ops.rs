@@ -120,7 +120,7 @@ pub enum Operation {
     /// A deployment's status, with what follows.
     DeploymentStatus(Box<DeploymentStatus>),
     /// Canaries are promoted.
-    DeploymentPromotion(DeploymentPromotion),
+    DeploymentPromotion(Box<DeploymentPromotion>),
     /// The health of a deployment's allocations is set by hand.
     DeploymentAllocHealth(Box<DeploymentAllocHealth>),
     /// Deployments are removed.

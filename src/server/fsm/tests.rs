@@ -282,7 +282,8 @@ fn deployments_count_placements_and_health() {
     assert_eq!((group(&s).placed_allocs, group(&s).placed_canaries), (1, vec!["a1".to_string()]));
     assert_eq!(group(&s).require_progress_by, Time::from_unix_nanos(1100));
     let promote =
-        |now| Operation::DeploymentPromotion(DeploymentPromotion { id: "d1".into(), groups: None, eval: None, now });
+        |now| let promotion = DeploymentPromotion { id: "d1".into(), groups: None, eval: None, now };
+        Operation::DeploymentPromotion(Box::new(promotion));
     let refused = apply(&mut s, 12, &promote(1), Limits::default()).reply;
     assert!(matches!(refused, Reply::Refused(t) if t.contains("Task group \"g\" has 0/1 healthy allocations")));
     let healthy = AllocDeploymentStatus {
