@@ -281,9 +281,10 @@ fn deployments_count_placements_and_health() {
     let group = |s: &StateStore| s.state().deployment("d1").unwrap().task_groups["g"].clone().unwrap();
     assert_eq!((group(&s).placed_allocs, group(&s).placed_canaries), (1, vec!["a1".to_string()]));
     assert_eq!(group(&s).require_progress_by, Time::from_unix_nanos(1100));
-    let promote =
-        |now| let promotion = DeploymentPromotion { id: "d1".into(), groups: None, eval: None, now };
-        Operation::DeploymentPromotion(Box::new(promotion));
+    let promote = |now| {
+        let promotion = DeploymentPromotion { id: "d1".into(), groups: None, eval: None, now };
+        Operation::DeploymentPromotion(Box::new(promotion))
+    };
     let refused = apply(&mut s, 12, &promote(1), Limits::default()).reply;
     assert!(matches!(refused, Reply::Refused(t) if t.contains("Task group \"g\" has 0/1 healthy allocations")));
     let healthy = AllocDeploymentStatus {
