@@ -1,5 +1,9 @@
 //! The server: everything between an API write and a committed allocation (`spec/server.md`).
 
 pub mod codec;
+pub mod events;
 pub mod fsm;
 pub mod ops;
+pub mod persist;
+pub mod store;
+pub mod watch;

@@ -129,6 +129,12 @@ impl StateStore {
         }
     }
 
+    /// Makes the index of the state that of the tables, whatever the rows say.
+    pub fn settle_index(&mut self) {
+        let latest = self.indexes.latest();
+        self.state_mut().index = latest;
+    }
+
     /// Freezes the store.
     pub fn snapshot(&self) -> StoreSnapshot {
         Arc::new(self.clone())

@@ -273,6 +273,11 @@ impl StateStore {
         range.take_while(move |((ns, id, _), _)| ns == namespace && id == job_id).map(|(_, s)| s)
     }
 
+    /// The sources of all jobs.
+    pub fn all_submissions(&self) -> impl Iterator<Item = &Arc<JobSubmission>> {
+        self.submissions.values()
+    }
+
     /// Stores the source of a job version.
     pub fn put_submission(&mut self, s: Arc<JobSubmission>) {
         self.submissions.insert((s.namespace.clone(), s.job_id.clone(), s.version), s);
