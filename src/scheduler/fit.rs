@@ -43,6 +43,21 @@ pub fn fits(
     (total, dimension.map_or(Ok(()), Err))
 }
 
+/// Whether all that is counted in `usage` fits the node, ports included; the dimension that does not suffice.
+pub fn fits_whole(info: &NodeInfo, max_allocs: i64, usage: &NodeUsage) -> Result<(), &'static str> {
+    if max_allocs != 0 && max_allocs < usage.count {
+        return Err("max allocation exceeded");
+    }
+    fits(info, 0, usage, &AllocUsage::default()).1?;
+    if info.invalid_ports {
+        return Err("reserved node port collision: a list of reserved ports is not valid");
+    }
+    if usage.port_collision {
+        return Err("reserved alloc port collision: a port is out of range or in use");
+    }
+    Ok(())
+}
+
 fn has_core(info: &NodeInfo, core: u16) -> bool {
     info.usable_cores.binary_search(&core).is_ok()
 }

@@ -5,5 +5,6 @@ pub mod events;
 pub mod fsm;
 pub mod ops;
 pub mod persist;
+pub mod plan_check;
 pub mod store;
 pub mod watch;
