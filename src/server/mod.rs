@@ -1,5 +1,7 @@
 //! The server: everything between an API write and a committed allocation (`spec/server.md`).
 
+pub mod broker;
+
 pub mod codec;
 pub mod events;
 pub mod fsm;

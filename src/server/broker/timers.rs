@@ -1,0 +1,93 @@
+//! Nack timers, waits and delays of the broker (`spec/server.md §4.6, §4.7`).
+
+use super::order::ById;
+use super::{Broker, BrokerError, Ending, Entry, Finished, NACK_TIMEOUT, Place, Reason};
+
+impl Broker {
+    /// Starts the nack timer again: the worker is alive.
+    pub fn reset(&mut self, id: &str, token: &str, now: i64) -> Result<(), BrokerError> {
+        self.set_timer(id, token, now, true, Some(now.saturating_add(NACK_TIMEOUT)))
+    }
+
+    /// Stops the nack timer: the worker waits for something that takes as long as it takes.
+    pub fn pause(&mut self, id: &str, token: &str, now: i64) -> Result<(), BrokerError> {
+        self.set_timer(id, token, now, true, None)
+    }
+
+    /// Starts a stopped nack timer with the full time. A timer that has fired stays so.
+    pub fn resume(&mut self, id: &str, token: &str, now: i64) -> Result<(), BrokerError> {
+        self.set_timer(id, token, now, false, Some(now.saturating_add(NACK_TIMEOUT)))
+    }
+
+    fn set_timer(
+        &mut self,
+        id: &str,
+        token: &str,
+        now: i64,
+        refuse_fired: bool,
+        deadline: Option<i64>,
+    ) -> Result<(), BrokerError> {
+        let key = self.known.get_key_value(id).map(|(k, _)| k.clone()).ok_or(BrokerError::NotOutstanding)?;
+        let Some(Entry { place: Place::Out(out), .. }) = self.known.get_mut(id) else {
+            return Err(BrokerError::NotOutstanding);
+        };
+        if out.token != token {
+            return Err(BrokerError::TokenMismatch);
+        }
+        if out.deadline.is_some_and(|d| d <= now) {
+            return if refuse_fired { Err(BrokerError::NackTimeoutReached) } else { Ok(()) };
+        }
+        if let Some(old) = std::mem::replace(&mut out.deadline, deadline) {
+            self.timers.remove(&(old, key.clone()));
+        }
+        if let Some(new) = deadline {
+            self.timers.insert((new, key));
+        }
+        Ok(())
+    }
+
+    /// Forgets an evaluation that waits for its `WaitUntil`, since what it was to look at happened already. Tells
+    /// whether there was one.
+    pub fn drop_waiting(&mut self, id: &str) -> bool {
+        let Some(Entry { place: Place::Waiting { due, reason: Reason::WaitUntil }, .. }) = self.known.get(id) else {
+            return false;
+        };
+        let due = *due;
+        if let Some((key, _)) = self.known.remove_entry(id) {
+            self.timers.remove(&(due, key));
+            self.waiting_count = self.waiting_count.saturating_sub(1);
+            self.delayed_count = self.delayed_count.saturating_sub(1);
+        }
+        true
+    }
+
+    /// When [`Broker::tick`] has something to do next.
+    pub fn next_deadline(&self) -> Option<i64> {
+        self.timers.first().map(|(due, _)| *due)
+    }
+
+    /// Does what is due: delays end, and silent workers lose their evaluations, which are returned.
+    pub fn tick(&mut self, now: i64) -> Vec<Finished> {
+        let mut lost = Vec::new();
+        while self.timers.first().is_some_and(|(due, _)| *due <= now) {
+            let Some((_, ById(eval))) = self.timers.pop_first() else { break };
+            match self.known.get(eval.id.as_str()).map(|e| &e.place) {
+                Some(Place::Out(_)) => lost.extend(self.give_back(&eval.id, Ending::TimedOut, now)),
+                Some(Place::Waiting { reason, .. }) => {
+                    let reason = *reason;
+                    self.waiting_count = self.waiting_count.saturating_sub(1);
+                    self.delayed_count = self.delayed_count.saturating_sub(usize::from(reason == Reason::WaitUntil));
+                    if reason == Reason::Nacked {
+                        self.start_clock(&eval, now);
+                        let queue = eval.r#type.clone();
+                        self.make_ready(eval, queue);
+                    } else {
+                        self.line_up(eval, now);
+                    }
+                }
+                Some(Place::Queued) | None => {}
+            }
+        }
+        lost
+    }
+}
