@@ -1,0 +1,122 @@
+//! The order in which submitted plans are applied (`spec/server.md §7.1`).
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use thiserror::Error;
+
+/// The answer to every plan that waited when the leader stepped down.
+pub const FLUSHED: &str = "plan queue flushed";
+
+/// This server is not the leader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("plan queue is disabled")]
+pub struct PlanQueueDisabled;
+
+#[derive(Debug)]
+struct Waiting<T> {
+    priority: i64,
+    number: u64,
+    item: T,
+}
+
+impl<T> Waiting<T> {
+    fn rank(&self) -> (i64, Reverse<u64>) {
+        (self.priority, Reverse(self.number))
+    }
+}
+
+impl<T> PartialEq for Waiting<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.rank() == other.rank()
+    }
+}
+
+impl<T> Eq for Waiting<T> {}
+
+impl<T> Ord for Waiting<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.rank().cmp(&other.rank())
+    }
+}
+
+impl<T> PartialOrd for Waiting<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Plans that wait to be applied: the higher priority first, then the one that came first. `T` is a plan with whatever
+/// its submitter waits on. Starts disabled.
+#[derive(Debug)]
+pub struct PlanQueue<T> {
+    enabled: bool,
+    waiting: BinaryHeap<Waiting<T>>,
+    next_number: u64,
+}
+
+impl<T> Default for PlanQueue<T> {
+    fn default() -> Self {
+        PlanQueue { enabled: false, waiting: BinaryHeap::new(), next_number: 0 }
+    }
+}
+
+impl<T> PlanQueue<T> {
+    /// A disabled queue.
+    pub fn new() -> Self {
+        PlanQueue::default()
+    }
+
+    /// Whether it takes plans.
+    pub fn enabled(&self) -> bool {
+        self.enabled
+    }
+
+    /// Switches it on or off. Off returns what waited, for the answer [`FLUSHED`].
+    pub fn set_enabled(&mut self, enabled: bool) -> Vec<T> {
+        self.enabled = enabled;
+        if enabled { Vec::new() } else { self.waiting.drain().map(|w| w.item).collect() }
+    }
+
+    /// Adds a plan.
+    pub fn enqueue(&mut self, priority: i64, item: T) -> Result<(), PlanQueueDisabled> {
+        if !self.enabled {
+            return Err(PlanQueueDisabled);
+        }
+        self.waiting.push(Waiting { priority, number: self.next_number, item });
+        self.next_number += 1;
+        Ok(())
+    }
+
+    /// Takes the next plan, if one waits.
+    pub fn dequeue(&mut self) -> Result<Option<T>, PlanQueueDisabled> {
+        if self.enabled { Ok(self.waiting.pop().map(|w| w.item)) } else { Err(PlanQueueDisabled) }
+    }
+
+    /// How many plans wait (gauge `plan.queue_depth`).
+    pub fn depth(&self) -> usize {
+        self.waiting.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn priority_then_arrival() {
+        let mut q = PlanQueue::new();
+        assert_eq!(q.enqueue(50, "x").unwrap_err().to_string(), "plan queue is disabled");
+        assert_eq!(q.dequeue(), Err(PlanQueueDisabled));
+        assert!(q.set_enabled(true).is_empty() && q.enabled());
+        for (priority, name) in [(50, "a"), (80, "b"), (50, "c"), (80, "d"), (1, "e")] {
+            q.enqueue(priority, name).unwrap();
+        }
+        assert_eq!(q.depth(), 5);
+        let order: Vec<_> = std::iter::from_fn(|| q.dequeue().unwrap()).collect();
+        assert_eq!(order, ["b", "d", "a", "c", "e"]);
+        q.enqueue(1, "f").unwrap();
+        assert_eq!(q.set_enabled(false), ["f"]);
+        assert_eq!((q.depth(), q.dequeue()), (0, Err(PlanQueueDisabled)));
+    }
+}
