@@ -17,5 +17,6 @@ pub mod fsm;
 pub mod ops;
 pub mod persist;
 pub mod plan_check;
+pub mod raft;
 pub mod store;
 pub mod watch;

@@ -1,0 +1,102 @@
+//! What can go wrong with files of the log and of snapshots.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use openraft::{AnyError, ErrorSubject, ErrorVerb, StorageError, StorageIOError};
+
+use super::types::StorageFailure;
+
+/// An error of the log or of snapshots.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The operating system refused.
+    #[error("can't {action} {}: {source}{}", path.display(), advice(source))]
+    Io {
+        /// What was tried: `read`, `write`, …
+        action: &'static str,
+        /// File or directory.
+        path: PathBuf,
+        /// The refusal.
+        source: io::Error,
+    },
+    /// A file does not hold what was written to it.
+    #[error("{} is damaged at offset {offset}: {why}; restore the server's data directory from a backup, or remove it and let the server rejoin its cluster", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Byte offset of the damaged frame.
+        offset: u64,
+        /// What is wrong there.
+        why: String,
+    },
+    /// Another process works in the directory.
+    #[error("{} is in use by another process", path.display())]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Snapshots and log don't join.
+    #[error("{} holds no intact snapshot up to entry {purged}, where its log begins; restore the server's data directory from a backup, or remove it and let the server rejoin its cluster", path.display())]
+    Gap {
+        /// The directory.
+        path: PathBuf,
+        /// Last entry that only a snapshot can hold.
+        purged: u64,
+    },
+    /// An earlier write failed; nothing is acknowledged any more.
+    #[error("the log takes no more writes, because an earlier one failed: {0}")]
+    Refused(String),
+    /// The log was closed.
+    #[error("the log is closed")]
+    Closed,
+    /// An entry can't be turned into bytes or back.
+    #[error("entry {index} can't be {action}: {why}")]
+    Codec {
+        /// Index of the entry.
+        index: u64,
+        /// `encoded` or `decoded`.
+        action: &'static str,
+        /// What the codec says.
+        why: String,
+    },
+    /// Entries must follow each other.
+    #[error("entry {got} can't follow entry {last}")]
+    NotConsecutive {
+        /// Index of the last entry.
+        last: u64,
+        /// Index of the entry that came.
+        got: u64,
+    },
+    /// The state refused a snapshot, or failed.
+    #[error("{0}")]
+    Machine(String),
+}
+
+/// What an operator can do about it.
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space, then start the server again",
+        io::ErrorKind::ReadOnlyFilesystem => "; mount the file system writable, then start the server again",
+        io::ErrorKind::PermissionDenied => "; let the server's user write there",
+        _ => "",
+    }
+}
+
+impl StoreError {
+    /// Wraps a refusal of the operating system.
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+        let path = path.to_path_buf();
+        move |source| StoreError::Io { action, path, source }
+    }
+}
+
+impl From<StoreError> for StorageFailure {
+    fn from(error: StoreError) -> StorageFailure {
+        let verb = match &error {
+            StoreError::Io { action: "read" | "open" | "list", .. } | StoreError::Damaged { .. } => ErrorVerb::Read,
+            _ => ErrorVerb::Write,
+        };
+        StorageError::IO { source: StorageIOError::new(ErrorSubject::Store, verb, AnyError::new(&error)) }
+    }
+}

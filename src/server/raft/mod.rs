@@ -1,0 +1,32 @@
+//! Consensus: operations agreed upon by the voters, durable on disk, applied in one order (`spec/server.md §22, 23`).
+//!
+//! The algorithm is openraft's. Ours are the files (`log`, `snapshots`, `files`), the state's connection (`applier`,
+//! [`Machine`]), the gathering of proposals (`propose`), messages (`network`) and the handle ([`Consensus`]).
+//!
+//! **Indexes.** An entry of the log holds a batch of operations, because openraft makes one entry durable before it takes the
+//! next. Outside of this room an index is the number of an operation: every operation takes the next one, and so does an
+//! entry without operations. All servers apply the same entries, so they agree on these numbers; snapshots keep them.
+//!
+//! **Never** reaches outside: an acknowledgement before the entry is durable on a quorum; the content of operations in logs.
+
+mod applier;
+mod consensus;
+mod error;
+mod files;
+mod log;
+mod machine;
+mod network;
+mod propose;
+mod snapshots;
+mod status;
+#[cfg(test)]
+mod tests;
+mod types;
+
+pub use consensus::{Consensus, Settings, StartError};
+pub use error::StoreError;
+pub use machine::{Machine, SnapshotWriter};
+pub use network::{Answer, MemoryNetwork, Message, NoTransport, Pending, Transport, TransportError};
+pub use propose::ProposeError;
+pub use status::{Configuration, Leadership, Member, Role, Stats};
+pub use types::{NotAnId, Peer, ServerId};

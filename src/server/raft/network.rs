@@ -1,0 +1,228 @@
+//! Messages between servers, and what carries them. One voter needs no network; for more, a [`Transport`] hands a [`Message`]
+//! to the other server, which gives it to [`Consensus::handle`](super::Consensus::handle) and sends back the [`Answer`].
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use openraft::error::{InstallSnapshotError, NetworkError, RPCError, RaftError, RemoteError, Unreachable};
+use openraft::network::{Backoff, RPCOption};
+use openraft::raft::{
+    AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse, VoteRequest,
+    VoteResponse,
+};
+use openraft::{RaftNetwork, RaftNetworkFactory};
+use serde::{Deserialize, Serialize};
+
+use super::Consensus;
+use super::types::{Peer, ServerId, Types};
+use crate::server::codec;
+
+/// A message to another server.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Message {
+    /// Entries, or a sign of life of the leader.
+    Append(AppendEntriesRequest<Types>),
+    /// A candidate asks for a vote.
+    Vote(VoteRequest<ServerId>),
+    /// A piece of a snapshot.
+    Snapshot(InstallSnapshotRequest<Types>),
+}
+
+/// What the other server says to a [`Message`].
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Answer {
+    /// To [`Message::Append`].
+    Append(Result<AppendEntriesResponse<ServerId>, RaftError<ServerId>>),
+    /// To [`Message::Vote`].
+    Vote(Result<VoteResponse<ServerId>, RaftError<ServerId>>),
+    /// To [`Message::Snapshot`].
+    Snapshot(Result<InstallSnapshotResponse<ServerId>, RaftError<ServerId, InstallSnapshotError>>),
+}
+
+/// The other server could not be reached, or did not answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TransportError(pub String);
+
+/// A pending answer.
+pub type Pending<'a> = Pin<Box<dyn Future<Output = Result<Answer, TransportError>> + Send + 'a>>;
+
+/// Carries messages to other servers.
+pub trait Transport: Send + Sync + 'static {
+    /// Sends a message and waits for the answer; the caller bounds the time.
+    fn send<'a>(&'a self, to: ServerId, peer: &'a Peer, message: Message) -> Pending<'a>;
+}
+
+/// For a server that is alone.
+#[derive(Debug, Clone, Copy)]
+pub struct NoTransport;
+
+impl Transport for NoTransport {
+    fn send<'a>(&'a self, _: ServerId, peer: &'a Peer, _: Message) -> Pending<'a> {
+        let error = TransportError(format!("this server runs alone and can't reach {}", peer.address));
+        Box::pin(async { Err(error) })
+    }
+}
+
+/// Connects openraft with a [`Transport`].
+#[derive(Clone)]
+pub(super) struct Network(pub Arc<dyn Transport>);
+
+/// One other server.
+pub(super) struct Remote {
+    transport: Arc<dyn Transport>,
+    id: ServerId,
+    peer: Peer,
+}
+
+impl RaftNetworkFactory<Types> for Network {
+    type Network = Remote;
+
+    async fn new_client(&mut self, id: ServerId, peer: &Peer) -> Remote {
+        Remote { transport: self.0.clone(), id, peer: peer.clone() }
+    }
+}
+
+type CallError<E> = RPCError<ServerId, Peer, RaftError<ServerId, E>>;
+
+impl Remote {
+    async fn call<E: std::error::Error>(&self, message: Message, limit: Duration) -> Result<Answer, CallError<E>> {
+        let sent = tokio::time::timeout(limit, self.transport.send(self.id, &self.peer, message)).await;
+        let unreachable = |error: TransportError| RPCError::Unreachable(Unreachable::new(&error));
+        match sent {
+            Ok(answer) => answer.map_err(unreachable),
+            Err(_) => {
+                Err(unreachable(TransportError(format!("{} did not answer within {limit:?}", self.peer.address))))
+            }
+        }
+    }
+
+    fn remote<T, E: std::error::Error>(&self, answer: Result<T, RaftError<ServerId, E>>) -> Result<T, CallError<E>> {
+        answer.map_err(|e| RPCError::RemoteError(RemoteError::new_with_node(self.id, self.peer.clone(), e)))
+    }
+}
+
+/// The answer belongs to another kind of message.
+fn mixed_up<E: std::error::Error>() -> CallError<E> {
+    RPCError::Network(NetworkError::new(&TransportError("the answer does not fit the message".into())))
+}
+
+impl RaftNetwork<Types> for Remote {
+    async fn append_entries(
+        &mut self,
+        request: AppendEntriesRequest<Types>,
+        option: RPCOption,
+    ) -> Result<AppendEntriesResponse<ServerId>, RPCError<ServerId, Peer, RaftError<ServerId>>> {
+        match self.call(Message::Append(request), option.hard_ttl()).await? {
+            Answer::Append(answer) => self.remote(answer),
+            _ => Err(mixed_up()),
+        }
+    }
+
+    async fn install_snapshot(
+        &mut self,
+        request: InstallSnapshotRequest<Types>,
+        option: RPCOption,
+    ) -> Result<InstallSnapshotResponse<ServerId>, RPCError<ServerId, Peer, RaftError<ServerId, InstallSnapshotError>>>
+    {
+        match self.call(Message::Snapshot(request), option.hard_ttl()).await? {
+            Answer::Snapshot(answer) => self.remote(answer),
+            _ => Err(mixed_up()),
+        }
+    }
+
+    async fn vote(
+        &mut self,
+        request: VoteRequest<ServerId>,
+        option: RPCOption,
+    ) -> Result<VoteResponse<ServerId>, RPCError<ServerId, Peer, RaftError<ServerId>>> {
+        match self.call(Message::Vote(request), option.hard_ttl()).await? {
+            Answer::Vote(answer) => self.remote(answer),
+            _ => Err(mixed_up()),
+        }
+    }
+
+    fn backoff(&self) -> Backoff {
+        Backoff::new(std::iter::repeat(Duration::from_millis(100)))
+    }
+}
+
+/// Servers in one process: carries messages by calling the other server. Messages go through their encoding, as on a wire.
+#[derive(Clone, Default)]
+pub struct MemoryNetwork(Arc<Mutex<Links>>);
+
+#[derive(Default)]
+struct Links {
+    servers: BTreeMap<ServerId, Consensus>,
+    cut_off: Vec<ServerId>,
+}
+
+impl fmt::Debug for MemoryNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MemoryNetwork")
+    }
+}
+
+impl MemoryNetwork {
+    fn links(&self) -> std::sync::MutexGuard<'_, Links> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The end of the network that a server sends from.
+    pub fn transport(&self, from: ServerId) -> Arc<dyn Transport> {
+        Arc::new(MemoryTransport { network: self.clone(), from })
+    }
+
+    /// Lets others reach the server.
+    pub fn join(&self, id: ServerId, server: Consensus) {
+        self.links().servers.insert(id, server);
+    }
+
+    /// Nobody reaches the server any more.
+    pub fn leave(&self, id: ServerId) {
+        self.links().servers.remove(&id);
+    }
+
+    /// Cuts a server off from all others.
+    pub fn cut_off(&self, id: ServerId) {
+        self.links().cut_off.push(id);
+    }
+
+    /// Connects all servers again.
+    pub fn heal(&self) {
+        self.links().cut_off.clear();
+    }
+
+    fn reach(&self, from: ServerId, to: ServerId) -> Option<Consensus> {
+        let links = self.links();
+        let cut = links.cut_off.contains(&from) || links.cut_off.contains(&to);
+        links.servers.get(&to).filter(|_| !cut).cloned()
+    }
+}
+
+struct MemoryTransport {
+    network: MemoryNetwork,
+    from: ServerId,
+}
+
+/// Through the encoding and back.
+fn recode<T: Serialize + serde::de::DeserializeOwned>(value: &T) -> Result<T, TransportError> {
+    codec::encode(value).and_then(|bytes| codec::decode(&bytes)).map_err(TransportError)
+}
+
+impl Transport for MemoryTransport {
+    fn send<'a>(&'a self, to: ServerId, peer: &'a Peer, message: Message) -> Pending<'a> {
+        Box::pin(async move {
+            let nobody = || TransportError(format!("nobody answers at {}", peer.address));
+            let server = self.network.reach(self.from, to).ok_or_else(nobody)?;
+            let answer = server.handle(recode(&message)?).await;
+            // The link may have been cut meanwhile.
+            self.network.reach(self.from, to).ok_or_else(nobody)?;
+            recode(&answer)
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! Gathers proposals into entries. openraft makes each entry durable before it looks at the next one, so operations that come
+//! while an entry is being written share the following one, and its write.
+
+use std::sync::Arc;
+
+use openraft::Raft;
+use openraft::error::ClientWriteError;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use super::log::Log;
+use super::status::why_stopped;
+use super::types::{Applied, Batch, Peer, ServerId, Types};
+use crate::server::ops::{Operation, Reply};
+
+/// Most operations in one entry.
+const BATCH: usize = 128;
+/// Entries on their way: while one is written, the one before is applied and answered.
+const IN_FLIGHT: usize = 2;
+/// Proposals that wait; more wait outside.
+const QUEUE: usize = 4096;
+
+/// Why a proposal was not applied.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProposeError {
+    /// Another server leads, or none. If leadership was lost meanwhile, the operation may still be applied.
+    #[error("this server is not the leader{}", leader.as_ref().map(|(_, p)| format!("; the leader is {} at {}", p.name, p.address)).unwrap_or_default())]
+    NotLeader {
+        /// The leader, if it is known.
+        leader: Option<(ServerId, Peer)>,
+    },
+    /// It took too long; the operation may still be applied.
+    #[error("the operation was not applied in time; it may still be")]
+    Timeout,
+    /// The node has stopped, for instance because its disk failed.
+    #[error("consensus has stopped: {0}")]
+    Fatal(String),
+}
+
+/// What became of a proposal: index and reply.
+pub(super) type Outcome = Result<(u64, Reply), ProposeError>;
+
+/// An operation and who waits for it.
+pub(super) type Proposal = (Arc<Operation>, oneshot::Sender<Outcome>);
+
+/// Where proposals go.
+pub(super) type Queue = mpsc::Sender<Proposal>;
+
+/// Starts gathering; ends when all senders are gone.
+pub(super) fn start(raft: Raft<Types>, log: Log) -> Queue {
+    let (queue, proposals) = mpsc::channel(QUEUE);
+    tokio::spawn(gather(raft, log, proposals));
+    queue
+}
+
+async fn gather(raft: Raft<Types>, log: Log, mut proposals: mpsc::Receiver<Proposal>) {
+    let slots = Arc::new(Semaphore::new(IN_FLIGHT));
+    loop {
+        let Ok(slot) = slots.clone().acquire_owned().await else { return };
+        let mut gathered = Vec::new();
+        if proposals.recv_many(&mut gathered, BATCH).await == 0 {
+            return;
+        }
+        // Nobody waits for it any more, and nobody was told that it may be applied.
+        gathered.retain(|(_, waiting)| !waiting.is_closed());
+        if gathered.is_empty() {
+            continue;
+        }
+        let (ops, waiting): (Vec<_>, Vec<_>) = gathered.into_iter().unzip();
+        // Sent from this one task, so entries keep the order of the queue.
+        let sent = raft.client_write_ff(Batch(Arc::new(ops))).await;
+        let (raft, log) = (raft.clone(), log.clone());
+        tokio::spawn(async move {
+            let outcome = match sent {
+                Ok(answer) => match answer.await {
+                    Ok(Ok(response)) => Ok(response.data),
+                    Ok(Err(error)) => Err(refused(error)),
+                    Err(_) => Err(ProposeError::Fatal(why_stopped(&raft, &log))),
+                },
+                Err(_) => Err(ProposeError::Fatal(why_stopped(&raft, &log))),
+            };
+            drop(slot);
+            tell(waiting, outcome);
+        });
+    }
+}
+
+fn refused(error: ClientWriteError<ServerId, Peer>) -> ProposeError {
+    match error {
+        ClientWriteError::ForwardToLeader(forward) => {
+            ProposeError::NotLeader { leader: forward.leader_id.zip(forward.leader_node) }
+        }
+        ClientWriteError::ChangeMembershipError(e) => ProposeError::Fatal(e.to_string()),
+    }
+}
+
+fn tell(waiting: Vec<oneshot::Sender<Outcome>>, outcome: Result<Applied, ProposeError>) {
+    // Callers that gave up are not told.
+    match outcome {
+        Ok(applied) => {
+            for ((caller, reply), index) in waiting.into_iter().zip(applied.replies).zip(applied.first..) {
+                let _ = caller.send(Ok((index, reply)));
+            }
+        }
+        Err(error) => waiting.into_iter().for_each(|caller| {
+            let _ = caller.send(Err(error.clone()));
+        }),
+    }
+}

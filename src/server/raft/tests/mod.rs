@@ -1,0 +1,8 @@
+//! Tests of consensus as a whole.
+
+mod alone;
+mod snapshots;
+mod suite;
+pub mod support;
+mod throughput;
+mod voters;
