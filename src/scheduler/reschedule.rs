@@ -81,6 +81,17 @@ fn due_after_failure(alloc: &Allocation) -> Option<(i64, bool)> {
     Some(due(alloc, p, failed_at))
 }
 
+/// Whether servers make an evaluation when the allocation fails (`§6.4`, the server's test).
+pub fn eligible_on_server(alloc: &Allocation, now: i64) -> bool {
+    let Some(p) = policy(alloc).filter(|p| p.attempts != 0 || p.unlimited) else { return false };
+    let events = alloc.reschedule_tracker.as_ref().and_then(|t| t.events.as_deref()).unwrap_or_default();
+    if p.unlimited || (events.is_empty() && p.attempts > 0) {
+        return true;
+    }
+    let recent = events.iter().filter(|e| now.saturating_sub(e.reschedule_time) < p.interval).count();
+    i64::try_from(recent).is_ok_and(|n| n < p.attempts)
+}
+
 /// Whether an allocation is replaced now, later or not at all (`§6.4`).
 pub fn verdict(
     alloc: &Allocation,

@@ -1,0 +1,281 @@
+//! The plan applier (`spec/server.md §7.3-7.6`): one thread on the leader. While one plan is being committed the next is
+//! checked against the state as it will be.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use super::fsm;
+use super::ids;
+use super::ops::{Operation, PlanResults, PlannedStop, Reply};
+use super::plan_check::{self, Checked};
+use super::queues::{PendingPlan, PlanAnswer};
+use super::rejection::{self, RejectionTracker};
+use super::server::Server;
+use crate::model::*;
+use crate::state::{StateStore, Table};
+
+/// Longest wait for the state a plan was made on.
+const STATE_WAIT: Duration = Duration::from_secs(10);
+/// How long the applier waits before it looks whether it is to end.
+const IDLE: Duration = Duration::from_millis(500);
+
+/// A state ahead is not used longer than this: it knows of plans alone, not of what else is written meanwhile.
+const AHEAD_AT_MOST: Duration = Duration::from_millis(100);
+
+/// A commit that ended: its index, unless it failed.
+type Ended = Option<u64>;
+
+/// The applier's state.
+pub struct Applier {
+    server: Server,
+    /// The state with the plans on their way, as it will be.
+    ahead: Option<StateStore>,
+    /// When it was taken from the store.
+    taken: Instant,
+    in_flight: usize,
+    /// The highest index of a finished plan.
+    previous: u64,
+    tracker: RejectionTracker,
+    ended: (Sender<Ended>, Receiver<Ended>),
+}
+
+impl Applier {
+    /// Runs until the server stops.
+    pub fn run(server: Server) {
+        let tracker = RejectionTracker::new(server.settings().rejection.clone());
+        let mut applier = Applier {
+            server,
+            ahead: None,
+            taken: Instant::now(),
+            in_flight: 0,
+            previous: 0,
+            tracker,
+            ended: channel(),
+        };
+        while !applier.server.queues().stopping() {
+            if let Some(pending) = applier.server.queues().next_plan(IDLE) {
+                applier.handle(pending);
+            }
+        }
+    }
+
+    fn handle(&mut self, pending: PendingPlan) {
+        while let Ok(ended) = self.ended.1.try_recv() {
+            self.note(ended);
+        }
+        let metrics = self.server.metrics().clone();
+        metrics.sample("nomad.plan.outstanding_apply", self.in_flight as f64, &[]);
+        loop {
+            if let Err(text) = self.catch_up(pending.snapshot_index) {
+                answer(&pending, Err(text));
+                return;
+            }
+            let Some(ahead) = &self.ahead else { return };
+            let timer = metrics.timer("nomad.plan.evaluate");
+            let checked = plan_check::check(ahead.state(), &pending.plan);
+            drop(timer);
+            let refresh = if checked.rejected.is_empty() {
+                0
+            } else {
+                ahead.index_of(Table::Nodes).max(ahead.index_of(Table::Allocs))
+            };
+            let ineligible = self.track(&pending, &checked);
+            if checked.is_no_op() && ineligible.is_empty() {
+                answer(&pending, Ok(PlanAnswer { accepted: checked, refresh_index: refresh, index: 0 }));
+                return;
+            }
+            if self.wait_for_room() {
+                self.commit(pending, checked, refresh, ineligible);
+                return;
+            }
+            // The plan before was not committed: what this one was checked against never came to be.
+        }
+    }
+
+    fn note(&mut self, ended: Ended) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        match ended {
+            Some(index) if index > self.previous => {
+                self.previous = index;
+                if self.in_flight == 0 {
+                    self.ahead = None;
+                }
+            }
+            Some(_) => {}
+            None => self.ahead = None,
+        }
+    }
+
+    /// Waits until another plan may be on its way; false if one failed meanwhile.
+    fn wait_for_room(&mut self) -> bool {
+        while self.in_flight >= self.server.settings().plan_pipeline.max(1) {
+            match self.ended.1.recv() {
+                Ok(ended) => {
+                    let failed = ended.is_none();
+                    let kept = self.ahead.take();
+                    self.note(ended);
+                    if failed {
+                        return false;
+                    }
+                    // What was checked stays valid: the state ahead contained the finished plan.
+                    self.ahead = kept;
+                }
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    /// Makes the state to check against: not older than the plan's.
+    fn catch_up(&mut self, snapshot_index: u64) -> Result<(), String> {
+        if self.ahead.is_some() && self.taken.elapsed() > AHEAD_AT_MOST {
+            while self.in_flight > 0 {
+                let Ok(ended) = self.ended.1.recv() else { break };
+                self.note(ended);
+            }
+            self.ahead = None;
+        }
+        let least = self.previous.max(snapshot_index);
+        if self.in_flight == 0 && self.ahead.as_ref().is_some_and(|s| s.latest_index() < least) {
+            self.ahead = None;
+        }
+        if self.ahead.is_some() {
+            return Ok(());
+        }
+        let started = Instant::now();
+        let there = self.server.wait_for_index(least, STATE_WAIT);
+        self.server.metrics().time("nomad.plan.wait_for_index", started.elapsed(), &[]);
+        if !there {
+            return Err(format!("timed out after 10s waiting for index={least}"));
+        }
+        self.ahead = Some(StateStore::clone(&self.server.snapshot()));
+        self.taken = Instant::now();
+        Ok(())
+    }
+
+    /// Nodes that rejected too many plans by now, with the events to show.
+    fn track(&mut self, pending: &PendingPlan, checked: &Checked) -> Vec<(String, NodeEvent)> {
+        let now = ids::now();
+        let mut out = Vec::new();
+        for (node, reason) in &checked.rejected {
+            let job = pending.plan.job.as_ref();
+            let namespace = job.map_or("", |j| j.namespace.as_str());
+            tracing::info!(
+                target: "nomad.planner",
+                node_id = node.as_str(), reason = reason.as_str(), eval_id = pending.plan.eval_id.as_str(), namespace,
+                "plan for node rejected, refer to https://developer.hashicorp.com/nomad/s/port-plan-failure for more information"
+            );
+            self.server.metrics().count("nomad.plan.node_rejected", 1, &[("node_id", node)]);
+            if self.tracker.add(node, now) {
+                let event = NodeEvent {
+                    message: rejection::EVENT_MESSAGE.into(),
+                    subsystem: rejection::EVENT_SUBSYSTEM.into(),
+                    timestamp: Time::from_unix_nanos(now),
+                    ..Default::default()
+                };
+                out.push((node.clone(), event));
+            }
+        }
+        out
+    }
+
+    fn commit(&mut self, pending: PendingPlan, checked: Checked, refresh: u64, ineligible: Vec<(String, NodeEvent)>) {
+        let Some(ahead) = &mut self.ahead else { return };
+        let results = entry(ahead, &pending.plan, &checked, ineligible, ids::now(), &mut ids::uuid);
+        let op = Arc::new(Operation::PlanResults(Box::new(results)));
+        let next = ahead.latest_index().max(self.server.store().applied_index()) + 1;
+        let limits = self.server.limits();
+        if let Reply::Refused(text) = fsm::apply(ahead, next, &op, limits).reply {
+            self.ahead = None;
+            answer(&pending, Err(text));
+            return;
+        }
+        self.in_flight += 1;
+        let (server, ended) = (self.server.clone(), self.ended.0.clone());
+        let handle = self.server.runtime().clone();
+        handle.spawn(async move {
+            let started = Instant::now();
+            let result = server.commit_shared(op).await;
+            server.metrics().time("nomad.plan.apply", started.elapsed(), &[]);
+            let index = result.as_ref().ok().map(|(index, _)| *index);
+            let _ = ended.send(index);
+            let told = result.map(|(index, _)| {
+                let refresh_index = if refresh == 0 { 0 } else { refresh.max(index) };
+                PlanAnswer { accepted: checked, refresh_index, index }
+            });
+            answer(&pending, told.map_err(|e| e.message));
+        });
+    }
+}
+
+fn answer(pending: &PendingPlan, result: Result<PlanAnswer, String>) {
+    let _ = pending.answer.try_send(result);
+}
+
+/// The log entry of the accepted parts of a plan (`spec/server.md §7.5`).
+pub fn entry(
+    store: &StateStore,
+    plan: &Plan,
+    checked: &Checked,
+    ineligible_nodes: Vec<(String, NodeEvent)>,
+    now: i64,
+    new_id: &mut dyn FnMut() -> String,
+) -> PlanResults {
+    let stop = |a: &Arc<Allocation>| PlannedStop {
+        id: a.id.clone(),
+        desired_description: a.desired_description.clone(),
+        client_status: a.client_status.clone(),
+        followup_eval_id: a.followup_eval_id.clone(),
+    };
+    let same_job = |a: &Allocation| match (&a.job, &plan.job) {
+        (Some(a), Some(b)) => a.version == b.version && a.create_index == b.create_index,
+        _ => false,
+    };
+    let placement = |a: &Arc<Allocation>| {
+        let mut a = Allocation::clone(a);
+        if same_job(&a) {
+            a.job = None;
+        }
+        Arc::new(a)
+    };
+    let victims: Vec<&Arc<Allocation>> = checked.node_preemptions.values().flatten().collect();
+    PlanResults {
+        eval_id: plan.eval_id.clone(),
+        job: plan.job.as_ref().map(|j| store.state().job(&j.namespace, &j.id).unwrap_or(j).clone()),
+        stops: checked.node_update.values().flatten().map(stop).collect(),
+        victims: victims.iter().map(|a| (a.id.clone(), a.preempted_by_allocation.clone())).collect(),
+        placements: checked.node_allocation.values().flatten().map(placement).collect(),
+        deployment: checked.deployment.clone(),
+        deployment_updates: checked.deployment_updates.clone(),
+        ineligible_nodes,
+        preemption_evals: preemption_evals(store, &victims, now, new_id),
+        now,
+    }
+}
+
+/// One evaluation per job that loses allocations and still exists.
+fn preemption_evals(
+    store: &StateStore,
+    victims: &[&Arc<Allocation>],
+    now: i64,
+    new_id: &mut dyn FnMut() -> String,
+) -> Vec<Evaluation> {
+    let stored = victims.iter().filter_map(|a| store.state().alloc(&a.id));
+    let jobs: BTreeSet<(&str, &str)> = stored.map(|e| (e.alloc.namespace.as_str(), e.alloc.job_id.as_str())).collect();
+    let jobs = jobs.into_iter().filter_map(|(namespace, id)| store.state().job(namespace, id));
+    let mut eval = |job: &Arc<Job>| Evaluation {
+        id: new_id(),
+        namespace: job.namespace.clone(),
+        job_id: job.id.clone(),
+        r#type: job.r#type.clone(),
+        priority: job.priority,
+        triggered_by: "preemption".into(),
+        status: "pending".into(),
+        create_time: now,
+        modify_time: now,
+        ..Default::default()
+    };
+    jobs.map(&mut eval).collect()
+}

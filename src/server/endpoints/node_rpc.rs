@@ -1,0 +1,270 @@
+//! What node agents ask (`spec/server.md §9`, `§11`): registration, heartbeats, allocations to run, reports.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::model::*;
+use crate::scheduler::reschedule;
+use crate::server::error::Error;
+use crate::server::ids;
+use crate::server::node_evals::{decide_status, is_status, node_status::*, registration_makes_evals};
+use crate::server::node_status::{create_evals, set_status};
+use crate::server::ops::{NodeRegister, Operation};
+use crate::server::server::Server;
+use crate::server::watch::WatchKey;
+
+/// The answer to a registration, a heartbeat, or another change of a node.
+#[derive(Debug, Clone, Default)]
+pub struct NodeAnswer {
+    /// When the next heartbeat is due, in nanoseconds.
+    pub heartbeat_ttl: i64,
+    /// Evaluations that were made.
+    pub eval_ids: Vec<String>,
+    /// The index they were written at.
+    pub eval_create_index: u64,
+    /// The node's ModifyIndex after the change.
+    pub node_modify_index: u64,
+    /// How many nodes there are.
+    pub num_nodes: usize,
+    /// The node's eligibility.
+    pub scheduling_eligibility: String,
+    /// The index of the write; 0 if nothing was written.
+    pub index: u64,
+}
+
+fn completed(server: &Server, id: &str, mut answer: NodeAnswer) -> NodeAnswer {
+    let snapshot = server.snapshot();
+    answer.num_nodes = snapshot.state().node_index().rows().len();
+    if let Some(n) = snapshot.state().node(id) {
+        answer.node_modify_index = n.node.modify_index;
+        answer.scheduling_eligibility = n.node.scheduling_eligibility.clone();
+    }
+    answer
+}
+
+/// A node registers or tells what changed.
+///
+/// # Errors
+/// Something is missing, the secret is another node's, or there is no leader.
+pub async fn register(server: &Server, mut node: Node) -> Result<NodeAnswer, Error> {
+    server.wait_ready().await?;
+    for (missing, what) in [
+        (node.id.is_empty(), "missing node ID for client registration"),
+        (node.datacenter.is_empty(), "missing datacenter for client registration"),
+        (node.name.is_empty(), "missing node name for client registration"),
+        (node.secret_id.is_empty(), "missing node secret ID for client registration"),
+        (node.attributes.is_empty(), "missing attributes for client registration"),
+    ] {
+        if missing {
+            return Err(Error::internal(what));
+        }
+    }
+    if node.status.is_empty() {
+        node.status = INIT.into();
+    }
+    if !is_status(&node.status) {
+        return Err(Error::internal("invalid status for node"));
+    }
+    if node.scheduling_eligibility.is_empty() {
+        node.scheduling_eligibility = "eligible".into();
+    }
+    if node.node_pool.is_empty() {
+        node.node_pool = "default".into();
+    }
+    let now = ids::now();
+    node.status_updated_at = now / SECOND;
+    node.computed_class = node.compute_class();
+    node.drain = false;
+    let before = server.snapshot().state().node(&node.id).map(|n| n.node.clone());
+    if before.as_ref().is_some_and(|b| !b.secret_id.is_empty() && b.secret_id != node.secret_id) {
+        return Err(Error::internal("node secret ID does not match. Not registering node."));
+    }
+    let makes_evals = registration_makes_evals(before.as_deref(), &node);
+    let (id, status) = (node.id.clone(), node.status.clone());
+    let op = Operation::NodeRegister(Box::new(NodeRegister { node, create_pool: true, now }));
+    let (index, _) = server.commit(op).await?;
+    let mut answer = NodeAnswer { index, ..Default::default() };
+    if makes_evals {
+        (answer.eval_ids, answer.eval_create_index) = create_evals(server, &id, index).await?;
+    }
+    if status != DOWN {
+        answer.heartbeat_ttl = heartbeat(server, &id)?;
+    }
+    Ok(completed(server, &id, answer))
+}
+
+fn heartbeat(server: &Server, id: &str) -> Result<i64, Error> {
+    let reset = server.queues().heartbeats().reset(id, ids::now(), ids::random());
+    reset.map_err(|_| Error::internal("failed to reset heartbeat since server is not leader"))
+}
+
+/// The node, if the caller is it.
+fn authenticate(server: &Server, id: &str, secret: &str) -> Result<Arc<Node>, Error> {
+    if id.is_empty() {
+        return Err(Error::internal("missing node ID for client status update"));
+    }
+    let snapshot = server.snapshot();
+    let node = snapshot.state().node(id).map(|n| n.node.clone()).ok_or_else(|| Error::internal("node not found"))?;
+    if node.secret_id != secret {
+        return Err(Error::denied("Permission denied"));
+    }
+    Ok(node)
+}
+
+/// A heartbeat (§9.3).
+///
+/// # Errors
+/// Unknown node or status, or there is no leader.
+pub async fn update_status(server: &Server, id: &str, secret: &str, status: &str) -> Result<NodeAnswer, Error> {
+    server.wait_ready().await?;
+    let node = authenticate(server, id, secret)?;
+    if !is_status(status) {
+        return Err(Error::internal("invalid status for node"));
+    }
+    let snapshot = server.snapshot();
+    let live = snapshot.state().allocs_of_node(id).iter().any(|a| !a.alloc.terminal());
+    let pool = snapshot.state().node_pool(&node.node_pool).is_some();
+    let decision = decide_status(&node, status, None, live, pool, ids::now());
+    let mut answer = NodeAnswer::default();
+    if decision.changes(&node) {
+        let written = set_status(server, &node, &decision.status, decision.event.clone()).await?;
+        (answer.index, answer.eval_ids, answer.eval_create_index) = written;
+    } else if decision.status == DOWN {
+        (answer.eval_ids, answer.eval_create_index) = create_evals(server, id, node.modify_index).await?;
+    }
+    if decision.status != DOWN {
+        answer.heartbeat_ttl = heartbeat(server, id)?;
+    }
+    Ok(completed(server, id, answer))
+}
+
+/// What a node has to run: AllocModifyIndex by allocation ID, and the index of the answer. Waits until the index exceeds
+/// `min_index`.
+///
+/// # Errors
+/// Unknown node or wrong secret.
+pub async fn client_allocs(
+    server: &Server,
+    id: &str,
+    secret: &str,
+    min_index: u64,
+    wait: Duration,
+) -> Result<(BTreeMap<String, u64>, u64), Error> {
+    authenticate(server, id, secret)?;
+    let deadline = tokio::time::Instant::now() + wait;
+    loop {
+        let waiter = server.store().watches().wait_for(vec![WatchKey::OfNode(id.to_string())]);
+        let snapshot = server.snapshot();
+        let allocs = snapshot.state().allocs_of_node(id);
+        let newest = allocs.iter().map(|a| a.alloc.modify_index).max();
+        let index = newest.unwrap_or_else(|| snapshot.index_of(crate::state::Table::Allocs).max(1));
+        if index > min_index || tokio::time::timeout_at(deadline, waiter.changed()).await.is_err() {
+            let list = allocs.iter().map(|a| (a.alloc.id.clone(), a.alloc.alloc_modify_index)).collect();
+            return Ok((list, index));
+        }
+    }
+}
+
+/// Allocations in full, of a state newer than `min_index`; unknown ones are left out.
+///
+/// # Errors
+/// The state did not get there in time.
+pub async fn allocs(server: &Server, ids: &[String], min_index: u64) -> Result<(Vec<Arc<Allocation>>, u64), Error> {
+    let mut applied = server.store().follow_applied();
+    let there = tokio::time::timeout(Duration::from_secs(5), applied.wait_for(|a| *a >= min_index)).await;
+    if !matches!(there, Ok(Ok(_))) {
+        return Err(Error::internal(format!("timed out waiting for index {min_index}")));
+    }
+    let snapshot = server.snapshot();
+    let found = ids.iter().filter_map(|id| snapshot.state().alloc(id).map(|e| e.alloc.clone())).collect();
+    Ok((found, snapshot.index_of(crate::state::Table::Allocs)))
+}
+
+/// A node reports on its allocations (§11). Gives the index.
+///
+/// # Errors
+/// See the texts of §11.
+pub async fn update_allocs(server: &Server, id: &str, secret: &str, allocs: Vec<Allocation>) -> Result<u64, Error> {
+    server.wait_ready().await?;
+    if allocs.is_empty() {
+        return Err(Error::internal("must update at least one allocation"));
+    }
+    if id.is_empty() {
+        return Err(Error::internal("missing node ID"));
+    }
+    let snapshot = server.snapshot();
+    let Some(node) = snapshot.state().node(id).map(|n| n.node.clone()) else {
+        return Err(Error::internal(format!("node {id} not found")));
+    };
+    if matches!(node.status.as_str(), DOWN | DISCONNECTED) {
+        let text = format!("node {id} is not allowed to update allocs while in status {}", node.status);
+        return Err(Error::internal(text));
+    }
+    if node.secret_id != secret {
+        return Err(Error::denied("Permission denied"));
+    }
+    server.alloc_updates().add(server, allocs).await
+}
+
+/// The evaluations that follow from reports: one per job.
+pub(crate) fn evals_of_updates(server: &Server, updates: &[Arc<Allocation>], now: i64) -> Vec<Evaluation> {
+    let snapshot = server.snapshot();
+    let state = snapshot.state();
+    let mut seen = HashSet::new();
+    let mut out = Vec::new();
+    for update in updates {
+        let Some(stored) = state.alloc(&update.id).map(|e| &e.alloc) else { continue };
+        let unknown = stored.client_status == client_status::UNKNOWN;
+        if !update.client_terminal() && !unknown {
+            continue;
+        }
+        let job = state.job(&stored.namespace, &stored.job_id);
+        let (mut trigger, r#type, priority) = match job {
+            None => {
+                if stored.desired_status != desired_status::STOP {
+                    continue;
+                }
+                let Some(own) = &stored.job else { continue };
+                (Some("job-deregister"), own.r#type.clone(), own.priority)
+            }
+            Some(job) => {
+                let failed = update.client_status == client_status::FAILED && stored.followup_eval_id.is_empty();
+                let replaced = failed
+                    && job.lookup_group(&stored.task_group).is_some()
+                    && reschedule::eligible_on_server(stored, now);
+                (replaced.then_some("alloc-failure"), job.r#type.clone(), job.priority)
+            }
+        };
+        if unknown && job.is_some() {
+            trigger = Some("reconnect");
+        }
+        let Some(trigger) = trigger else { continue };
+        if seen.insert((stored.namespace.clone(), stored.job_id.clone())) {
+            out.push(Evaluation {
+                id: ids::uuid(),
+                namespace: stored.namespace.clone(),
+                job_id: stored.job_id.clone(),
+                r#type,
+                priority,
+                triggered_by: trigger.into(),
+                status: "pending".into(),
+                create_time: now,
+                modify_time: now,
+                ..Default::default()
+            });
+        }
+    }
+    out
+}
+
+/// A node tells what happened to it. Gives the index.
+///
+/// # Errors
+/// Unknown node, wrong secret, no leader.
+pub async fn emit_events(server: &Server, id: &str, secret: &str, events: Vec<NodeEvent>) -> Result<u64, Error> {
+    server.wait_ready().await?;
+    authenticate(server, id, secret)?;
+    let events = BTreeMap::from([(id.to_string(), events)]);
+    Ok(server.commit(Operation::NodeEvents { events }).await?.0)
+}

@@ -1,0 +1,228 @@
+//! What the leader does besides scheduling (`spec/server.md §2`, `§5`): it takes over when this server is elected, looks
+//! after queues and timers, and hands over when leadership is lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+use super::broker::{CANCEL_BATCH, FAILED_QUEUE};
+use super::error::Error;
+use super::ids;
+use super::ops::Operation;
+use super::server::Server;
+use super::{gc, node_status, reapers};
+use crate::model::*;
+
+/// How often timers are looked at.
+const TICK: Duration = Duration::from_millis(100);
+/// How long one look for failed evaluations waits.
+const LOOK: Duration = Duration::from_secs(1);
+/// Wait before leadership is tried to be established again.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// Follows elections until the server stops.
+pub async fn follow(server: Server) {
+    let mut leadership = server.consensus().leadership();
+    let mut tasks: Option<JoinSet<()>> = None;
+    let mut term = 0;
+    loop {
+        let (leads, failed, now_term) = {
+            let l = leadership.borrow_and_update();
+            (l.is_leader, l.failed.is_some(), l.term)
+        };
+        if tasks.is_some() && (!leads || now_term != term) {
+            tasks = None;
+            revoke(&server);
+        }
+        if server.queues().stopping() || failed {
+            revoke(&server);
+            return;
+        }
+        if leads && tasks.is_none() {
+            match establish(&server).await {
+                Ok(started) => {
+                    tracing::info!(target: "nomad", "cluster leadership acquired");
+                    (tasks, term) = (Some(started), now_term);
+                }
+                Err(e) => {
+                    tracing::error!(target: "nomad", error = e.message.as_str(), "failed to establish leadership");
+                    revoke(&server);
+                    tokio::time::sleep(RETRY).await;
+                    continue;
+                }
+            }
+        }
+        if leadership.changed().await.is_err() {
+            revoke(&server);
+            return;
+        }
+    }
+}
+
+/// §2.2.
+async fn establish(server: &Server) -> Result<JoinSet<()>, Error> {
+    let _timer = server.metrics().timer("nomad.leader.establish_leadership");
+    let barrier = server.metrics().timer("nomad.leader.barrier");
+    server.commit_shared(Arc::new(Operation::Barrier)).await?;
+    drop(barrier);
+    server.pause_workers(true);
+    let store = server.snapshot();
+    if store.autopilot().is_none() {
+        let config = AutopilotConfiguration::default();
+        server.commit_shared(Arc::new(Operation::Autopilot { config, cas: None })).await?;
+    }
+    if store.state().scheduler_config.is_none() {
+        let config = server.settings().scheduler_config.clone();
+        server.commit_shared(Arc::new(Operation::SchedulerConfig { config, cas: None })).await?;
+    }
+    if store.cluster_metadata().is_none() {
+        let meta = ClusterMetadata { cluster_id: ids::uuid(), create_time: ids::now() };
+        server.commit_shared(Arc::new(Operation::ClusterMetadata(meta))).await?;
+    }
+    server.queues().set_planning(true);
+    evaluate_unless_paused(server);
+    start_heartbeats(server);
+    server.set_ready(true);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(ticker(server.clone()));
+    tasks.spawn(failed_reaper(server.clone()));
+    tasks.spawn(duplicate_reaper(server.clone()));
+    tasks.spawn(cancelable_reaper(server.clone()));
+    tasks.spawn(unblock_failed(server.clone()));
+    gc::start_tickers(server, &mut tasks);
+    super::metrics::start(server, &mut tasks);
+    super::loops::start(server, &mut tasks);
+    Ok(tasks)
+}
+
+/// §2.3.
+fn revoke(server: &Server) {
+    let _timer = server.metrics().timer("nomad.leader.revoke_leadership");
+    server.set_ready(false);
+    server.queues().set_planning(false);
+    server.queues().set_evaluating(false);
+    server.queues().heartbeats().stop();
+    server.pause_workers(false);
+}
+
+/// Switches broker and blocked tracker as the scheduler configuration says, and fills them from the store when they are
+/// switched on (§2.2 steps 7 and 9, §2.4).
+pub fn evaluate_unless_paused(server: &Server) {
+    let store = server.snapshot();
+    let paused = store.state().scheduler_config.as_ref().is_some_and(|c| c.pause_eval_broker);
+    let was = server.queues().broker().enabled();
+    server.queues().set_evaluating(!paused);
+    if paused || was {
+        return;
+    }
+    let now = ids::now();
+    for eval in store.evals_by_create() {
+        match eval.status.as_str() {
+            "pending" => server.queues().broker().restore(eval.clone(), now),
+            "blocked" => server.queues().block(eval.clone(), None),
+            _ => {}
+        }
+    }
+    let mut broker = server.queues().broker();
+    server.queues().wake_workers(&mut broker);
+}
+
+fn start_heartbeats(server: &Server) {
+    let store = server.snapshot();
+    let alive = store.state().nodes().filter(|n| n.node.status != "down").map(|n| n.node.id.as_str());
+    server.queues().heartbeats().start(alive, ids::now());
+}
+
+/// Timers of the queues, and nodes that were not heard of.
+async fn ticker(server: Server) {
+    let mut every = tokio::time::interval(TICK);
+    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        every.tick().await;
+        for lost in server.queues().tick() {
+            tracing::warn!(target: "nomad", eval_id = lost.eval.id.as_str(), "nack timer of an evaluation fired");
+        }
+        let expired = server.queues().heartbeats().expired(ids::now());
+        for node in expired {
+            tokio::spawn(node_status::missed_heartbeat(server.clone(), node));
+        }
+    }
+}
+
+/// §5.1.
+async fn failed_reaper(server: Server) {
+    let queue = [FAILED_QUEUE.to_string()];
+    loop {
+        let delivery = {
+            let mut broker = server.queues().broker();
+            broker.dequeue(&queue, ids::now(), ids::random(), ids::uuid).ok().flatten()
+        };
+        let Some(d) = delivery else {
+            tokio::time::sleep(LOOK).await;
+            continue;
+        };
+        tracing::warn!(target: "nomad", eval_id = d.eval.id.as_str(), "eval reached delivery limit, marking as failed");
+        let exists = server.snapshot().state().job(&d.eval.namespace, &d.eval.job_id).is_some();
+        let evals = reapers::failed(&d.eval, exists, ids::now(), ids::random(), ids::uuid);
+        let op = Arc::new(Operation::EvalUpdate { evals });
+        let written = match &*op {
+            Operation::EvalUpdate { evals } if evals.is_empty() => Ok(()),
+            _ => server.commit_shared(op.clone()).await.map(drop),
+        };
+        match written {
+            Ok(()) => drop(server.queues().ack(&d.eval.id, &d.token)),
+            Err(e) => tracing::error!(target: "nomad", error = e.message.as_str(), "failed to update failed eval"),
+        }
+    }
+}
+
+/// §5.2.
+async fn duplicate_reaper(server: Server) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let duplicates = server.queues().blocked().take_duplicates();
+        if duplicates.is_empty() {
+            continue;
+        }
+        let evals = reapers::duplicates(&duplicates, ids::now());
+        if let Err(e) = server.commit_shared(Arc::new(Operation::EvalUpdate { evals })).await {
+            tracing::error!(target: "nomad", error = e.message.as_str(), "failed to update duplicate evals");
+            server.queues().blocked().put_back_duplicates(duplicates);
+        }
+    }
+}
+
+/// Load shedding (§5.3): cancels what newer evaluations replaced, in large batches.
+async fn cancelable_reaper(server: Server) {
+    let interval = Duration::from_nanos(reapers::REAP_INTERVAL.unsigned_abs());
+    let mut every = tokio::time::interval(interval);
+    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = every.tick() => {}
+            () = server.queues().acked().notified() => {}
+        }
+        let batch = server.queues().broker().take_cancelable(CANCEL_BATCH);
+        if batch.is_empty() {
+            continue;
+        }
+        let evals = reapers::cancelled(&batch, ids::now());
+        if let Err(e) = server.commit_shared(Arc::new(Operation::EvalUpdate { evals })).await {
+            tracing::error!(target: "nomad", error = e.message.as_str(), "failed to cancel evaluations");
+            server.queues().broker().put_back(batch);
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+/// Evaluations whose plans were rejected too often are tried again (§8.4).
+async fn unblock_failed(server: Server) {
+    let mut every = tokio::time::interval(Duration::from_nanos(super::blocked::FAILED_UNBLOCK_INTERVAL.unsigned_abs()));
+    every.tick().await;
+    loop {
+        every.tick().await;
+        let released = server.queues().blocked().unblock_failed(ids::now());
+        server.queues().enqueue(released);
+    }
+}

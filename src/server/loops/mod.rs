@@ -1,0 +1,8 @@
+//! Loops of the leader that drive jobs on: drains, deployments, periodic launches.
+
+use tokio::task::JoinSet;
+
+use super::server::Server;
+
+/// Starts them.
+pub fn start(_: &Server, _: &mut JoinSet<()>) {}

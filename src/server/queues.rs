@@ -1,0 +1,287 @@
+//! What the leader keeps in memory: evaluation broker, blocked evaluations, plan queue, heartbeat timers. The machines are
+//! pure; here they get their locks, clocks and wake-ups, and are told about every write.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::blocked::BlockedEvals;
+use super::broker::{Broker, BrokerError, Delivery, Finished};
+use super::fsm::{Applied, Change};
+use super::heartbeat::{HeartbeatSettings, Heartbeats};
+use super::ids;
+use super::ops::Operation;
+use super::plan_queue::{FLUSHED, PlanQueue};
+use super::store::Listener;
+use crate::model::*;
+
+/// A plan on its way to the applier.
+pub struct PendingPlan {
+    /// The plan.
+    pub plan: Plan,
+    /// The index of the snapshot it was made on.
+    pub snapshot_index: u64,
+    /// Where the answer goes.
+    pub answer: SyncSender<Result<PlanAnswer, String>>,
+}
+
+/// What became of a plan.
+#[derive(Debug, Default)]
+pub struct PlanAnswer {
+    /// The accepted parts.
+    pub accepted: super::plan_check::Checked,
+    /// Schedule again on a state at least as new as this; 0: all was accepted.
+    pub refresh_index: u64,
+    /// The index of the entry; 0 if there was none.
+    pub index: u64,
+}
+
+fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The leader's queues. All are empty and disabled on other servers.
+pub struct Queues {
+    broker: Mutex<Broker>,
+    broker_wakes: Condvar,
+    blocked: Mutex<BlockedEvals>,
+    plans: Mutex<PlanQueue<PendingPlan>>,
+    plans_wake: Condvar,
+    heartbeats: Mutex<Heartbeats>,
+    /// Acks wake the reaper of cancelable evaluations.
+    acked: Notify,
+    /// Jobs that were written or removed, for the periodic dispatcher.
+    jobs_changed: Notify,
+    stopping: AtomicBool,
+}
+
+impl Queues {
+    /// Disabled queues.
+    pub fn new(heartbeat: HeartbeatSettings) -> Queues {
+        Queues {
+            broker: Mutex::new(Broker::new()),
+            broker_wakes: Condvar::new(),
+            blocked: Mutex::new(BlockedEvals::new()),
+            plans: Mutex::new(PlanQueue::new()),
+            plans_wake: Condvar::new(),
+            heartbeats: Mutex::new(Heartbeats::new(heartbeat)),
+            acked: Notify::new(),
+            jobs_changed: Notify::new(),
+            stopping: AtomicBool::new(false),
+        }
+    }
+
+    /// The broker, for a short look or change. Call [`Queues::wake_workers`] after what makes evaluations ready.
+    pub fn broker(&self) -> MutexGuard<'_, Broker> {
+        lock(&self.broker)
+    }
+
+    /// The tracker of blocked evaluations.
+    pub fn blocked(&self) -> MutexGuard<'_, BlockedEvals> {
+        lock(&self.blocked)
+    }
+
+    /// The heartbeat timers.
+    pub fn heartbeats(&self) -> MutexGuard<'_, Heartbeats> {
+        lock(&self.heartbeats)
+    }
+
+    /// The plan queue.
+    pub fn plans(&self) -> MutexGuard<'_, PlanQueue<PendingPlan>> {
+        lock(&self.plans)
+    }
+
+    /// Woken by every ack.
+    pub fn acked(&self) -> &Notify {
+        &self.acked
+    }
+
+    /// Woken when a job is written or removed.
+    pub fn jobs_changed(&self) -> &Notify {
+        &self.jobs_changed
+    }
+
+    /// Everybody who waits here returns.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.broker_wakes.notify_all();
+        self.plans_wake.notify_all();
+    }
+
+    /// Whether the server is shutting down.
+    pub fn stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    // ---- evaluations
+
+    /// Wakes workers if something became ready.
+    pub fn wake_workers(&self, broker: &mut Broker) {
+        if !broker.take_signals().is_empty() {
+            self.broker_wakes.notify_all();
+        }
+    }
+
+    /// Enqueues evaluations.
+    pub fn enqueue(&self, evals: impl IntoIterator<Item = (Arc<Evaluation>, Option<String>)>) {
+        let mut broker = self.broker();
+        broker.enqueue_all(evals, ids::now());
+        self.wake_workers(&mut broker);
+    }
+
+    /// Takes the best evaluation of the schedulers; waits up to `timeout` for one. A disabled broker has none.
+    pub fn dequeue(&self, schedulers: &[String], timeout: Duration) -> Option<Delivery> {
+        let deadline = std::time::Instant::now() + timeout;
+        let mut broker = self.broker();
+        loop {
+            if self.stopping() {
+                return None;
+            }
+            let got = broker.dequeue(schedulers, ids::now(), ids::random(), ids::uuid);
+            match got {
+                Ok(Some(d)) => return Some(d),
+                Ok(None) | Err(BrokerError::Disabled) | Err(_) => {}
+            }
+            let left = deadline.saturating_duration_since(std::time::Instant::now());
+            if left.is_zero() {
+                return None;
+            }
+            broker = self.broker_wakes.wait_timeout(broker, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The worker is done with an evaluation.
+    pub fn ack(&self, id: &str, token: &str) -> Result<Finished, BrokerError> {
+        let mut broker = self.broker();
+        let done = broker.ack(id, token, ids::now())?;
+        self.wake_workers(&mut broker);
+        drop(broker);
+        self.acked.notify_one();
+        Ok(done)
+    }
+
+    /// The worker gives an evaluation back.
+    pub fn nack(&self, id: &str, token: &str) -> Result<Finished, BrokerError> {
+        let mut broker = self.broker();
+        let done = broker.nack(id, token, ids::now())?;
+        self.wake_workers(&mut broker);
+        Ok(done)
+    }
+
+    /// Hands a blocked evaluation to the tracker.
+    pub fn block(&self, eval: Arc<Evaluation>, token: Option<String>) {
+        let released = self.blocked().block(eval, token, ids::now());
+        self.enqueue(released);
+    }
+
+    /// Does what is due; gives the deliveries that timed out.
+    pub fn tick(&self) -> Vec<Finished> {
+        let now = ids::now();
+        let mut broker = self.broker();
+        let lost = broker.tick(now);
+        self.wake_workers(&mut broker);
+        drop(broker);
+        let released = self.blocked().tick(now);
+        if !released.is_empty() {
+            self.enqueue(released);
+        }
+        lost
+    }
+
+    /// Switches broker and blocked tracker.
+    pub fn set_evaluating(&self, enabled: bool) {
+        let mut broker = self.broker();
+        if broker.enabled() != enabled {
+            broker.set_enabled(enabled);
+        }
+        drop(broker);
+        let mut blocked = self.blocked();
+        if blocked.enabled() != enabled {
+            blocked.set_enabled(enabled, ids::now());
+        }
+        drop(blocked);
+        self.broker_wakes.notify_all();
+    }
+
+    // ---- plans
+
+    /// Queues a plan.
+    pub fn submit(&self, pending: PendingPlan) -> Result<(), String> {
+        let priority = pending.plan.priority;
+        self.plans().enqueue(priority, pending).map_err(|e| e.to_string())?;
+        self.plans_wake.notify_one();
+        Ok(())
+    }
+
+    /// The next plan; waits up to `timeout`.
+    pub fn next_plan(&self, timeout: Duration) -> Option<PendingPlan> {
+        let mut plans = self.plans();
+        for _ in 0..2 {
+            if self.stopping() {
+                return None;
+            }
+            if let Ok(Some(p)) = plans.dequeue() {
+                return Some(p);
+            }
+            plans = self.plans_wake.wait_timeout(plans, timeout).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        None
+    }
+
+    /// Switches the plan queue; plans that wait when it is switched off are answered.
+    pub fn set_planning(&self, enabled: bool) {
+        let flushed = self.plans().set_enabled(enabled);
+        for p in flushed {
+            let _ = p.answer.try_send(Err(FLUSHED.into()));
+        }
+    }
+}
+
+/// What a stored evaluation entails (`spec/server.md §3.4`).
+impl Listener for Queues {
+    fn applied(&self, index: u64, _: &Operation, applied: &Applied) {
+        let now = ids::now();
+        let mut released = Vec::new();
+        let mut jobs = false;
+        {
+            let mut blocked = self.blocked();
+            for u in &applied.unblocks {
+                released.extend(blocked.unblock_class(&u.class, index, now));
+                if let Some(node) = &u.node {
+                    released.extend(blocked.unblock_node(node, now));
+                }
+            }
+            for change in &applied.changes {
+                match change {
+                    Change::Eval(e) => match e.status.as_str() {
+                        "pending" => released.push((e.clone(), None)),
+                        "blocked" => released.extend(blocked.block(e.clone(), None, now)),
+                        "complete" if e.failed_tg_allocs.is_empty() => blocked.untrack(&e.namespace, &e.job_id, now),
+                        _ => {}
+                    },
+                    Change::Job(_) | Change::JobGone(_) => jobs = true,
+                    _ => {}
+                }
+            }
+        }
+        if !released.is_empty() || !applied.dropped_evals.is_empty() {
+            let mut broker = self.broker();
+            for e in &applied.dropped_evals {
+                broker.drop_waiting(&e.id);
+            }
+            broker.enqueue_all(released, now);
+            self.wake_workers(&mut broker);
+        }
+        for change in &applied.changes {
+            if let Change::Node(id, None) = change {
+                self.heartbeats().remove(id);
+            }
+        }
+        if jobs {
+            self.jobs_changed.notify_one();
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! A running server: store, consensus, queues, workers, and the one way to write.
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::alloc_updates::AllocUpdates;
+use super::applier::Applier;
+use super::error::Error;
+use super::fsm::Limits;
+use super::ops::{Operation, Reply};
+use super::queues::Queues;
+use super::raft::{Consensus, Machine, NoTransport, Peer, ServerId, SnapshotWriter, StartError};
+use super::settings::Settings;
+use super::store::Store;
+use super::worker::Worker;
+use super::{leader, raft};
+use crate::state::StoreSnapshot;
+use crate::telemetry::Metrics;
+
+/// How long a call waits for a leader, or for the leader to be ready.
+const LEADER_WAIT: Duration = Duration::from_secs(5);
+
+/// A handle on the server; clones share it.
+#[derive(Clone)]
+pub struct Server(Arc<Inner>);
+
+struct Inner {
+    settings: RwLock<Arc<Settings>>,
+    store: Arc<Store>,
+    queues: Arc<Queues>,
+    consensus: Consensus,
+    metrics: Metrics,
+    runtime: Handle,
+    workers: Mutex<Vec<Arc<Worker>>>,
+    alloc_updates: AllocUpdates,
+    /// The leader has established itself.
+    ready: watch::Sender<bool>,
+}
+
+/// The state machine as consensus sees it.
+struct StoreMachine(Arc<Store>, Metrics);
+
+impl Machine for StoreMachine {
+    fn apply(&self, index: u64, op: &Arc<Operation>) -> Reply {
+        let started = std::time::Instant::now();
+        let reply = self.0.apply(index, op);
+        self.1.time(&format!("nomad.fsm.{}", op.metric()), started.elapsed(), &[]);
+        reply
+    }
+
+    fn skip(&self, index: u64) {
+        self.0.skip(index);
+    }
+
+    fn snapshot(&self) -> Box<dyn SnapshotWriter> {
+        Box::new(Frozen(self.0.snapshot()))
+    }
+
+    fn restore(&self, index: u64, from: &mut dyn Read) -> io::Result<()> {
+        self.0.restore(index, from)
+    }
+}
+
+struct Frozen(StoreSnapshot);
+
+impl SnapshotWriter for Frozen {
+    fn write(self: Box<Self>, to: &mut dyn Write) -> io::Result<()> {
+        Store::write_snapshot(&self.0, to)
+    }
+}
+
+impl Server {
+    /// Opens the data directory, joins consensus and starts workers and applier. Returns before there is a leader.
+    ///
+    /// # Errors
+    /// See [`StartError`]; threads that can't be made are reported as settings.
+    pub async fn start(settings: Settings, metrics: Metrics) -> Result<Server, StartError> {
+        let store = Store::new(Limits { tracked_versions: settings.tracked_versions }, settings.event_buffer_size);
+        let queues = Arc::new(Queues::new(settings.heartbeat.clone()));
+        store.listen(queues.clone());
+        let id: ServerId =
+            settings.id.parse().map_err(|_| StartError::Settings("the server's ID is no UUID".into()))?;
+        let peer =
+            Peer { name: format!("{}.{}", settings.name, settings.region), address: settings.rpc_address.clone() };
+        let mut raft_settings = raft::Settings::alone(settings.data_dir.join("raft"), id, peer);
+        raft_settings.raft_multiplier = settings.raft_multiplier;
+        let machine = Arc::new(StoreMachine(store.clone(), metrics.clone()));
+        let consensus = Consensus::start(raft_settings, machine, Arc::new(NoTransport)).await?;
+        let server = Server(Arc::new(Inner {
+            settings: RwLock::new(Arc::new(settings)),
+            store,
+            queues,
+            consensus,
+            metrics,
+            runtime: Handle::current(),
+            workers: Mutex::default(),
+            alloc_updates: AllocUpdates::default(),
+            ready: watch::channel(false).0,
+        }));
+        server.replace_workers().map_err(|e| StartError::Settings(format!("can't start workers: {e}")))?;
+        let applier = server.clone();
+        std::thread::Builder::new()
+            .name("plan-applier".into())
+            .stack_size(8 << 20)
+            .spawn(move || Applier::run(applier))
+            .map_err(|e| StartError::Settings(format!("can't start the plan applier: {e}")))?;
+        tokio::spawn(leader::follow(server.clone()));
+        Ok(server)
+    }
+
+    /// Ends everything; waits until the log is closed.
+    pub async fn shutdown(&self) {
+        self.0.queues.stop();
+        self.0.ready.send_replace(false);
+        self.workers().iter().for_each(|w| w.stop());
+        self.0.store.unlisten();
+        if let Err(e) = self.0.consensus.shutdown().await {
+            tracing::error!(target: "nomad.raft", error = %e, "error shutting down raft");
+        }
+    }
+
+    /// The settings as they are now.
+    pub fn settings(&self) -> Arc<Settings> {
+        self.0.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Other limits of the state machine follow from the settings.
+    pub fn limits(&self) -> Limits {
+        Limits { tracked_versions: self.settings().tracked_versions }
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.0.store
+    }
+
+    /// The store as it is now.
+    pub fn snapshot(&self) -> StoreSnapshot {
+        self.0.store.snapshot()
+    }
+
+    /// The leader's queues.
+    pub fn queues(&self) -> &Arc<Queues> {
+        &self.0.queues
+    }
+
+    /// Consensus.
+    pub fn consensus(&self) -> &Consensus {
+        &self.0.consensus
+    }
+
+    /// Reports of nodes on their way.
+    pub fn alloc_updates(&self) -> &AllocUpdates {
+        &self.0.alloc_updates
+    }
+
+    /// Metrics.
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    /// The runtime the server lives in.
+    pub fn runtime(&self) -> &Handle {
+        &self.0.runtime
+    }
+
+    // ---- workers
+
+    /// The workers.
+    pub fn workers(&self) -> Vec<Arc<Worker>> {
+        self.0.workers.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces all workers by as many as the settings say; old ones finish what they do.
+    fn replace_workers(&self) -> io::Result<()> {
+        let settings = self.settings();
+        let count = if settings.enabled_schedulers.is_empty() { 0 } else { settings.num_schedulers };
+        if count == 0 {
+            tracing::warn!(target: "nomad", "no enabled schedulers");
+        }
+        let new: io::Result<Vec<_>> =
+            (0..count).map(|_| Worker::start(self.clone(), settings.enabled_schedulers.clone())).collect();
+        let mut workers = self.0.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        workers.iter().for_each(|w| w.stop());
+        *workers = new?;
+        drop(workers);
+        self.pause_workers(*self.0.ready.borrow());
+        Ok(())
+    }
+
+    /// Gives the server another number of workers, or other schedulers to run; tells whether that was a change.
+    ///
+    /// # Errors
+    /// A number or name that is not allowed, or threads that can't be made.
+    pub fn set_workers(&self, count: usize, schedulers: Vec<String>) -> Result<bool, String> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        if count > cores {
+            return Err(format!("number of schedulers should be between 0 and {cores}"));
+        }
+        if let Some(unknown) = schedulers.iter().find(|s| !super::settings::SCHEDULERS.contains(&s.as_str())) {
+            return Err(format!("unknown scheduler {unknown:?} in enabled schedulers"));
+        }
+        let sorted = |list: &[String]| {
+            let mut list = list.to_vec();
+            list.sort_unstable();
+            list.dedup();
+            list
+        };
+        {
+            let mut settings = self.0.settings.write().unwrap_or_else(PoisonError::into_inner);
+            if settings.num_schedulers == count && sorted(&settings.enabled_schedulers) == sorted(&schedulers) {
+                return Ok(false);
+            }
+            let new = Settings { num_schedulers: count, enabled_schedulers: schedulers, ..Settings::clone(&settings) };
+            *settings = Arc::new(new);
+        }
+        self.replace_workers().map_err(|e| e.to_string())?;
+        Ok(true)
+    }
+
+    /// A leader leaves room for its other work (§2.2 step 2).
+    pub(super) fn pause_workers(&self, leading: bool) {
+        let workers = self.workers();
+        let paused = if leading && workers.len() > 1 { 3 * workers.len() / 4 } else { 0 };
+        workers.iter().enumerate().for_each(|(i, w)| w.pause(i < paused));
+    }
+
+    // ---- leadership
+
+    /// Whether this server leads and has established itself.
+    pub fn is_ready(&self) -> bool {
+        *self.0.ready.borrow()
+    }
+
+    pub(super) fn set_ready(&self, ready: bool) {
+        self.0.ready.send_replace(ready);
+    }
+
+    /// Waits until reads and writes are answered.
+    ///
+    /// # Errors
+    /// No leader within the hold time.
+    pub async fn wait_ready(&self) -> Result<(), Error> {
+        let mut ready = self.0.ready.subscribe();
+        let waited = tokio::time::timeout(LEADER_WAIT, ready.wait_for(|r| *r)).await;
+        if matches!(waited, Ok(Ok(_))) {
+            return Ok(());
+        }
+        let leads = self.0.consensus.leadership().borrow().is_leader;
+        Err(if leads { Error::internal("Not ready to serve consistent reads") } else { Error::no_leader() })
+    }
+
+    /// The leader's address as the configuration gives it; `None` while there is none.
+    pub fn leader_address(&self) -> Option<String> {
+        self.0.consensus.leadership().borrow().leader.as_ref().map(|(_, p)| p.address.clone())
+    }
+
+    /// The address of this server for other servers.
+    pub fn rpc_address(&self) -> Option<SocketAddr> {
+        self.settings().rpc_address.parse().ok()
+    }
+
+    // ---- writing
+
+    /// Has an operation agreed upon, made durable and applied; gives its index and reply.
+    ///
+    /// # Errors
+    /// There is no leader, or the state machine refused: its text.
+    pub async fn commit(&self, op: Operation) -> Result<(u64, Reply), Error> {
+        self.wait_ready().await?;
+        self.commit_shared(Arc::new(op)).await
+    }
+
+    /// [`Server::commit`] without waiting for the leader to be ready.
+    ///
+    /// # Errors
+    /// See there.
+    pub async fn commit_shared(&self, op: Arc<Operation>) -> Result<(u64, Reply), Error> {
+        match self.0.consensus.propose_shared(op).await? {
+            (_, Reply::Refused(text)) => Err(Error::internal(text)),
+            done => Ok(done),
+        }
+    }
+
+    /// [`Server::commit_shared`] for threads outside of the runtime.
+    ///
+    /// # Errors
+    /// See there.
+    pub fn commit_blocking(&self, op: Operation) -> Result<u64, String> {
+        let done = self.0.runtime.block_on(self.commit_shared(Arc::new(op)));
+        done.map(|(index, _)| index).map_err(|e| e.message)
+    }
+
+    /// Waits, outside of the runtime, until the store has applied an index; false if it took too long.
+    pub fn wait_for_index(&self, index: u64, timeout: Duration) -> bool {
+        if self.0.store.applied_index() >= index {
+            return true;
+        }
+        let mut applied = self.0.store.follow_applied();
+        let wait = async { tokio::time::timeout(timeout, applied.wait_for(|a| *a >= index)).await };
+        matches!(self.0.runtime.block_on(wait), Ok(Ok(_)))
+    }
+}
