@@ -7,9 +7,9 @@ use tokio::sync::oneshot;
 
 use super::endpoints::node_rpc::evals_of_updates;
 use super::error::Error;
+use super::handle::Server;
 use super::ids;
 use super::ops::Operation;
-use super::server::Server;
 use crate::model::Allocation;
 
 /// How long reports are gathered, from the first one on.

@@ -7,12 +7,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::fsm;
+use super::handle::Server;
 use super::ids;
 use super::ops::{Operation, PlanResults, PlannedStop, Reply};
 use super::plan_check::{self, Checked};
 use super::queues::{PendingPlan, PlanAnswer};
 use super::rejection::{self, RejectionTracker};
-use super::server::Server;
 use crate::model::*;
 use crate::state::{StateStore, Table};
 
@@ -44,7 +44,7 @@ pub struct Applier {
 impl Applier {
     /// Runs until the server stops.
     pub fn run(server: Server) {
-        let tracker = RejectionTracker::new(server.settings().rejection.clone());
+        let tracker = RejectionTracker::new(server.settings().rejection);
         let mut applier = Applier {
             server,
             ahead: None,

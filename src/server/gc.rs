@@ -2,7 +2,7 @@
 
 use tokio::task::JoinSet;
 
-use super::server::Server;
+use super::handle::Server;
 use crate::model::Evaluation;
 use crate::state::StoreSnapshot;
 

@@ -8,9 +8,9 @@ use tokio::task::JoinSet;
 
 use super::broker::{CANCEL_BATCH, FAILED_QUEUE};
 use super::error::Error;
+use super::handle::Server;
 use super::ids;
 use super::ops::Operation;
-use super::server::Server;
 use super::{gc, node_status, reapers};
 use crate::model::*;
 

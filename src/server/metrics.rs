@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
+use super::handle::Server;
 use super::ids;
-use super::server::Server;
 use crate::model::SECOND;
 
 /// How often the gauges are set.

@@ -1,7 +1,13 @@
 //! The server: everything between an API write and a committed allocation (`spec/server.md`).
 //!
-//! Pure parts of the leader, driven by whoever holds them: [`broker`], [`blocked`], [`plan_queue`], [`rejection`], [`heartbeat`],
-//! [`reapers`], [`node_evals`]. Times and random numbers come in; they say when they are due.
+//! - [`handle`]: a running server ([`Server`]), and the one way to write. [`settings`], [`error`], [`ids`].
+//! - [`ops`]: the operations of the log. [`fsm`]: what they do to the store. [`raft`]: agreement and durability; [`codec`].
+//! - [`store`]: the store of a running server, with [`watch`]es, [`events`] and snapshots ([`persist`]).
+//! - Pure parts of the leader, driven by whoever holds them: [`broker`], [`blocked`], [`plan_queue`], [`rejection`],
+//!   [`heartbeat`], [`reapers`], [`node_evals`], [`plan_check`]. Times and random numbers come in; they say when they are due.
+//! - [`queues`]: those machines with locks and wake-ups. [`worker`], [`applier`]: from evaluations to committed plans.
+//! - [`leader`]: taking over and handing over; [`loops`], [`gc`], [`node_status`], [`metrics`]: what it does meanwhile.
+//! - [`endpoints`]: what the server does for its callers. [`alloc_updates`]: reports of nodes, gathered.
 
 pub mod alloc_updates;
 pub mod applier;
@@ -13,6 +19,7 @@ pub mod error;
 pub mod events;
 pub mod fsm;
 pub mod gc;
+pub mod handle;
 pub mod heartbeat;
 pub mod ids;
 pub mod leader;
@@ -28,11 +35,13 @@ pub mod queues;
 pub mod raft;
 pub mod reapers;
 pub mod rejection;
-pub mod server;
 pub mod settings;
 pub mod store;
 pub mod watch;
 pub mod worker;
+
+pub use error::Error;
+pub use handle::Server;
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,10 @@
 //! Nodes that were not heard of, and the evaluations that follow from what nodes do (`spec/server.md §9`).
 
 use super::error::Error;
+use super::handle::Server;
 use super::ids;
 use super::node_evals::{HEARTBEAT_MISSED, cluster_event, missed_heartbeat_status, node_evals};
 use super::ops::{NodeStatus, Operation};
-use super::server::Server;
 use crate::model::*;
 
 /// A node's heartbeat did not come in time (§9.2).

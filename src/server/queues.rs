@@ -141,9 +141,8 @@ impl Queues {
                 return None;
             }
             let got = broker.dequeue(schedulers, ids::now(), ids::random(), ids::uuid);
-            match got {
-                Ok(Some(d)) => return Some(d),
-                Ok(None) | Err(BrokerError::Disabled) | Err(_) => {}
+            if let Ok(Some(d)) = got {
+                return Some(d);
             }
             let left = deadline.saturating_duration_since(std::time::Instant::now());
             if left.is_zero() {

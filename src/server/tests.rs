@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::endpoints::node_rpc;
+use super::handle::Server;
 use super::ids;
 use super::ops::{JobRegister, Operation};
-use super::server::Server;
 use super::settings::Settings;
 use crate::model::*;
 use crate::telemetry::Metrics;
@@ -52,6 +52,8 @@ fn node(id: &str) -> Node {
         },
         memory: NodeMemoryResources { memory_mb: 1000 },
         disk: NodeDiskResources { disk_mb: 10_000 },
+        networks: vec![NetworkResource { mode: "host".into(), ..Default::default() }],
+        node_networks: Some(vec![NodeNetworkResource { mode: "host".into(), ..Default::default() }]),
         ..Default::default()
     };
     Node {

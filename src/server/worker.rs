@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::broker::{CORE, Delivery, wait_index};
+use super::handle::Server;
 use super::ids;
 use super::ops::Operation;
 use super::queues::{PendingPlan, PlanAnswer};
 use super::reapers::modify_time;
-use super::server::Server;
 use crate::model::*;
 use crate::scheduler::{self, Context, NodeOrder, PlanResult, Planner};
 use crate::state::StoreSnapshot;

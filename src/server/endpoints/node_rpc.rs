@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use crate::model::*;
 use crate::scheduler::reschedule;
+use crate::server::Server;
 use crate::server::error::Error;
 use crate::server::ids;
 use crate::server::node_evals::{decide_status, is_status, node_status::*, registration_makes_evals};
 use crate::server::node_status::{create_evals, set_status};
 use crate::server::ops::{NodeRegister, Operation};
-use crate::server::server::Server;
 use crate::server::watch::WatchKey;
 
 /// The answer to a registration, a heartbeat, or another change of a node.

@@ -2,7 +2,7 @@
 
 use tokio::task::JoinSet;
 
-use super::server::Server;
+use super::handle::Server;
 
 /// Starts them.
 pub fn start(_: &Server, _: &mut JoinSet<()>) {}

@@ -81,7 +81,7 @@ impl Server {
     /// See [`StartError`]; threads that can't be made are reported as settings.
     pub async fn start(settings: Settings, metrics: Metrics) -> Result<Server, StartError> {
         let store = Store::new(Limits { tracked_versions: settings.tracked_versions }, settings.event_buffer_size);
-        let queues = Arc::new(Queues::new(settings.heartbeat.clone()));
+        let queues = Arc::new(Queues::new(settings.heartbeat));
         store.listen(queues.clone());
         let id: ServerId =
             settings.id.parse().map_err(|_| StartError::Settings("the server's ID is no UUID".into()))?;
