@@ -19,6 +19,7 @@ mod status;
 mod summary;
 pub mod txn;
 
+pub use status::eval_terminal;
 pub use txn::{Change, Txn, Unblock};
 
 use std::sync::Arc;

@@ -1,0 +1,169 @@
+//! Garbage collection (`spec/garbage-collection.md`): core evaluations, made by tickers of the leader, run by workers.
+//!
+//! - [`rules`]: what may go.
+
+pub mod rules;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+use super::broker::CORE;
+use super::error::Error;
+use super::handle::Server;
+use super::ids;
+use super::node_status::create_evals_of;
+use super::ops::Operation;
+use crate::model::*;
+use crate::state::StoreSnapshot;
+use rules::Collected;
+
+/// IDs in one log entry.
+const IDS: usize = 7281;
+/// Jobs in one log entry.
+const JOBS: usize = 2048;
+/// Priority of core evaluations.
+const PRIORITY: i64 = 32767;
+/// How old things must be when an operator forces collection.
+const FORCED: i64 = 1_000_000;
+/// Interval of the kinds without a setting.
+const EVERY: i64 = 5 * MINUTE;
+
+/// A core evaluation: never stored, lives in the leader's broker (§1.1).
+pub fn core_eval(kind: &str, index: u64) -> Evaluation {
+    Evaluation {
+        id: ids::uuid(),
+        namespace: "-".into(),
+        priority: PRIORITY,
+        r#type: CORE.into(),
+        triggered_by: "scheduled".into(),
+        job_id: kind.into(),
+        status: "pending".into(),
+        modify_index: index,
+        ..Default::default()
+    }
+}
+
+/// Has garbage collected now, whatever its age; the work is done later.
+pub fn force(server: &Server) {
+    enqueue(server, "force-gc");
+}
+
+fn enqueue(server: &Server, kind: &str) {
+    let eval = core_eval(kind, server.snapshot().latest_index());
+    server.queues().enqueue([(Arc::new(eval), None)]);
+}
+
+/// Starts the tickers of the leader: the first tick comes one interval after it took over.
+pub fn start_tickers(server: &Server, tasks: &mut JoinSet<()>) {
+    let job_interval = server.settings().gc.job_interval;
+    for (kind, interval) in [("eval-gc", EVERY), ("job-gc", job_interval), ("deployment-gc", EVERY), ("node-gc", EVERY)]
+    {
+        let server = server.clone();
+        tasks.spawn(async move {
+            let interval = Duration::from_nanos(interval.max(SECOND).unsigned_abs());
+            loop {
+                tokio::time::sleep(interval).await;
+                enqueue(&server, kind);
+            }
+        });
+    }
+}
+
+/// Runs a core evaluation: what it names is collected.
+///
+/// # Errors
+/// An unknown kind, or a write that failed: the evaluation is to be delivered again.
+pub async fn run(server: &Server, eval: &Evaluation, snapshot: &StoreSnapshot) -> Result<(), String> {
+    let gc = server.settings().gc.clone();
+    let done = match eval.job_id.as_str() {
+        "eval-gc" => evals(server, snapshot, gc.eval_threshold, gc.batch_eval_threshold).await,
+        "job-gc" => jobs(server, snapshot, gc.job_threshold).await,
+        "deployment-gc" => deployments(server, snapshot, gc.deployment_threshold).await,
+        "node-gc" => nodes(server, snapshot, gc.node_threshold).await,
+        "force-gc" => forced(server, snapshot).await,
+        kind => return Err(format!("core scheduler cannot handle job '{kind}'")),
+    };
+    done.map_err(|e| e.message)
+}
+
+async fn forced(server: &Server, snapshot: &StoreSnapshot) -> Result<(), Error> {
+    jobs(server, snapshot, FORCED).await?;
+    evals(server, snapshot, FORCED, FORCED).await?;
+    deployments(server, snapshot, FORCED).await?;
+    nodes(server, snapshot, FORCED).await
+}
+
+async fn reap(server: &Server, collected: Collected) -> Result<(), Error> {
+    for c in rules::batches(collected, IDS) {
+        let op = Operation::EvalDelete { evals: c.evals, allocs: c.allocs };
+        server.commit_shared(op.into()).await.inspect_err(|e| {
+            tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "eval reap failed");
+        })?;
+    }
+    Ok(())
+}
+
+async fn evals(server: &Server, snapshot: &StoreSnapshot, threshold: i64, batch: i64) -> Result<(), Error> {
+    let found = rules::evals(snapshot, ids::now(), threshold, batch);
+    if found.is_empty() {
+        return Ok(());
+    }
+    let (evals, allocs) = (found.evals.len(), found.allocs.len());
+    tracing::debug!(target: "nomad.core.sched", evals, allocs, "eval GC found eligible objects");
+    reap(server, found).await
+}
+
+async fn jobs(server: &Server, snapshot: &StoreSnapshot, threshold: i64) -> Result<(), Error> {
+    let (jobs, rest) = rules::jobs(snapshot, ids::now(), threshold);
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    let (n, evals, allocs) = (jobs.len(), rest.evals.len(), rest.allocs.len());
+    tracing::debug!(target: "nomad.core.sched", jobs = n, evals, allocs, "job GC found eligible objects");
+    reap(server, rest).await?;
+    for batch in jobs.chunks(JOBS) {
+        let op = Operation::JobBatchDeregister { jobs: batch.to_vec() };
+        server.commit_shared(op.into()).await.inspect_err(|e| {
+            tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "batch job reap failed");
+        })?;
+    }
+    Ok(())
+}
+
+async fn deployments(server: &Server, snapshot: &StoreSnapshot, threshold: i64) -> Result<(), Error> {
+    let found = rules::deployments(snapshot, ids::now(), threshold);
+    if found.is_empty() {
+        return Ok(());
+    }
+    tracing::debug!(target: "nomad.core.sched", deployments = found.len(), "deployment GC found eligible deployments");
+    for batch in found.chunks(IDS) {
+        let op = Operation::DeploymentDelete { ids: batch.to_vec() };
+        server.commit_shared(op.into()).await.inspect_err(|e| {
+            tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "deployment reap failed");
+        })?;
+    }
+    Ok(())
+}
+
+async fn nodes(server: &Server, snapshot: &StoreSnapshot, threshold: i64) -> Result<(), Error> {
+    let found = rules::nodes(snapshot, ids::now(), threshold);
+    if found.is_empty() {
+        return Ok(());
+    }
+    tracing::debug!(target: "nomad.core.sched", nodes = found.len(), "node GC found eligible nodes");
+    for batch in found.chunks(IDS) {
+        let gone: Vec<_> = batch.iter().filter_map(|id| snapshot.state().node(id).map(|n| n.node.clone())).collect();
+        let op = Operation::NodeDeregister { ids: batch.to_vec() };
+        let (index, _) = server.commit_shared(op.into()).await.inspect_err(|e| {
+            tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "node reap failed");
+        })?;
+        for node in gone {
+            create_evals_of(server, &node, index).await?;
+        }
+    }
+    Ok(())
+}
