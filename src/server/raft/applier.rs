@@ -45,7 +45,8 @@ impl Shared {
 
     fn note_snapshot(&self, description: &Description) {
         let term = description.meta.last_log_id.map_or(0, |l| l.leader_id.term);
-        self.lock().snapshot = (description.index, term);
+        let mut progress = self.lock();
+        progress.snapshot = progress.snapshot.max((description.index, term));
     }
 }
 
@@ -188,7 +189,7 @@ impl RaftStateMachine<Types> for Applier {
 async fn current(snapshots: &Snapshots) -> Result<Option<Snapshot<Types>>, StoreError> {
     let snapshots = snapshots.clone();
     blocking(move || {
-        let Some(found) = snapshots.newest()? else { return Ok(None) };
+        let Some(found) = snapshots.current()? else { return Ok(None) };
         let snapshot = Box::new(SnapshotFile::open(&found.path)?);
         Ok(Some(Snapshot { meta: found.description.meta, snapshot }))
     })

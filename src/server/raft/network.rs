@@ -101,6 +101,7 @@ impl Remote {
         }
     }
 
+    #[expect(clippy::result_large_err, reason = "openraft's type")]
     fn remote<T, E: std::error::Error>(&self, answer: Result<T, RaftError<ServerId, E>>) -> Result<T, CallError<E>> {
         answer.map_err(|e| RPCError::RemoteError(RemoteError::new_with_node(self.id, self.peer.clone(), e)))
     }

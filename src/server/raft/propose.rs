@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use openraft::Raft;
 use openraft::error::ClientWriteError;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
 
 use super::log::Log;
 use super::status::why_stopped;
@@ -14,7 +15,7 @@ use crate::server::ops::{Operation, Reply};
 
 /// Most operations in one entry.
 const BATCH: usize = 128;
-/// Entries on their way: while one is written, the one before is applied and answered.
+/// Full entries on their way: while one is written, the one before is applied and answered.
 const IN_FLIGHT: usize = 2;
 /// Proposals that wait; more wait outside.
 const QUEUE: usize = 4096;
@@ -53,23 +54,26 @@ pub(super) fn start(raft: Raft<Types>, log: Log) -> Queue {
 }
 
 async fn gather(raft: Raft<Types>, log: Log, mut proposals: mpsc::Receiver<Proposal>) {
-    let slots = Arc::new(Semaphore::new(IN_FLIGHT));
+    let mut in_flight = JoinSet::new();
+    let mut gathered: Vec<Proposal> = Vec::new();
     loop {
-        let Ok(slot) = slots.clone().acquire_owned().await else { return };
-        let mut gathered = Vec::new();
-        if proposals.recv_many(&mut gathered, BATCH).await == 0 {
-            return;
+        let room = BATCH - gathered.len();
+        tokio::select! {
+            _ = in_flight.join_next(), if !in_flight.is_empty() => {}
+            count = proposals.recv_many(&mut gathered, room), if room > 0 => if count == 0 { break },
         }
-        // Nobody waits for it any more, and nobody was told that it may be applied.
+        // Nobody waits for these any more.
         gathered.retain(|(_, waiting)| !waiting.is_closed());
-        if gathered.is_empty() {
+        // A small batch is worth waiting for company: the entry before it keeps the disk busy anyway.
+        let full = gathered.len() == BATCH;
+        if gathered.is_empty() || in_flight.len() >= if full { IN_FLIGHT } else { 1 } {
             continue;
         }
-        let (ops, waiting): (Vec<_>, Vec<_>) = gathered.into_iter().unzip();
+        let (ops, waiting): (Vec<_>, Vec<_>) = gathered.drain(..).unzip();
         // Sent from this one task, so entries keep the order of the queue.
         let sent = raft.client_write_ff(Batch(Arc::new(ops))).await;
         let (raft, log) = (raft.clone(), log.clone());
-        tokio::spawn(async move {
+        in_flight.spawn(async move {
             let outcome = match sent {
                 Ok(answer) => match answer.await {
                     Ok(Ok(response)) => Ok(response.data),
@@ -78,10 +82,10 @@ async fn gather(raft: Raft<Types>, log: Log, mut proposals: mpsc::Receiver<Propo
                 },
                 Err(_) => Err(ProposeError::Fatal(why_stopped(&raft, &log))),
             };
-            drop(slot);
             tell(waiting, outcome);
         });
     }
+    while in_flight.join_next().await.is_some() {}
 }
 
 fn refused(error: ClientWriteError<ServerId, Peer>) -> ProposeError {

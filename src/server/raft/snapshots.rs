@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use openraft::SnapshotMeta;
@@ -40,7 +41,7 @@ pub(super) struct Description {
 }
 
 /// An intact snapshot.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Found {
     pub description: Description,
     pub path: PathBuf,
@@ -50,6 +51,8 @@ pub(super) struct Found {
 #[derive(Debug, Clone)]
 pub(super) struct Snapshots {
     dir: PathBuf,
+    /// The newest one, once it was checked or written.
+    known: Arc<Mutex<Option<Found>>>,
 }
 
 /// Writes, counts and sums up.
@@ -76,7 +79,7 @@ impl Snapshots {
     pub fn open(dir: &Path) -> Result<Snapshots, StoreError> {
         files::make_dir(dir)?;
         files::remove_unfinished(dir)?;
-        Ok(Snapshots { dir: dir.to_path_buf() })
+        Ok(Snapshots { dir: dir.to_path_buf(), known: Arc::default() })
     }
 
     /// Paths of all snapshots, newest first.
@@ -85,11 +88,25 @@ impl Snapshots {
         Ok(names.iter().rev().filter(|n| n.ends_with(".snap")).map(|n| self.dir.join(n)).collect())
     }
 
-    /// The newest intact snapshot.
+    fn known(&self) -> MutexGuard<'_, Option<Found>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The newest intact snapshot. It is read to its end only once.
+    pub fn current(&self) -> Result<Option<Found>, StoreError> {
+        let known = self.known().clone();
+        if known.is_some() { Ok(known) } else { self.newest() }
+    }
+
+    /// The newest intact snapshot; all of it is checked.
     pub fn newest(&self) -> Result<Option<Found>, StoreError> {
         for path in self.paths()? {
             match check(&path) {
-                Ok(description) => return Ok(Some(Found { description, path })),
+                Ok(description) => {
+                    let found = Found { description, path };
+                    *self.known() = Some(found.clone());
+                    return Ok(Some(found));
+                }
                 Err(error) => tracing::error!(%error, "skipped a snapshot"),
             }
         }
@@ -117,6 +134,12 @@ impl Snapshots {
         let path = self.dir.join(Self::name(description));
         fs::rename(temporary, &path).map_err(StoreError::io("rename", temporary))?;
         files::sync_dir(&self.dir)?;
+        let mut known = self.known();
+        // One that took long to write may be older than one that was received meanwhile.
+        if known.as_ref().is_none_or(|k| k.description.meta.last_log_id <= description.meta.last_log_id) {
+            *known = Some(Found { description: description.clone(), path: path.clone() });
+        }
+        drop(known);
         for old in self.paths()?.iter().skip(KEPT) {
             files::remove(old)?;
         }

@@ -53,7 +53,7 @@ impl Flushed {
             }),
             #[cfg(test)]
             Flushed::Caller(done) => {
-                let _ = done.send(result.as_ref().map(|()| ()).map_err(|e| StoreError::Refused(e.to_string())));
+                let _ = done.send(result.as_ref().copied().map_err(|e| StoreError::Refused(e.to_string())));
             }
         }
     }
