@@ -4,7 +4,8 @@
 //! - [`ops`]: the operations of the log. [`fsm`]: what they do to the store. [`raft`]: agreement and durability; [`codec`].
 //! - [`store`]: the store of a running server, with [`watch`]es, [`events`] and snapshots ([`persist`]).
 //! - Pure parts of the leader, driven by whoever holds them: [`broker`], [`blocked`], [`plan_queue`], [`rejection`],
-//!   [`heartbeat`], [`reapers`], [`node_evals`], [`plan_check`]. Times and random numbers come in; they say when they are due.
+//!   [`heartbeat`], [`reapers`], [`node_evals`], [`periodic`], [`dispatch`], [`plan_check`]. Times and random
+//!   numbers come in; they say when they are due.
 //! - [`queues`]: those machines with locks and wake-ups. [`worker`], [`applier`]: from evaluations to committed plans.
 //! - [`leader`]: taking over and handing over; [`loops`], [`gc`], [`node_status`], [`metrics`]: what it does meanwhile.
 //! - [`endpoints`]: what the server does for its callers. [`alloc_updates`]: reports of nodes, gathered.
@@ -14,6 +15,7 @@ pub mod applier;
 pub mod blocked;
 pub mod broker;
 pub mod codec;
+pub mod dispatch;
 pub mod endpoints;
 pub mod error;
 pub mod events;
@@ -28,6 +30,7 @@ pub mod metrics;
 pub mod node_evals;
 pub mod node_status;
 pub mod ops;
+pub mod periodic;
 pub mod persist;
 pub mod plan_check;
 pub mod plan_queue;

@@ -8,6 +8,7 @@ use super::{Limits, alloc, eval, purge, status, summary};
 use crate::jobspec::admission::check_modify_index;
 use crate::model::*;
 use crate::server::ops::{JobDeregister, JobRegister, Reply};
+use crate::server::periodic;
 use crate::state::Table;
 
 /// A job is registered.
@@ -143,23 +144,17 @@ fn launches(txn: &mut Txn, job: &Job, now: i64) {
         modify_index: index,
     };
     let parent = txn.store.state().job(&job.namespace, &job.parent_id);
-    if parent.is_some_and(|p| p.periodic.is_some() && p.parameterized_job.is_none()) {
-        let seconds = job.id.rsplit_once("/periodic-").and_then(|(_, s)| s.parse::<i64>().ok());
-        if let Some(at) = seconds.and_then(|s| s.checked_mul(SECOND)) {
-            let create = txn.store.launch(&job.namespace, &job.parent_id).map_or(index, |l| l.create_index);
-            txn.store.put_launch(Arc::new(launched(&job.namespace, &job.parent_id, at, create)));
-            txn.other(Table::PeriodicLaunch);
-        }
+    if parent.is_some_and(|p| p.periodic.is_some() && !p.is_parameterized())
+        && let Some(at) = periodic::launch_time(&job.id)
+    {
+        let create = txn.store.launch(&job.namespace, &job.parent_id).map_or(index, |l| l.create_index);
+        txn.store.put_launch(Arc::new(launched(&job.namespace, &job.parent_id, at, create)));
+        txn.other(Table::PeriodicLaunch);
     }
-    if periodic_active(job) && txn.store.launch(&job.namespace, &job.id).is_none() {
+    if periodic::is_active(job) && txn.store.launch(&job.namespace, &job.id).is_none() {
         txn.store.put_launch(Arc::new(launched(&job.namespace, &job.id, now, index)));
         txn.other(Table::PeriodicLaunch);
     }
-}
-
-/// Whether the job launches others by the clock (§14.1).
-pub fn periodic_active(job: &Job) -> bool {
-    job.periodic.as_ref().is_some_and(|p| p.enabled) && !job.stop && job.parameterized_job.is_none()
 }
 
 /// A job is stopped or purged. The evaluation is written in any case.
