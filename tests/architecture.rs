@@ -18,7 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("client", &["model", "telemetry"]),
     ("http", &["model", "jobspec", "state", "plan", "server", "client", "telemetry"]),
     ("agent", &["model", "jobspec", "state", "server", "client", "http", "api", "telemetry"]),
-    ("cli", &["model", "jobspec", "state", "scheduler", "api", "snapshot", "plan", "sim", "agent"]),
+    ("cli", &["model", "jobspec", "state", "scheduler", "api", "snapshot", "plan", "sim", "agent", "telemetry"]),
 ];
 
 /// Rooms whose results depend on their arguments alone.

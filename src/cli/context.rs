@@ -84,7 +84,12 @@ impl Context<'_, '_> {
     fn flag_error(&mut self, line: &str) -> u8 {
         self.ui.error_plain(line);
         let text = help::command(self.registry, self.command.path);
-        self.ui.plain(&text);
+        // What an agent prints on standard output is its log.
+        if self.command.path == "agent" {
+            self.ui.error_plain(&text);
+        } else {
+            self.ui.plain(&text);
+        }
         self.command.usage_exit
     }
 

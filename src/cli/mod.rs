@@ -8,10 +8,13 @@
 //! - [`monitor`]: watching what became of a request.
 //! - [`render`]: how results look.
 
+pub mod agent;
+pub mod agent_flags;
 pub mod capacity;
 pub mod changes;
 pub mod cluster;
 pub mod completion;
+pub mod config_validate;
 pub mod connection;
 pub mod context;
 pub mod diagnostics;

@@ -6,8 +6,8 @@ use clap::{ArgMatches, Command, Parser};
 
 use super::context::Context;
 use super::{
-    capacity, completion, eval_explain, fmt, job_init, job_inspect, job_plan, job_run, job_validate, sim_cluster,
-    snapshot_anonymize, snapshot_diff, snapshot_fetch, snapshot_inspect, version, what_if,
+    agent, capacity, completion, config_validate, eval_explain, fmt, job_init, job_inspect, job_plan, job_run,
+    job_validate, sim_cluster, snapshot_anonymize, snapshot_diff, snapshot_fetch, snapshot_inspect, version, what_if,
 };
 
 /// What a command's argument struct does.
@@ -69,6 +69,7 @@ pub struct Registry {
 
 /// The groups: name, one line about it, its help.
 const GROUPS: &[(&str, &str)] = &[
+    ("config", "Check an agent's configuration"),
     ("eval", "Look into evaluations"),
     ("job", "Interact with jobs: plan, validate, inspect and write job files"),
     ("snapshot", "Read, look into and compare cluster snapshots"),
@@ -87,8 +88,10 @@ impl Registry {
         registry.add::<job_plan::JobPlan>("job plan", Some(("plan", Listing::Alias)), 255);
         registry.add::<job_run::JobRun>("job run", Some(("run", Listing::Common)), 1);
         registry.add::<job_validate::JobValidate>("job validate", Some(("validate", Listing::Alias)), 1);
+        registry.add::<agent::AgentCommand>("agent", None, 1);
         registry.add::<capacity::CapacityCommand>("capacity", None, 255);
         registry.add::<completion::Completion>("completion", None, 1);
+        registry.add::<config_validate::ConfigValidate>("config validate", None, 1);
         registry.add::<eval_explain::EvalExplain>("eval explain", None, 1);
         registry.add::<fmt::Fmt>("fmt", None, 1);
         registry.add::<sim_cluster::SimCluster>("sim cluster", None, 1);

@@ -1,1 +1,4 @@
 //! The HTTP interface of an agent (`spec/http-api.md`).
+
+pub mod listener;
+pub mod tls;

@@ -1,0 +1,377 @@
+//! Log messages (`spec/agent-config.md §10.2`): from `tracing` to standard output, a file, syslog, and those who watch.
+//!
+//! [`Logs`] is the handle: it changes the level at run time and takes watchers in. Messages of this program carry the name
+//! of their module (`client.gc` for `encamp::client::gc`) or the `target` they are given; those of libraries are shown
+//! from WARN on, and all of them at TRACE.
+//!
+//! - `line`: how a message looks. `file`: the log file and its rotation. `syslog`: the system's log.
+
+mod file;
+mod line;
+mod syslog;
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::mpsc;
+use tracing::subscriber::Interest;
+use tracing::{Event, Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+
+use file::LogFile;
+use line::Line;
+pub use syslog::SyslogError;
+
+/// Lines that wait for a watcher before more are dropped.
+const BACKLOG: usize = 512;
+
+/// How important a message is; [`Level::Off`] as a limit lets none through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Level {
+    /// Every step.
+    Trace,
+    /// What helps to find errors.
+    Debug,
+    /// What happens.
+    Info,
+    /// What may need attention.
+    Warn,
+    /// What failed.
+    Error,
+    /// Nothing.
+    Off,
+}
+
+impl Level {
+    const ALL: [(&'static str, Level); 6] = [
+        ("TRACE", Level::Trace),
+        ("DEBUG", Level::Debug),
+        ("INFO", Level::Info),
+        ("WARN", Level::Warn),
+        ("ERROR", Level::Error),
+        ("OFF", Level::Off),
+    ];
+
+    /// The level of that name, in any case.
+    pub fn parse(name: &str) -> Option<Level> {
+        Level::ALL.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, level)| *level)
+    }
+
+    /// Its name in capital letters.
+    pub fn name(self) -> &'static str {
+        Level::ALL.iter().find(|(_, level)| *level == self).map_or("OFF", |(name, _)| name)
+    }
+
+    fn of(level: tracing::Level) -> Level {
+        match level {
+            tracing::Level::TRACE => Level::Trace,
+            tracing::Level::DEBUG => Level::Debug,
+            tracing::Level::INFO => Level::Info,
+            tracing::Level::WARN => Level::Warn,
+            tracing::Level::ERROR => Level::Error,
+        }
+    }
+
+    fn from_number(n: u8) -> Level {
+        Level::ALL.get(usize::from(n)).map_or(Level::Off, |(_, level)| *level)
+    }
+}
+
+/// How and where messages are written.
+#[derive(Debug, Clone)]
+pub struct LogSettings {
+    /// Messages below are left out.
+    pub level: Level,
+    /// JSON instead of text.
+    pub json: bool,
+    /// With file and line of the source.
+    pub location: bool,
+    /// A file to write to, besides standard output.
+    pub file: Option<FileSettings>,
+    /// The syslog facility to write to, such as `LOCAL0`.
+    pub syslog: Option<String>,
+}
+
+/// The log file.
+#[derive(Debug, Clone)]
+pub struct FileSettings {
+    /// Its path; one that ends with `/` is a folder, in which it is called `nomad.log`.
+    pub path: PathBuf,
+    /// A new file is begun when that many bytes are written; 0 for never.
+    pub max_bytes: u64,
+    /// A new file is begun when the old one is that old.
+    pub max_age: Duration,
+    /// So many old files are kept; 0 for all.
+    pub max_files: usize,
+}
+
+/// The log of an agent. Clones are the same log.
+#[derive(Clone)]
+pub struct Logs {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    level: AtomicU8,
+    /// The lowest level that anybody wants.
+    lowest: AtomicU8,
+    json: bool,
+    location: bool,
+    sinks: Mutex<Sinks>,
+    watchers: RwLock<Vec<Watcher>>,
+    next_watcher: AtomicU64,
+}
+
+struct Sinks {
+    out: Option<File>,
+    /// Lines that wait until the start is told; none once it is.
+    held: Option<String>,
+    file: Option<LogFile>,
+    syslog: Option<syslog::Syslog>,
+}
+
+struct Watcher {
+    id: u64,
+    level: Level,
+    json: bool,
+    location: bool,
+    lines: mpsc::Sender<Arc<str>>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Logs {
+    /// A log. Lines for standard output are held back until [`Logs::release`]. Fails when the file or syslog cannot be
+    /// opened.
+    pub fn open(settings: &LogSettings) -> Result<Logs, String> {
+        let file = settings.file.as_ref().map(LogFile::open).transpose();
+        let file = file.map_err(|e| format!("Error setting up log file: {e}"))?;
+        let syslog = settings.syslog.as_deref().map(syslog::Syslog::connect).transpose();
+        let syslog = syslog.map_err(|e| format!("Error setting up syslog: {e}"))?;
+        // A descriptor of its own: the command line keeps the lock of standard output.
+        let out = std::io::stdout().as_fd().try_clone_to_owned().ok().map(File::from);
+        let sinks = Sinks { out, held: Some(String::new()), file, syslog };
+        let level = settings.level as u8;
+        let shared = Shared {
+            level: AtomicU8::new(level),
+            lowest: AtomicU8::new(level),
+            json: settings.json,
+            location: settings.location,
+            sinks: Mutex::new(sinks),
+            watchers: RwLock::default(),
+            next_watcher: AtomicU64::new(0),
+        };
+        Ok(Logs { shared: Arc::new(shared) })
+    }
+
+    /// Makes this the log of the process. Fails when there is one already.
+    pub fn install(&self) -> Result<(), tracing::subscriber::SetGlobalDefaultError> {
+        tracing::subscriber::set_global_default(tracing_subscriber::registry().with(self.clone()))
+    }
+
+    /// Changes the level from now on.
+    pub fn set_level(&self, level: Level) {
+        self.shared.level.store(level as u8, Ordering::Relaxed);
+        self.shared.find_lowest();
+    }
+
+    /// The level.
+    pub fn level(&self) -> Level {
+        self.shared.level()
+    }
+
+    /// Whether standard output gets JSON.
+    pub fn is_json(&self) -> bool {
+        self.shared.json
+    }
+
+    /// Writes what was held back, and everything from now on at once.
+    pub fn release(&self) {
+        let mut sinks = self.shared.sinks();
+        if let Some(held) = sinks.held.take() {
+            sinks.print(&held);
+        }
+    }
+
+    /// Writes one message of the agent to standard output now, whatever the level: the start is told so when it has to be
+    /// JSON.
+    pub fn tell(&self, message: &str) {
+        let line = Line::told(SystemTime::now(), message);
+        let text = line.text(self.shared.json, false);
+        self.shared.sinks().print(&format!("{text}\n"));
+    }
+
+    /// All messages from now on that are at least that important.
+    pub fn watch(&self, level: Level, json: bool, location: bool) -> Watch {
+        let (lines, receiver) = mpsc::channel(BACKLOG);
+        let dropped = Arc::new(AtomicU64::new(0));
+        let id = self.shared.next_watcher.fetch_add(1, Ordering::Relaxed);
+        let watcher = Watcher { id, level, json, location, lines, dropped: dropped.clone() };
+        self.shared.watchers.write().unwrap_or_else(PoisonError::into_inner).push(watcher);
+        self.shared.find_lowest();
+        Watch { id, lines: receiver, next: None, dropped, shared: self.shared.clone() }
+    }
+}
+
+impl Shared {
+    fn sinks(&self) -> MutexGuard<'_, Sinks> {
+        self.sinks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn level(&self) -> Level {
+        Level::from_number(self.level.load(Ordering::Relaxed))
+    }
+
+    fn find_lowest(&self) {
+        let watchers = self.watchers.read().unwrap_or_else(PoisonError::into_inner);
+        let lowest = watchers.iter().map(|w| w.level as u8).min().unwrap_or(u8::MAX);
+        self.lowest.store(lowest.min(self.level.load(Ordering::Relaxed)), Ordering::Relaxed);
+    }
+
+    fn write(&self, line: &Line) {
+        if line.shown_at(self.level()) {
+            let text = line.text(self.json, self.location);
+            let mut sinks = self.sinks();
+            let shown = if self.json { format!("{text}\n") } else { format!("    {text}\n") };
+            match &mut sinks.held {
+                Some(held) => held.push_str(&shown),
+                None => sinks.print(&shown),
+            }
+            if let Some(file) = &mut sinks.file {
+                file.write(SystemTime::now(), &format!("{text}\n"));
+            }
+            if let Some(syslog) = &sinks.syslog {
+                syslog.write(line.level, &line.text(false, self.location));
+            }
+        }
+        for watcher in self.watchers.read().unwrap_or_else(PoisonError::into_inner).iter() {
+            let wanted = line.shown_at(watcher.level);
+            if wanted && watcher.lines.try_send(line.text(watcher.json, watcher.location).into()).is_err() {
+                watcher.dropped.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl Sinks {
+    fn print(&mut self, text: &str) {
+        // Nobody is left to be told when standard output is gone.
+        let _ = self.out.as_mut().map(|out| out.write_all(text.as_bytes()));
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Logs {
+    fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
+        // The level changes at run time.
+        Interest::sometimes()
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
+        metadata.is_event() && Level::of(*metadata.level()) as u8 >= self.shared.lowest.load(Ordering::Relaxed)
+    }
+
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        self.shared.write(&Line::of(SystemTime::now(), event));
+    }
+}
+
+/// Messages as they come. Those that come while too many wait are dropped, and a line says how many.
+pub struct Watch {
+    id: u64,
+    lines: mpsc::Receiver<Arc<str>>,
+    /// A line that has to wait for the notice in front of it.
+    next: Option<Arc<str>>,
+    dropped: Arc<AtomicU64>,
+    shared: Arc<Shared>,
+}
+
+impl Watch {
+    /// The next line, without its line end.
+    pub async fn next(&mut self) -> Option<Arc<str>> {
+        if let Some(line) = self.next.take() {
+            return Some(line);
+        }
+        let line = self.lines.recv().await?;
+        let dropped = self.dropped.swap(0, Ordering::Relaxed);
+        if dropped == 0 {
+            return Some(line);
+        }
+        self.next = Some(line);
+        Some(format!("[WARN] Monitor dropped {dropped} logs during monitor request").into())
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.shared.watchers.write().unwrap_or_else(PoisonError::into_inner).retain(|w| w.id != self.id);
+        self.shared.find_lowest();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn logs(level: Level) -> Logs {
+        Logs::open(&LogSettings { level, json: false, location: false, file: None, syslog: None }).expect("a log")
+    }
+
+    fn with<T>(logs: &Logs, f: impl FnOnce() -> T) -> T {
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(logs.clone()), f)
+    }
+
+    fn held(logs: &Logs) -> String {
+        logs.shared.sinks().held.clone().expect("not released")
+    }
+
+    #[test]
+    fn the_level_changes_at_run_time() {
+        let logs = logs(Level::Info);
+        with(&logs, || {
+            let say = || tracing::debug!(target: "agent", "hello");
+            say();
+            assert_eq!(held(&logs), "");
+            logs.set_level(Level::Debug);
+            say();
+            assert!(held(&logs).ends_with("[DEBUG] agent: hello\n"), "{}", held(&logs));
+            logs.set_level(Level::Off);
+            tracing::error!("gone");
+            assert!(!held(&logs).contains("gone"));
+        });
+    }
+
+    #[tokio::test]
+    async fn watchers_have_their_own_level_and_form() {
+        let logs = logs(Level::Error);
+        let mut text = logs.watch(Level::Debug, false, false);
+        let mut json = logs.watch(Level::Warn, true, false);
+        with(&logs, || {
+            tracing::debug!(target: "client.gc", alloc_id = "a b", count = 2, "removing");
+            tracing::warn!(target: "client", "late");
+        });
+        let first = text.next().await.expect("a line");
+        assert!(first.ends_with("[DEBUG] client.gc: removing: alloc_id=\"a b\" count=2"), "{first}");
+        assert!(text.next().await.expect("a line").ends_with("[WARN]  client: late"));
+        let line: serde_json::Value = serde_json::from_str(&json.next().await.expect("a line")).expect("JSON");
+        assert_eq!((line["@level"].as_str(), line["@message"].as_str()), (Some("warn"), Some("late")));
+        assert_eq!(held(&logs), "");
+        drop((text, json));
+        assert_eq!(logs.shared.lowest.load(Ordering::Relaxed), Level::Error as u8);
+    }
+
+    #[tokio::test]
+    async fn slow_watchers_are_told_what_they_lost() {
+        let logs = logs(Level::Off);
+        let mut watch = logs.watch(Level::Info, false, false);
+        with(&logs, || (0..BACKLOG + 3).for_each(|i| tracing::info!(target: "x", "line {i}")));
+        let notice = watch.next().await.expect("a line");
+        assert_eq!(&*notice, "[WARN] Monitor dropped 3 logs during monitor request");
+        assert!(watch.next().await.expect("a line").ends_with("x: line 0"));
+        assert!(watch.next().await.expect("a line").ends_with("x: line 1"));
+    }
+}

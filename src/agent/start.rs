@@ -1,0 +1,201 @@
+//! The running agent: everything that a configuration asks for, started, reloaded and stopped as one.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::time::Duration;
+
+use axum::http::{HeaderName, HeaderValue};
+use thiserror::Error;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use super::config::{Config, addresses, check_start};
+use super::log::{Level, Logs};
+use super::routes;
+use crate::http::listener::{Listener, ListenerSettings, Serving, TlsHandle};
+use crate::http::tls::{self, TlsFiles};
+use crate::telemetry::{Metrics, runtime};
+
+/// Why an agent does not start or reload. Displays as the line that is printed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct StartError(pub String);
+
+/// Asks the running agent for a reload; clones ask the same one.
+#[derive(Debug, Clone)]
+pub struct Reloader(mpsc::Sender<oneshot::Sender<Result<(), String>>>);
+
+/// Requests of a [`Reloader`], each with the way for its answer.
+pub type ReloadRequests = mpsc::Receiver<oneshot::Sender<Result<(), String>>>;
+
+impl Reloader {
+    /// A reloader, and where its requests arrive.
+    pub fn new() -> (Reloader, ReloadRequests) {
+        let (sender, requests) = mpsc::channel(8);
+        (Reloader(sender), requests)
+    }
+
+    /// Reads the configuration again, as SIGHUP does. The error says why the old one stays.
+    pub async fn request(&self) -> Result<(), String> {
+        let gone = |_| "the agent is stopping".to_string();
+        let (answer, answered) = oneshot::channel();
+        self.0.send(answer).await.map_err(|_| gone(()))?;
+        answered.await.map_err(|_| gone(()))?
+    }
+}
+
+/// An agent that runs.
+pub struct Agent {
+    config: Config,
+    logs: Logs,
+    addresses: Vec<SocketAddr>,
+    serving: Serving,
+    tls: Option<TlsHandle>,
+    sampler: JoinHandle<()>,
+}
+
+impl Agent {
+    /// Starts what the configuration asks for. Its addresses must be normalised. Must be called inside of a runtime.
+    ///
+    /// Ports that are 0 are chosen freely; [`Agent::config`] has the chosen ones.
+    pub async fn start(
+        mut config: Config,
+        logs: Logs,
+        metrics: Metrics,
+        reloader: Reloader,
+    ) -> Result<Agent, StartError> {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        check_start(&config, cpus).map_err(StartError)?;
+        prepare_data_dir(&config).map_err(|e| StartError(format!("Error starting agent: {e}")))?;
+
+        let http_error = |e: String| StartError(format!("Error starting http server: {e}"));
+        let settings = listener_settings(&config).map_err(http_error)?;
+        let tls = settings.tls.clone();
+        let sockets = sockets(&config.addresses.http, config.ports.http).map_err(http_error)?;
+        let listener = Listener::bind(&sockets).await.map_err(|e| http_error(format!("1 error occurred: {e}")))?;
+        let addresses = listener.addresses();
+        choose_port(&mut config, &addresses);
+        let router = routes::router(&logs, &metrics, reloader);
+        let serving = listener.serve(router, settings, metrics.clone());
+        let sampler = tokio::spawn(sample(metrics, config.telemetry.collection_interval));
+        tracing::info!(target: "agent", http = %config.advertise.http, "agent started");
+        Ok(Agent { config, logs, addresses, serving, tls, sampler })
+    }
+
+    /// The configuration in force.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The addresses of the HTTP interface.
+    pub fn http_addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Takes over what may change while running (`spec/agent-config.md §9.2`): log level, certificates. The error says
+    /// why nothing changed.
+    pub async fn reload(&mut self, config: &Config) -> Result<(), StartError> {
+        let level = Level::parse(&config.log_level);
+        let level = level.ok_or_else(|| StartError(format!("Invalid log level: {}", config.log_level)))?;
+        if let Some(handle) = &self.tls {
+            let new = tls::server_config(&tls_files(config)).map_err(StartError)?;
+            handle.set(new);
+        }
+        if config.tls.http != self.config.tls.http {
+            tracing::warn!(target: "agent", "tls.http is taken over by a restart only");
+        }
+        self.logs.set_level(level);
+        self.config.settings.log_level = config.log_level.clone();
+        self.config.files = config.files.clone();
+        tracing::info!(target: "agent", log_level = level.name(), "configuration reloaded");
+        Ok(())
+    }
+
+    /// Leaves the cluster in peace, before [`Agent::shutdown`].
+    pub async fn leave(&mut self) {
+        tracing::info!(target: "agent", "leaving");
+    }
+
+    /// Stops everything.
+    pub async fn shutdown(self) {
+        tracing::info!(target: "agent", "shutting down");
+        self.sampler.abort();
+        self.serving.stop().await;
+    }
+}
+
+/// Makes the data folder and sees that it can be written to.
+fn prepare_data_dir(config: &Config) -> Result<(), String> {
+    if config.data_dir.is_empty() {
+        return Ok(());
+    }
+    let dir = Path::new(&config.data_dir);
+    let what = if config.server.enabled { "server" } else { "client" };
+    let failed = |e: std::io::Error| {
+        format!("{what} setup failed: data_dir {} cannot be used: {}", dir.display(), super::config::reason(&e))
+    };
+    std::fs::create_dir_all(dir).map_err(failed)?;
+    let probe = dir.join(format!(".write-test-{}", std::process::id()));
+    std::fs::write(&probe, b"").map_err(failed)?;
+    std::fs::remove_file(&probe).map_err(failed)
+}
+
+/// The sockets to bind.
+fn sockets(addresses: &str, port: i64) -> Result<Vec<SocketAddr>, String> {
+    let wrong =
+        |ip: &str| format!("1 error occurred: listen tcp: address {}: invalid port", addresses::join_port(ip, port));
+    let one = |ip: &str| {
+        let port = u16::try_from(port).map_err(|_| wrong(ip))?;
+        let ip: IpAddr = ip.parse().map_err(|_| format!("{ip} is not an IP address"))?;
+        Ok(SocketAddr::new(ip, port))
+    };
+    addresses.split_whitespace().map(one).collect()
+}
+
+/// Puts the port that was chosen in the place of 0.
+fn choose_port(config: &mut Config, bound: &[SocketAddr]) {
+    let Some(port) = bound.first().map(SocketAddr::port).filter(|_| config.ports.http == 0) else { return };
+    config.ports.http = port.into();
+    if let Some(host) = config.advertise.http.strip_suffix(":0") {
+        config.advertise.http = format!("{host}:{port}");
+    }
+}
+
+fn tls_files(config: &Config) -> TlsFiles {
+    let t = &config.tls;
+    TlsFiles {
+        ca: t.ca_file.clone(),
+        cert: t.cert_file.clone(),
+        key: t.key_file.clone(),
+        verify_client: t.verify_https_client,
+        min_version: t.tls_min_version.clone(),
+        cipher_suites: t.tls_cipher_suites.clone(),
+    }
+}
+
+/// How the HTTP interface takes connections in.
+pub fn listener_settings(config: &Config) -> Result<ListenerSettings, String> {
+    let tls = config.tls.http.then(|| tls::server_config(&tls_files(config)).map(TlsHandle::new)).transpose()?;
+    let header = |(name, value): (&String, &String)| {
+        let wrong = || format!("http_api_response_headers: {name} is no header");
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
+        let value = HeaderValue::from_str(value).map_err(|_| format!("http_api_response_headers: value of {name}"))?;
+        Ok::<_, String>((name, value))
+    };
+    Ok(ListenerSettings {
+        max_connections_per_client: usize::try_from(config.limits.http_max_conns_per_client).unwrap_or(0),
+        handshake_timeout: config.limits.https_handshake_timeout,
+        tls,
+        headers: config.http_api_response_headers.iter().map(header).collect::<Result<_, _>>()?,
+    })
+}
+
+/// Measures the process over and over.
+async fn sample(metrics: Metrics, interval: Duration) {
+    let mut ticks = tokio::time::interval(interval.max(Duration::from_millis(100)));
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        runtime::record(&metrics);
+    }
+}

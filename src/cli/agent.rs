@@ -1,0 +1,286 @@
+//! `agent`: runs a server, a client, or both (`spec/cli.md §15.2`, `spec/agent-config.md §7, §9, §10`).
+
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::agent_flags::AgentFlags;
+use super::context::Context;
+use super::registry::Run;
+use crate::agent::config::{self, Config, Finding, Sources};
+use crate::agent::log::{FileSettings, Level, LogSettings};
+use crate::agent::notify::{self, State};
+use crate::agent::start::ReloadRequests;
+use crate::agent::{Agent, Logs, Reloader};
+use crate::telemetry::Metrics;
+
+/// How long leaving the cluster may take, besides the deadline of a drain.
+const LEAVE_LIMIT: Duration = Duration::from_secs(5);
+/// How long stopping without leaving may take.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+
+/// Runs an encamp agent: a server, a client node, or both
+///
+/// The agent reads its configuration from files and folders in HCL or JSON, and from flags, which win. It runs until it
+/// gets an interrupt or termination signal; on a hangup signal it reads its configuration again.
+///
+/// With -dev it is server and client at once, keeps nothing, and needs no configuration.
+#[derive(Debug, clap::Parser)]
+pub struct AgentCommand {
+    #[command(flatten)]
+    flags: AgentFlags,
+    /// Ignored
+    #[arg(hide = true)]
+    rest: Vec<String>,
+}
+
+impl Run for AgentCommand {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let token = context.env.var("NOMAD_CLIENT_INTRO_TOKEN").map(String::from);
+        let sources = match self.flags.sources(token) {
+            Ok(sources) => sources,
+            Err(e) => return refuse(context, self.flags.log_json, &e),
+        };
+        let config = match read(&sources, |line| context.ui.error_plain(line)) {
+            Ok(config) => config,
+            Err(e) => return refuse(context, self.flags.log_json, &e),
+        };
+        let logs = Logs::open(&log_settings(&config));
+        let json = config.log_json;
+        let metrics = config.telemetry_settings().map(Metrics::new);
+        let (logs, metrics) = match (logs, metrics) {
+            (Ok(logs), Ok(metrics)) => (logs, metrics),
+            (Err(e), _) => return refuse(context, json, &e),
+            (_, Err(e)) => return refuse(context, json, &format!("Error initializing telemetry: {e}")),
+        };
+        if let Err(e) = logs.install() {
+            return refuse(context, json, &format!("Error setting up logs: {e}"));
+        }
+        let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(e) => return refuse(context, json, &format!("Error starting agent: {e}")),
+        };
+        let mut process = Process { context, sources, logs };
+        let code = runtime.block_on(process.run(config, metrics));
+        // Nothing that still runs may hold up the end.
+        runtime.shutdown_background();
+        code
+    }
+}
+
+/// Reads, checks and normalises the configuration. Warnings go to `warn`; the error is a line.
+fn read(sources: &Sources, mut warn: impl FnMut(&str)) -> Result<Config, String> {
+    let loaded = config::load(sources).map_err(|e| e.to_string())?;
+    loaded.warnings.iter().for_each(|w| warn(w));
+    for finding in config::validate(&loaded.config) {
+        match finding {
+            Finding::Warning(text) => warn(&text),
+            Finding::Error(text) => return Err(text),
+        }
+    }
+    loaded.normalized().map_err(|e| e.to_string())
+}
+
+fn log_settings(config: &Config) -> LogSettings {
+    let file = (!config.log_file.is_empty()).then(|| FileSettings {
+        path: config.log_file.clone().into(),
+        max_bytes: u64::try_from(config.log_rotate_bytes).unwrap_or(0),
+        max_age: config.log_rotate_duration,
+        max_files: usize::try_from(config.log_rotate_max_files).unwrap_or(0),
+    });
+    LogSettings {
+        level: Level::parse(&config.log_level).unwrap_or(Level::Info),
+        json: config.log_json,
+        location: config.log_include_location,
+        file,
+        syslog: config.enable_syslog.then(|| config.syslog_facility.clone()),
+    }
+}
+
+/// Tells why there is no agent.
+fn refuse(context: &mut Context<'_, '_>, json: bool, why: &str) -> u8 {
+    let prefix = if json { "" } else { "==> " };
+    context.ui.error_plain(&format!("{prefix}{why}"));
+    1
+}
+
+/// What wakes the agent's main loop.
+enum Event {
+    Reload(Option<tokio::sync::oneshot::Sender<Result<(), String>>>),
+    Stop(&'static str, bool),
+}
+
+/// The signals an agent knows.
+struct Signals {
+    hangup: Signal,
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Signals> {
+        Ok(Signals {
+            hangup: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn stop(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+
+    async fn next(&mut self, requests: &mut ReloadRequests, config: &Config) -> Event {
+        tokio::select! {
+            _ = self.hangup.recv() => Event::Reload(None),
+            _ = self.interrupt.recv() => Event::Stop("interrupt", config.leave_on_interrupt),
+            _ = self.terminate.recv() => Event::Stop("terminated", config.leave_on_terminate),
+            Some(answer) = requests.recv() => Event::Reload(Some(answer)),
+        }
+    }
+}
+
+/// The process around an agent: what it prints, and the signals it gets.
+struct Process<'c, 'a, 'io> {
+    context: &'c mut Context<'a, 'io>,
+    sources: Sources,
+    logs: Logs,
+}
+
+impl Process<'_, '_, '_> {
+    async fn run(&mut self, config: Config, metrics: Metrics) -> u8 {
+        let json = config.log_json;
+        // Before anything is told: who reads it may send one at once.
+        let mut signals = match Signals::new() {
+            Ok(signals) => signals,
+            Err(e) => return refuse(self.context, json, &format!("Error starting agent: {e}")),
+        };
+        self.output(&match config.files.as_slice() {
+            [] => "No configuration files loaded".to_string(),
+            files => format!("Loaded configuration from {}", files.join(", ")),
+        });
+        self.output("Starting encamp agent...");
+        let (reloader, mut requests) = Reloader::new();
+        let started = tokio::select! {
+            started = Agent::start(config, self.logs.clone(), metrics, reloader) => started,
+            () = signals.stop() => return 1,
+        };
+        let mut agent = match started {
+            Ok(agent) => agent,
+            Err(e) => return refuse(self.context, json, &e.to_string()),
+        };
+        self.banner(&agent);
+        self.logs.release();
+        self.notify(State::Ready);
+        loop {
+            let event = signals.next(&mut requests, agent.config()).await;
+            match event {
+                Event::Reload(answer) => {
+                    if answer.is_none() {
+                        self.output("Caught signal: hangup");
+                    }
+                    let result = self.reload(&mut agent).await;
+                    // Nobody waits for it any more when the request was given up.
+                    let _ = answer.map(|a| a.send(result));
+                }
+                Event::Stop(name, leave) => {
+                    self.output(&format!("Caught signal: {name}"));
+                    self.notify(State::Stopping);
+                    return self.stop(agent, leave, &mut signals).await;
+                }
+            }
+        }
+    }
+
+    async fn stop(&mut self, mut agent: Agent, leave: bool, signals: &mut Signals) -> u8 {
+        let mut limit = STOP_LIMIT;
+        if leave {
+            self.output("Gracefully shutting down agent...");
+            let drain = agent.config().client.drain_on_shutdown.as_ref().map_or(Duration::ZERO, |d| d.deadline);
+            limit = LEAVE_LIMIT + drain;
+        }
+        let all = async move {
+            if leave {
+                agent.leave().await;
+            }
+            agent.shutdown().await;
+        };
+        tokio::select! {
+            () = all => if leave { 0 } else { 1 },
+            () = tokio::time::sleep(limit) => 1,
+            () = signals.stop() => 1,
+        }
+    }
+
+    async fn reload(&mut self, agent: &mut Agent) -> Result<(), String> {
+        self.output("Reloading configuration...");
+        self.notify(State::Reloading);
+        let ui = &mut self.context.ui;
+        let read = read(&self.sources, |line| ui.error_plain(line));
+        let result = match read {
+            Ok(config) => agent.reload(&config).await.map_err(|e| e.to_string()),
+            Err(e) => Err(e),
+        };
+        if let Err(e) = &result {
+            refuse(self.context, self.logs.is_json(), e);
+            refuse(self.context, self.logs.is_json(), "Failed to reload configs");
+        }
+        self.notify(State::Ready);
+        result
+    }
+
+    fn banner(&mut self, agent: &Agent) {
+        let config = agent.config();
+        let http: Vec<String> = agent.http_addresses().iter().map(ToString::to_string).collect();
+        let mut bind = format!("HTTP: [{}]", http.join(" "));
+        let mut advertise = format!("HTTP: {}", config.advertise.http);
+        if config.server.enabled {
+            let address = |host: &str, port| config::addresses::join_port(host, port);
+            let rpc = address(&config.addresses.rpc, config.ports.rpc);
+            let serf = address(&config.addresses.serf, config.ports.serf);
+            bind.push_str(&format!("; RPC: {rpc}; Serf: {serf}"));
+            advertise.push_str(&format!("; RPC: {}; Serf: {}", config.advertise.rpc, config.advertise.serf));
+        }
+        let rows = [
+            ("Advertise Addrs", advertise),
+            ("Bind Addrs", bind),
+            ("Client", config.client.enabled.to_string()),
+            ("Log Level", config.log_level.to_uppercase()),
+            ("Region", format!("{} (DC: {})", config.region, config.datacenter)),
+            ("Server", config.server.enabled.to_string()),
+            ("Version", env!("CARGO_PKG_VERSION").to_string()),
+        ];
+        self.output("encamp agent configuration:\n");
+        for (name, value) in rows {
+            self.info(&format!("{name:>18}: {value}"));
+        }
+        self.info("");
+        self.output("encamp agent started! Log data will stream in below:\n");
+    }
+
+    /// A line of the start or of a signal.
+    fn output(&mut self, message: &str) {
+        if self.logs.is_json() {
+            self.logs.tell(message.trim_end());
+        } else {
+            self.context.ui.plain(&format!("==> {message}"));
+        }
+    }
+
+    /// A line below one.
+    fn info(&mut self, message: &str) {
+        match (self.logs.is_json(), message) {
+            (true, "") => {}
+            (true, _) => self.logs.tell(message.trim()),
+            (false, "") => self.context.ui.plain(""),
+            (false, _) => self.context.ui.plain(&format!("    {message}")),
+        }
+    }
+
+    fn notify(&self, state: State) {
+        notify::tell(self.context.env.var("NOTIFY_SOCKET"), state);
+    }
+}

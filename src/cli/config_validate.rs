@@ -1,0 +1,42 @@
+//! `config validate`: checks an agent's configuration (`spec/cli.md §15.4`).
+
+use super::context::Context;
+use super::registry::Run;
+use crate::agent::config::{self, Finding, Sources};
+
+/// Check configuration files of an agent
+///
+/// The files and folders are merged in their order over the defaults, as the agent does it, and checked.
+#[derive(Debug, clap::Parser)]
+pub struct ConfigValidate {
+    /// Files and folders, in HCL or JSON
+    #[arg(value_name = "path")]
+    paths: Vec<String>,
+}
+
+impl Run for ConfigValidate {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if self.paths.is_empty() {
+            return context.failure("Must specify at least one config file or directory");
+        }
+        let loaded = match config::load(&Sources { paths: self.paths, ..Sources::default() }) {
+            Ok(loaded) => loaded,
+            Err(e) => {
+                context.ui.error(&e.to_string());
+                return context.failure("Configuration is invalid");
+            }
+        };
+        loaded.warnings.iter().for_each(|w| context.ui.warn(w));
+        for finding in config::validate(&loaded.config) {
+            match finding {
+                Finding::Warning(text) => context.ui.warn(&text),
+                Finding::Error(text) => {
+                    context.ui.error(&text);
+                    return context.failure("Configuration is invalid");
+                }
+            }
+        }
+        context.ui.output("Configuration is valid!");
+        0
+    }
+}
