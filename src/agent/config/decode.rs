@@ -82,7 +82,9 @@ impl<'de> De<'de> {
                         match &node.value {
                             Value::Object(items) => out.push(items.as_slice()),
                             other => {
-                                return Err(De { parts: vec![node], path: self.path.clone() }.expected("a block", other));
+                                return Err(
+                                    De { parts: vec![node], path: self.path.clone() }.expected("a block", other)
+                                );
                             }
                         }
                     }

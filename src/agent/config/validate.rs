@@ -34,7 +34,8 @@ fn check(c: &Config, warnings: &mut Vec<String>) -> Result<(), String> {
     fail(c.region.contains('\0'), "Region contains invalid characters")?;
     fail(c.datacenter.contains(['\0', '*']), "Datacenter contains invalid characters (null or '*')")?;
     telemetry(c)?;
-    if !c.dev && !(c.tls.http && c.tls.rpc) {
+    let secured = c.tls.http && c.tls.rpc;
+    if !(c.dev || secured) {
         warnings.push("WARNING: mTLS is not configured - Nomad is not secure without mTLS!".into());
     }
     encryption(c, warnings)?;
