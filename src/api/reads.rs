@@ -1,15 +1,23 @@
 //! Typed endpoints (`spec/http-api.md §5`).
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::client::{Client, Meta, Query, path};
 use super::error::ApiError;
 use super::types::*;
+use crate::model::json::or_default;
 use crate::model::*;
 
 type Answer<T> = Result<(T, Meta), ApiError>;
 
 impl Client {
+    /// A list that comes in one piece; `null` is an empty one.
+    async fn whole_list<T: DeserializeOwned>(&self, path: &str, query: &Query) -> Answer<Vec<T>> {
+        let (list, meta) = self.get::<Option<Vec<T>>>(path, query).await?;
+        Ok((list.unwrap_or_default(), meta))
+    }
+
     /// All nodes, with the index of their last change.
     pub async fn nodes(&self) -> Answer<Vec<NodeListStub>> {
         self.list("/v1/nodes", &Query::default()).await
@@ -22,9 +30,7 @@ impl Client {
 
     /// All allocations of a node in full, with their jobs.
     pub async fn node_allocations(&self, id: &str) -> Answer<Vec<Allocation>> {
-        let (list, meta) =
-            self.get::<Option<Vec<_>>>(&path("/v1/node/", id, "/allocations"), &Query::default()).await?;
-        Ok((list.unwrap_or_default(), meta))
+        self.whole_list(&path("/v1/node/", id, "/allocations"), &Query::default()).await
     }
 
     /// All allocations of all namespaces as list entries with their resources.
@@ -65,18 +71,18 @@ impl Client {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
         struct Versions {
-            versions: Option<Vec<api::Job>>,
+            #[serde(default, deserialize_with = "or_default")]
+            versions: Vec<api::Job>,
         }
         let (answer, meta): (Versions, _) =
             self.get(&path("/v1/job/", id, "/versions"), &Query::in_namespace(namespace)).await?;
-        Ok((answer.versions.unwrap_or_default(), meta))
+        Ok((answer.versions, meta))
     }
 
     /// Jobs whose ID starts so, at most that many.
     pub async fn jobs_with_prefix(&self, prefix: &str, most: u32) -> Answer<Vec<JobListStub>> {
         let query = Query::default().with("prefix", prefix).with("per_page", most.to_string());
-        let (list, meta) = self.get::<Option<Vec<_>>>("/v1/jobs", &query).await?;
-        Ok((list.unwrap_or_default(), meta))
+        self.whole_list("/v1/jobs", &query).await
     }
 
     /// What was submitted to make a version of a job.
@@ -181,9 +187,7 @@ impl Client {
 
     /// The allocations that an evaluation made, as list entries.
     pub async fn evaluation_allocations(&self, id: &str) -> Answer<Vec<AllocListStub>> {
-        let (list, meta) =
-            self.get::<Option<Vec<_>>>(&path("/v1/evaluation/", id, "/allocations"), &Query::default()).await?;
-        Ok((list.unwrap_or_default(), meta))
+        self.whole_list(&path("/v1/evaluation/", id, "/allocations"), &Query::default()).await
     }
 }
 

@@ -8,9 +8,8 @@ use super::general::GeneralFlags;
 use super::job_file::{JobFile, JobFileFlags};
 use super::registry::Run;
 use super::render::capacity as render;
-use crate::jobspec::explain::Severity;
 use crate::plan::capacity::{Loss, Subject, capacity, subject, survival};
-use crate::plan::{PlanError, server_context};
+use crate::plan::server_context;
 use crate::snapshot::live::Detail;
 
 /// Show how many more copies of a job's groups fit
@@ -117,13 +116,8 @@ impl CapacityCommand {
         let changed = self.changes.carry_out(&before, namespace, now)?;
         let state = changed.as_ref().map_or(&before, |w| &w.state);
         let options = self.general.convert_options(&file.job, env, state);
-        let job = subject(state, &file.job, &options, &server_context(state), now).map_err(|e| {
-            let items = match &e {
-                PlanError::Admission(crate::jobspec::admission::AdmissionError::Invalid(items)) => items.as_slice(),
-                _ => &[],
-            };
-            Refused { text: format!("Error during plan: {e}"), findings: file.findings(items, Severity::Error) }
-        })?;
+        let job = subject(state, &file.job, &options, &server_context(state), now);
+        let job = job.map_err(|e| file.refused(&e))?;
         let wanted = |name: &str| self.group.as_deref().is_none_or(|g| g == name);
         let groups: Vec<_> = job.task_groups.iter().filter(|g| wanted(&g.name)).cloned().collect();
         if groups.is_empty() {

@@ -8,7 +8,7 @@ use super::general::GeneralFlags;
 use super::registry::Run;
 use super::render::{json, past};
 use crate::api::{ApiError, Client};
-use crate::model::Evaluation;
+use crate::model::{Evaluation, short_id};
 use crate::plan::past::{PastEvaluation, explain};
 
 /// Requests at the same time.
@@ -105,8 +105,7 @@ fn listed(all: &[Evaluation]) -> String {
     use super::render::table::{Form, table};
     let mut rows = vec!["ID|Priority|Triggered By|Job ID|Namespace|Status".to_string()];
     rows.extend(all.iter().map(|e| {
-        let id: String = e.id.chars().take(8).collect();
-        format!("{id}|{}|{}|{}|{}|{}", e.priority, e.triggered_by, e.job_id, e.namespace, e.status)
+        format!("{}|{}|{}|{}|{}|{}", short_id(&e.id), e.priority, e.triggered_by, e.job_id, e.namespace, e.status)
     }));
     table(&rows, Form::List)
 }

@@ -8,6 +8,17 @@ use crate::state::State;
 /// The heading of these flags in help texts.
 pub const GENERAL_OPTIONS: &str = "General options";
 
+/// Flags about colours. They are looked for in the whole command line before commands are run (`spec/cli.md §2.4`).
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct ColourFlags {
+    /// Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same
+    #[arg(long, help_heading = GENERAL_OPTIONS)]
+    pub no_color: bool,
+    /// Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same
+    #[arg(long, help_heading = GENERAL_OPTIONS)]
+    pub force_color: bool,
+}
+
 /// Flags that say which cluster a command talks to and how it prints.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = GENERAL_OPTIONS)]
@@ -45,12 +56,8 @@ pub struct GeneralFlags {
     /// The same as -tls-skip-verify
     #[arg(long)]
     pub insecure: bool,
-    /// Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same
-    #[arg(long)]
-    pub no_color: bool,
-    /// Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same
-    #[arg(long)]
-    pub force_color: bool,
+    #[command(flatten)]
+    pub colours: ColourFlags,
 }
 
 impl GeneralFlags {

@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use super::context::Environment;
 use super::diagnostics::{DiagnosticsFormat, Refused};
+use crate::jobspec::admission::AdmissionError;
 use crate::jobspec::explain::outline::Outline;
 use crate::jobspec::explain::{Finding, Severity, Syntax, parse_error, parse_json_error, validation};
 use crate::jobspec::parse::{ParseOptions, parse, parse_json};
 use crate::model::{api, quoted};
+use crate::plan::PlanError;
 
 /// Flags that give values to the variables of a job file.
 #[derive(Debug, Clone, clap::Args)]
@@ -122,6 +124,15 @@ impl JobFile {
     pub fn findings(&self, items: &[String], severity: Severity) -> Vec<Finding> {
         let outline = Outline::read(&self.source.name, &self.source.text(), self.syntax);
         self.source.located(validation(&outline, items, severity))
+    }
+
+    /// Why the job can't be planned, with the places of what is wrong.
+    pub fn refused(&self, e: &PlanError) -> Refused {
+        let items: &[String] = match e {
+            PlanError::Admission(AdmissionError::Invalid(items)) => items,
+            _ => &[],
+        };
+        Refused { text: format!("Error during plan: {e}"), findings: self.findings(items, Severity::Error) }
     }
 }
 

@@ -5,7 +5,7 @@ use std::io;
 
 use super::context::{Context, Environment};
 use super::flags::parse_int;
-use super::general::GENERAL_OPTIONS;
+use super::general::ColourFlags;
 use super::job_file::cause;
 use super::registry::Run;
 use super::render::json;
@@ -46,12 +46,8 @@ pub struct SimCluster {
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
-    /// Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same
-    #[arg(long, help_heading = GENERAL_OPTIONS)]
-    pub no_color: bool,
-    /// Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same
-    #[arg(long, help_heading = GENERAL_OPTIONS)]
-    pub force_color: bool,
+    #[command(flatten)]
+    pub colours: ColourFlags,
     /// Taken to say that there are none.
     #[arg(hide = true)]
     pub no_args: Vec<String>,

@@ -3,7 +3,7 @@
 use super::cluster::SnapshotFlags;
 use super::context::Context;
 use super::flags::parse_int;
-use super::general::GENERAL_OPTIONS;
+use super::general::ColourFlags;
 use super::registry::Run;
 use super::render::values::bytes;
 use crate::model::{Constraint, Node, quoted};
@@ -44,12 +44,8 @@ pub struct SnapshotAnonymize {
     pub keep_names: Vec<String>,
     #[command(flatten)]
     pub reading: SnapshotFlags,
-    /// Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same
-    #[arg(long, help_heading = GENERAL_OPTIONS)]
-    pub no_color: bool,
-    /// Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same
-    #[arg(long, help_heading = GENERAL_OPTIONS)]
-    pub force_color: bool,
+    #[command(flatten)]
+    pub colours: ColourFlags,
     #[arg(value_name = "file")]
     pub args: Vec<String>,
 }

@@ -2,7 +2,7 @@
 
 use super::cluster::SnapshotFlags;
 use super::context::{Context, Environment};
-use super::general::GENERAL_OPTIONS;
+use super::general::ColourFlags;
 use super::registry::Run;
 use super::render::json;
 use super::render::table::{Form, table};
@@ -31,12 +31,8 @@ pub struct SnapshotDiffCommand {
     pub json: bool,
     #[command(flatten)]
     pub reading: SnapshotFlags,
-    /// Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same
-    #[arg(long, help_heading = GENERAL_OPTIONS)]
-    pub no_color: bool,
-    /// Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same
-    #[arg(long, help_heading = GENERAL_OPTIONS)]
-    pub force_color: bool,
+    #[command(flatten)]
+    pub colours: ColourFlags,
     #[arg(value_name = "files")]
     pub args: Vec<String>,
 }

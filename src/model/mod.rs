@@ -49,7 +49,7 @@ pub use job::*;
 pub use node::*;
 pub use plan::*;
 pub use predicates::{client_status, desired_status};
-pub use quote::{float_text, quoted};
+pub use quote::{float_text, quoted, short_id};
 pub use records::*;
 pub use resources::*;
 pub use scores::Scores;

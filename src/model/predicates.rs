@@ -141,6 +141,13 @@ impl Allocation {
     }
 }
 
+impl AllocMetric {
+    /// How many allocations of a group found no node: the one that the metrics are of, and those that failed after it. At least 1.
+    pub fn failures(&self) -> i64 {
+        self.coalesced_failures.max(0).saturating_add(1)
+    }
+}
+
 impl DesiredTransition {
     /// The allocation is to leave its node.
     pub fn should_migrate(&self) -> bool {
@@ -210,5 +217,16 @@ impl Node {
     /// Status ready, eligible and not draining.
     pub fn ready(&self) -> bool {
         self.status == "ready" && self.drain_strategy.is_none() && self.scheduling_eligibility == "eligible"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_group_lacks_the_first_allocation_and_the_coalesced_ones() {
+        let failures = |coalesced_failures| AllocMetric { coalesced_failures, ..AllocMetric::default() }.failures();
+        assert_eq!([0, 4, i64::MAX, -3].map(failures), [1, 5, i64::MAX, 1]);
     }
 }

@@ -28,6 +28,12 @@ pub fn quoted(s: &str) -> String {
     out
 }
 
+/// The first eight characters of an ID, as tables show it.
+pub fn short_id(id: &str) -> &str {
+    let end = id.char_indices().nth(8).map(|(at, _)| at);
+    end.and_then(|end| id.get(..end)).unwrap_or(id)
+}
+
 /// Letters, marks, numbers, punctuation, symbols and the ASCII space.
 fn is_printable(c: char) -> bool {
     if c.is_ascii() {
@@ -54,7 +60,13 @@ pub fn float_text(f: f64, exponent_from: i32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{float_text, quoted};
+    use super::{float_text, quoted, short_id};
+
+    #[test]
+    fn ids_are_cut_to_eight_characters() {
+        let ids = ["a1b2c3d4-0000", "a1b2c3d4", "abc", "", "ééééééééé"];
+        assert_eq!(ids.map(short_id), ["a1b2c3d4", "a1b2c3d4", "abc", "", "éééééééé"]);
+    }
 
     #[test]
     fn floats_have_exponents_from_a_size_on() {

@@ -74,8 +74,7 @@ fn counts(u: &DesiredUpdates) -> String {
 }
 
 fn failures(plan: &JobPlanResponse) -> BTreeMap<String, u64> {
-    let count = |failed: i64| u64::try_from(failed).unwrap_or(0).saturating_add(1);
-    plan.failed_tg_allocs.iter().map(|(group, m)| (group.clone(), count(m.coalesced_failures))).collect()
+    plan.failed_tg_allocs.iter().map(|(group, m)| (group.clone(), m.failures().unsigned_abs())).collect()
 }
 
 fn victims(plan: &JobPlanResponse) -> BTreeMap<String, u64> {

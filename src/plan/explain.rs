@@ -193,7 +193,7 @@ pub fn explain(run: &DryRun, now: i64) -> Vec<GroupExplanation> {
 
 fn explain_group(run: &DryRun, question: &Question, group: &TaskGroup) -> GroupExplanation {
     let failed = run.failed_tg_allocs().get(&group.name);
-    let failed = failed.map_or(0, |m| u64::try_from(m.coalesced_failures).unwrap_or(0).saturating_add(1));
+    let failed = failed.map_or(0, |m| m.failures().unsigned_abs());
     let moment = if failed > 0 { Moment::AfterPlan } else { Moment::BeforePlacements };
     let verdicts = question.survey(group, moment, run.state.nodes().cloned());
     let mut out = GroupExplanation {
@@ -309,16 +309,6 @@ fn placements(run: &DryRun, group: &TaskGroup) -> Vec<Placements> {
     }
     out.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.node_name.cmp(&b.node_name)));
     out
-}
-
-/// The nodes of that ID, of an ID that starts so, or of that name.
-pub fn find_nodes<'a>(run: &'a DryRun, name: &str) -> Vec<&'a NodeEntry> {
-    let all = || run.state.nodes().map(|n| &**n);
-    let exact: Vec<&NodeEntry> = all().filter(|n| n.node.id == name || n.node.name == name).collect();
-    if !exact.is_empty() || name.len() < 2 {
-        return exact;
-    }
-    all().filter(|n| n.node.id.starts_with(name)).collect()
 }
 
 /// What a node is to each group of the planned job.

@@ -85,7 +85,7 @@ pub fn explain(eval: Evaluation, allocations: Vec<Allocation>) -> PastEvaluation
     let mut groups = Groups::default();
     for (name, metric) in eval.failed_tg_allocs {
         let g = groups.of(&name);
-        g.failed = u64::try_from(metric.coalesced_failures).unwrap_or(0).saturating_add(1);
+        g.failed = metric.failures().unsigned_abs();
         g.failure = Some(metric);
     }
     for a in allocations {

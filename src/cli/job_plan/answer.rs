@@ -8,6 +8,7 @@ use crate::model::JobPlanResponse;
 use crate::plan::DryRun;
 use crate::plan::explain::{self, GroupExplanation, NodeStory};
 use crate::plan::what_if::Outcome;
+use crate::plan::what_if::find::matching;
 
 /// A plan, and what is to be said about it.
 pub(super) struct Planned {
@@ -42,16 +43,15 @@ impl Explanation {
         if node.is_empty() {
             return Ok(Explanation::Groups(explain::explain(run, now)));
         }
-        match explain::find_nodes(run, node).as_slice() {
+        match matching(&run.state, node).as_slice() {
             [] => Err(format!("Error explaining the plan: no node has the name or ID {node:?}")),
             [found] => Ok(Explanation::Node {
-                name: found.node.name.clone(),
-                id: found.node.id.clone(),
-                stories: explain::node_story(run, &found.node.id, now),
+                name: found.name.clone(),
+                id: found.id.clone(),
+                stories: explain::node_story(run, &found.id, now),
             }),
             several => {
-                let names: Vec<String> =
-                    several.iter().take(10).map(|n| format!("{} ({})", n.node.name, n.node.id)).collect();
+                let names: Vec<String> = several.iter().take(10).map(|n| format!("{} ({})", n.name, n.id)).collect();
                 Err(format!("Error explaining the plan: {node:?} matches several nodes: {}", names.join(", ")))
             }
         }

@@ -6,10 +6,10 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::answer::Explanation;
-use super::{JobPlan, own, refused};
+use super::{JobPlan, own};
 use crate::cli::context::{Context, Environment};
 use crate::cli::job_file::JobFile;
-use crate::cli::render::table::{Form, table};
+use crate::cli::render::table::{Form, cell, table};
 use crate::cli::render::{json, markdown, plan, what_if};
 use crate::model::{DesiredUpdates, JobPlanResponse};
 use crate::plan::apply::apply;
@@ -86,15 +86,9 @@ impl JobPlan {
         for entry in entries {
             let options = self.general.convert_options(&entry.file.job, context.env, &state);
             let planned = plan_job(&state, &entry.file.job, &options, &server_context(&state), now);
-            let planned = planned.map_err(|e| refused(&e, &entry.file)).and_then(|planned| {
-                let explanation = match &self.explain {
-                    Some(node) => Explanation::new(&planned.run, node, now)?,
-                    None => Explanation::None,
-                };
-                Ok((planned, explanation))
-            });
-            match planned {
-                Ok((planned, explanation)) => {
+            let planned = planned.map_err(|e| entry.file.refused(&e));
+            match planned.and_then(|p| Ok((self.explanation(&p.run, now)?, p))) {
+                Ok((explanation, planned)) => {
                     state = apply(&planned.run.state, &planned.run.plan, now);
                     done.push(Done { entry, response: planned.response, explanation, now });
                 }
@@ -165,7 +159,7 @@ impl JobPlan {
         let mut rows = vec!["Job|Priority|Create|Replace|In Place|Canary|Migrate|Stop|No Node|Preempted".to_string()];
         rows.extend(done.iter().map(|d| {
             let counts: Vec<String> = counts(&d.response).iter().map(|(_, n)| n.to_string()).collect();
-            format!("{}|{}|{}", d.entry.id.replace('|', "¦"), d.entry.priority, counts.join("|"))
+            format!("{}|{}|{}", cell(&d.entry.id), d.entry.priority, counts.join("|"))
         }));
         context.ui.output(&table(&rows, Form::List));
         context.ui.output("\nTo submit the jobs with version verification run, in this order:\n");
@@ -231,7 +225,7 @@ fn counts(plan: &JobPlanResponse) -> [(&'static str, u64); 8] {
         let updates = plan.annotations.iter().flat_map(|a| a.desired_tg_updates.values());
         updates.map(part).fold(0_u64, u64::saturating_add)
     };
-    let failed = plan.failed_tg_allocs.values().map(|m| u64::try_from(m.coalesced_failures).unwrap_or(0) + 1);
+    let failed = plan.failed_tg_allocs.values().map(|m| m.failures().unsigned_abs());
     [
         ("Create", sum(|u| u.place)),
         ("Replace", sum(|u| u.destructive_update)),
@@ -239,7 +233,7 @@ fn counts(plan: &JobPlanResponse) -> [(&'static str, u64); 8] {
         ("Canary", sum(|u| u.canary)),
         ("Migrate", sum(|u| u.migrate)),
         ("Stop", sum(|u| u.stop)),
-        ("NoNode", failed.sum()),
+        ("NoNode", failed.fold(0, u64::saturating_add)),
         ("Preempted", plan.annotations.as_ref().map_or(0, |a| a.preempted_allocs.len() as u64)),
     ]
 }

@@ -16,10 +16,8 @@ use crate::cli::job_file::{JobFile, JobFileFlags};
 use crate::cli::registry::Run;
 use crate::cli::render::plan::PlanView;
 use crate::cli::render::{json, markdown, plan, template, what_if};
-use crate::jobspec::admission::AdmissionError;
-use crate::jobspec::explain::Severity;
 use crate::model::{JobPlanResponse, api};
-use crate::plan::{PlanError, compare, plan_job, server_context};
+use crate::plan::{DryRun, compare, plan_job, server_context};
 use crate::snapshot::live::Detail;
 
 /// Show what registering a job would change
@@ -199,7 +197,7 @@ impl JobPlan {
         let state = changed.as_ref().map_or(&before, |w| &w.state);
         let options = self.general.convert_options(&file.job, env, state);
         let planned = plan_job(state, &file.job, &options, &server_context(state), now);
-        let planned = planned.map_err(|e| refused(&e, file))?;
+        let planned = planned.map_err(|e| file.refused(&e))?;
         let mut disagreements = Vec::new();
         if self.check_remote {
             disagreements = compare::disagreements(&planned.response, &self.ask(&file.job, env)?);
@@ -207,12 +205,14 @@ impl JobPlan {
                 notes.push("The servers' own plan agrees.".into());
             }
         }
-        let explanation = match &self.explain {
-            Some(node) => Explanation::new(&planned.run, node, now)?,
-            None => Explanation::None,
-        };
+        let explanation = self.explanation(&planned.run, now)?;
         let changed = changed.map(|w| w.outcome);
         Ok(Planned { response: planned.response, changed, notes, disagreements, explanation, now })
+    }
+
+    /// What `-explain` asks for.
+    fn explanation(&self, run: &DryRun, now: i64) -> Result<Explanation, String> {
+        self.explain.as_ref().map_or(Ok(Explanation::None), |node| Explanation::new(run, node, now))
     }
 
     /// The servers' plan. A region or namespace that the job names goes before those of flags and environment.
@@ -222,15 +222,6 @@ impl JobPlan {
         let answer = block_on(client.plan_job(id, own(&job.namespace), job, self.policy_override))?;
         Ok(answer.map_err(|e| format!("Error during plan: {e}"))?.0)
     }
-}
-
-/// A job that can't be planned, with the places of what is wrong.
-fn refused(e: &PlanError, file: &JobFile) -> Refused {
-    let items: &[String] = match e {
-        PlanError::Admission(AdmissionError::Invalid(items)) => items,
-        _ => &[],
-    };
-    Refused { text: format!("Error during plan: {e}"), findings: file.findings(items, Severity::Error) }
 }
 
 fn own(value: &Option<String>) -> Option<&str> {

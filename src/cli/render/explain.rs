@@ -1,8 +1,8 @@
 //! Explanations of plans: a group on one screen, or one node's story.
 
-use super::table::{Form, table};
+use super::table::{Form, cell, table};
 use super::values::{plural, score};
-use crate::model::Scores;
+use crate::model::{Scores, short_id};
 use crate::plan::explain::{GroupExplanation, NodeStory, Reason, ScoredNode, Shortage};
 
 /// Rows of a table before the rest is only counted.
@@ -146,11 +146,6 @@ fn scorers<'s>(all: impl Iterator<Item = &'s Scores>) -> Vec<&'s str> {
     names
 }
 
-/// Bars would start new columns.
-fn cell(text: &str) -> String {
-    text.replace('|', "¦")
-}
-
 fn indented(text: &str) -> String {
     text.lines().map(|l| format!("  {l}")).collect::<Vec<_>>().join("\n")
 }
@@ -177,8 +172,8 @@ pub fn node(name: &str, id: &str, stories: &[NodeStory]) -> String {
         if !s.allocations.is_empty() {
             let mut rows = vec!["Allocation|Job|Priority|CPU|Memory|In the way of this job".to_string()];
             rows.extend(s.allocations.iter().map(|a| {
-                let id: String = a.alloc_id.chars().take(8).collect();
-                format!("{id}|{}|{}|{}|{}|{}", cell(&a.job_id), a.priority, a.cpu, a.memory_mb, a.verdict)
+                let (id, job) = (short_id(&a.alloc_id), cell(&a.job_id));
+                format!("{id}|{job}|{}|{}|{}|{}", a.priority, a.cpu, a.memory_mb, a.verdict)
             }));
             out += &format!("\n{}", indented(&table(&rows, Form::List)));
         }

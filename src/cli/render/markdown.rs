@@ -5,7 +5,7 @@
 use super::markup::markup;
 use super::plan::{PlanView, dry_run, run_command};
 use super::{diff, values};
-use crate::model::{AllocListStub, DesiredUpdates};
+use crate::model::{AllocListStub, AllocMetric, DesiredUpdates};
 
 /// Preempted allocations listed before the rest is only counted.
 const MOST_PREEMPTED: usize = 20;
@@ -56,7 +56,7 @@ fn summary(view: &PlanView<'_>) -> String {
         let updates = plan.annotations.iter().flat_map(|a| a.desired_tg_updates.values());
         updates.map(part).fold(0_u64, u64::saturating_add)
     };
-    let failed: i64 = plan.failed_tg_allocs.values().map(|m| m.coalesced_failures.saturating_add(1)).sum();
+    let failed: i64 = plan.failed_tg_allocs.values().map(AllocMetric::failures).fold(0, i64::saturating_add);
     let preempted = plan.annotations.as_ref().map_or(0, |a| a.preempted_allocs.len() as u64);
     let parts = [
         (sum(|u| u.place), "to create"),
@@ -85,7 +85,7 @@ fn group_row(view: &PlanView<'_>, group: &str, u: &DesiredUpdates) -> String {
         (u.ignore, "ignore"),
     ];
     let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    let failed = view.plan.failed_tg_allocs.get(group).map_or(0, |m| m.coalesced_failures.saturating_add(1));
+    let failed = view.plan.failed_tg_allocs.get(group).map_or(0, AllocMetric::failures);
     let failed = if failed == 0 { "-".to_string() } else { failed.to_string() };
     let parts = if parts.is_empty() { "none".to_string() } else { parts.join(", ") };
     format!("| {} | {parts} | {failed} |\n", code(group))

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::table::{Form, table};
+use super::table::{Form, cell, table};
 use super::values::{plural, score, time};
-use crate::model::AllocMetric;
+use crate::model::{AllocMetric, short_id};
 use crate::plan::past::{PastEvaluation, PastGroup};
 
 /// Placements listed for a group before the rest is only counted.
@@ -69,7 +69,7 @@ fn group(out: &mut String, g: &PastGroup) {
     let mut rows = vec!["Allocation|Node|Status|Score|Next Best|Search".to_string()];
     for p in g.placed.iter().take(ROWS) {
         let number = |n: Option<f64>| n.map_or("-".to_string(), score);
-        let id: String = p.alloc_id.chars().take(8).collect();
+        let id = short_id(&p.alloc_id);
         let name = if p.node_name.is_empty() { &p.node_id } else { &p.node_name };
         let mut search = looked_at(&p.metrics);
         if !p.preempted.is_empty() {
@@ -77,7 +77,7 @@ fn group(out: &mut String, g: &PastGroup) {
         }
         rows.push(format!(
             "{id}|{}|{}|{}|{}|{search}",
-            name.replace('|', "¦"),
+            cell(name),
             p.client_status,
             number(p.score),
             number(p.runner_up)

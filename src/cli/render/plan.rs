@@ -87,7 +87,7 @@ pub fn dry_run(view: &PlanView<'_>, colours: bool) -> String {
         let what = if view.job_type == "system" { "allocations on all nodes" } else { "all allocations" };
         out.push_str(&format!("[bold][yellow]- WARNING: Failed to place {what}.[reset]\n"));
         for (group, metric) in &plan.failed_tg_allocs {
-            let n = metric.coalesced_failures.saturating_add(1);
+            let n = metric.failures();
             let noun = values::plural(n, "allocation", "allocations");
             let lines = metric_lines(metric, "    ", false, colours);
             out.push_str(&format!("  [yellow]Task Group {} (failed to place {n} {noun}):\n", quoted(group)));

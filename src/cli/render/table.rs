@@ -14,6 +14,11 @@ pub enum Form {
     Spaced,
 }
 
+/// A value as a cell of its own: a bar in it would start a new column.
+pub fn cell(text: &str) -> String {
+    text.replace('|', "¦")
+}
+
 /// Lays out lines of cells. The last cell of each line is not padded; no newline at the end.
 pub fn table<S: AsRef<str>>(lines: &[S], form: Form) -> String {
     let (glue, empty) = match form {

@@ -9,7 +9,7 @@ use super::metrics::metric_lines;
 use super::table::{Form, table};
 use super::ui::Ui;
 use super::values::plural;
-use crate::model::quoted;
+use crate::model::{quoted, short_id};
 use crate::plan::what_if::headroom::{PoolRoom, Room};
 use crate::plan::what_if::{Cause, Displaced, Fate, Outcome, Owner, Unplaced};
 
@@ -183,7 +183,7 @@ fn rows(outcome: &Outcome) -> Vec<String> {
             (None, Fate::Stays) => "stays".into(),
             (None, _) => "stopped".into(),
         };
-        let id = d.from.alloc_id.get(..8).unwrap_or(&d.from.alloc_id);
+        let id = short_id(&d.from.alloc_id);
         format!("{id}|{}|{}|{}|{}|{to}", job(&d.owner), d.name, cause(d.cause), d.from.node_name)
     });
     headed("Alloc ID|Job|Name|Reason|From|To", lines)

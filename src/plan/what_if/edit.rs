@@ -308,7 +308,7 @@ pub fn targets(job: &Job, node: &Node) -> bool {
 }
 
 fn named(node: &Node) -> String {
-    format!("node {} ({})", quoted(&node.name), node.id.get(..8).unwrap_or(&node.id))
+    format!("node {} ({})", quoted(&node.name), short_id(&node.id))
 }
 
 fn named_job(job: &Job) -> String {

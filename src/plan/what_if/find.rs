@@ -27,20 +27,26 @@ pub fn nodes(state: &State, which: &Nodes) -> Result<Vec<Arc<Node>>, String> {
     Ok(found)
 }
 
-/// One node: by ID, by name, or by the beginning of its ID (`spec/cli.md §4.2`).
-pub fn node(state: &State, text: &str) -> Result<Arc<Node>, String> {
+/// The nodes that a text may mean: the one with this ID, else all of this name, else all whose IDs begin so
+/// (`spec/cli.md §4.2`: with two characters at least).
+pub fn matching<'a>(state: &'a State, text: &str) -> Vec<&'a Arc<Node>> {
     if let Some(e) = state.node(text) {
-        return Ok(e.node.clone());
+        return vec![&e.node];
     }
     let all = || state.nodes().map(|e| &e.node);
-    let mut found: Vec<&Arc<Node>> = all().filter(|n| n.name == text).collect();
-    if found.is_empty() && !text.is_empty() {
-        found = all().filter(|n| n.id.starts_with(text)).collect();
+    let named: Vec<&Arc<Node>> = all().filter(|n| n.name == text).collect();
+    if !named.is_empty() || text.chars().count() < 2 {
+        return named;
     }
-    match found.as_slice() {
+    all().filter(|n| n.id.starts_with(text)).collect()
+}
+
+/// The one node that a text means.
+pub fn node(state: &State, text: &str) -> Result<Arc<Node>, String> {
+    match matching(state, text).as_slice() {
         [one] => Ok((*one).clone()),
         [] => {
-            let names: BTreeSet<&str> = all().map(|n| n.name.as_str()).collect();
+            let names: BTreeSet<&str> = state.nodes().map(|e| e.node.name.as_str()).collect();
             Err(format!("no node has this ID or name{}", instead(text, &names)))
         }
         several => {

@@ -188,10 +188,9 @@ pub(super) fn outcome(
             gone.push((old.clone(), new.clone(), cause));
         }
     }
-    let missing = |failed: &AllocMetric| failed.coalesced_failures.saturating_add(1);
     let mut short: BTreeMap<(JobKey, String), i64> = BTreeMap::new();
     for (key, groups) in &cascade.failed {
-        short.extend(groups.iter().map(|(g, m)| ((key.clone(), g.clone()), missing(m))));
+        short.extend(groups.iter().map(|(g, m)| ((key.clone(), g.clone()), m.failures())));
     }
     gone.sort_by(|a, b| owner(&a.0).cmp(&owner(&b.0)).then_with(|| order(&a.0).cmp(&order(&b.0))));
     let direct: Vec<Option<Place>> = gone.iter().map(|(old, ..)| successors.chained(old)).collect();
@@ -227,7 +226,7 @@ pub(super) fn outcome(
                 job_type: job_type.clone(),
                 task_group: group.clone(),
             },
-            count: missing(metrics),
+            count: metrics.failures(),
             waited: !cascade.affected.contains(key),
             metrics: metrics.clone(),
         }));
