@@ -158,6 +158,56 @@ fn a_job_is_planned_on_the_changed_cluster() {
     assert_eq!(ran.exit, 255, "{}", ran.stderr);
 }
 
+/// What programs read tells by itself what was assumed; without changes nothing is added.
+#[test]
+fn assumed_changes_are_part_of_what_programs_read() {
+    let changes = ["-drain=dc1-general-01", "-scale=web/front=12"];
+    let outcome = answer(&changes);
+    let plan = |flags: &[&str], paths: &[&str]| run(&["job", "plan"], &[flags, paths].concat());
+    let value = |ran: &Ran| -> Value { serde_json::from_str(&ran.stdout).unwrap() };
+    let with = |output: &[&'static str], paths: &[&str]| plan(&[&changes[..], output].concat(), paths);
+    let (one, several) = (["trainer-fails.hcl"], ["trainer-fails.hcl", "exporter-system.hcl"]);
+
+    let planned = value(&with(&["-json-output"], &one));
+    assert_eq!(planned["WhatIf"], outcome);
+    let all = value(&with(&["-json-output"], &several));
+    assert_eq!(all["WhatIf"], outcome);
+    assert!(list(&all, "Plans").iter().all(|p| p["Plan"].get("WhatIf").is_none()), "it is told once");
+
+    let template = "{{range .WhatIf.Changes}}{{.}}; {{end}}{{.WhatIf.Fates.Moved}} moved, {{.JobModifyIndex}}";
+    let want = "drain node \"dc1-general-01\" (00000001)";
+    let filled = with(&["-t", template], &one).stdout;
+    let (told, moved) = (texts(list(&outcome, "Changes")).join("; "), &outcome["Fates"]["Moved"]);
+    assert_eq!(filled, format!("{told}; {moved} moved, 0\n"));
+    assert!(filled.contains(want), "{filled}");
+
+    let lines = |ran: Ran| ran.stdout.lines().map(String::from).collect::<Vec<_>>();
+    for (comment, heading) in [
+        (lines(with(&["-markdown"], &one)), "### Plan of job `trainer` (new job)"),
+        (lines(with(&["-markdown"], &several)), "## Plan of 2 jobs"),
+    ] {
+        assert_eq!((comment[0].as_str(), comment[1].as_str(), comment[3].as_str()), (heading, "", ""));
+        let told: Vec<&String> = comment.iter().filter(|l| l.contains("What if")).collect();
+        assert_eq!(told, [&comment[2]]);
+        assert!(told[0].starts_with(":warning: **What if:** `"), "{told:?}");
+        assert!(told[0].contains(&format!("`{want}`")), "{told:?}");
+        assert!(told[0].contains(" Without a node: ") && told[0].contains("of group `front` of job `web`"), "{told:?}");
+    }
+
+    let plain = plan(&["-json-output"], &one);
+    let members: Vec<String> = value(&plain).as_object().unwrap().keys().cloned().collect();
+    let response =
+        ["Annotations", "CreatedEvals", "Diff", "FailedTGAllocs", "JobModifyIndex", "NextPeriodicLaunch", "Warnings"];
+    assert_eq!(members, response);
+    assert!(!plan(&["-markdown"], &one).stdout.contains("What if"));
+    let absent = plan(&["-t", "{{.WhatIf}}"], &one);
+    assert_eq!((absent.stdout.as_str(), absent.exit), ("", 255), "{}", absent.stderr);
+}
+
+fn texts(list: &[Value]) -> Vec<&str> {
+    list.iter().filter_map(Value::as_str).collect()
+}
+
 /// The output that the documentation shows is the one there is; `ENCAMP_UPDATE=1` writes it.
 #[test]
 fn the_documentation_shows_real_output() {

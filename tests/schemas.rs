@@ -52,13 +52,14 @@ fn from_files(samples: &mut Samples) {
         (&demo, &["-explain", "trainer-fails.hcl"]),
         (&demo, &["-explain", "api-destructive.hcl"]),
         (&demo, &["-explain=dc2-gpu-12", "exporter-system.hcl"]),
+        (&demo, &["-explain", "-add=2:like=dc1-gpu-10", "trainer-fails.hcl"]),
         (&preemption, &["-explain", "webapp.hcl"]),
         (&preemption, &["-explain=worker-1", "webapp.hcl"]),
     ] {
         add("job-plan.schema.json", folder, &[&["job", "plan", "-json-output"], &cluster[..], flags].concat());
     }
     let several = ["trainer-fails.hcl", "api-inplace.hcl", "exporter-system.hcl"];
-    for flags in [&[][..], &["-explain"]] {
+    for flags in [&[][..], &["-explain"], &["-down=dc=dc2"]] {
         let args = [&["job", "plan", "-json-output"], &cluster[..], flags, &several].concat();
         add("job-plans.schema.json", &demo, &args);
     }

@@ -81,7 +81,21 @@ impl Explanation {
     }
 }
 
+/// A plan's JSON with the outcome of assumed changes, if there are any, as one more member (`docs/job-plan.schema.json`).
+pub(super) fn beside_changes(mut plan: Value, changed: Option<&Outcome>) -> Result<Value, String> {
+    if let (Value::Object(members), Some(outcome)) = (&mut plan, changed) {
+        members.insert("WhatIf".into(), render::what_if::value(outcome)?);
+    }
+    Ok(plan)
+}
+
 impl Planned {
+    /// The plan as programs read it: the response, and what flags add to it.
+    pub fn value(&self) -> Result<Value, String> {
+        let plan = render::json::plan_response(&self.response)?;
+        Ok(self.explanation.beside(beside_changes(plan, self.changed.as_ref())?))
+    }
+
     pub fn report_disagreements(&self, context: &mut Context<'_, '_>) {
         if self.disagreements.is_empty() {
             return;

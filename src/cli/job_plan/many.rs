@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::answer::Explanation;
+use super::answer::{Explanation, beside_changes};
 use super::{JobPlan, own};
 use crate::cli::context::{Context, Environment};
 use crate::cli::job_file::JobFile;
@@ -13,6 +13,7 @@ use crate::cli::render::table::{Form, cell, table};
 use crate::cli::render::{json, markdown, plan, what_if};
 use crate::model::{DesiredUpdates, JobPlanResponse};
 use crate::plan::apply::apply;
+use crate::plan::what_if::Outcome;
 use crate::plan::{plan_job, server_context};
 use crate::snapshot::live::Detail;
 
@@ -76,11 +77,13 @@ impl JobPlan {
             Ok(changed) => changed,
             Err(e) => return context.failure(&e),
         };
-        let mut state = before;
-        if let Some(changed) = changed {
-            changed.outcome.notes.iter().for_each(|note| context.ui.warn(note));
-            what_if::print_short(context.ui, &changed.outcome, self.json_output || self.markdown);
-            state = changed.state;
+        let (mut state, changed) = match changed {
+            None => (before, None),
+            Some(changed) => (changed.state, Some(changed.outcome)),
+        };
+        if let Some(outcome) = &changed {
+            outcome.notes.iter().for_each(|note| context.ui.warn(note));
+            what_if::print_short(context.ui, outcome, self.json_output || self.markdown);
         }
         let mut done: Vec<Done> = Vec::new();
         for entry in entries {
@@ -100,10 +103,10 @@ impl JobPlan {
         }
         let code = done.iter().map(|d| plan::exit_code(&d.response)).max().unwrap_or(0).max(failed);
         if self.json_output {
-            return self.print_json(context, &done, code);
+            return self.print_json(context, &done, changed.as_ref(), code);
         }
         if self.markdown {
-            context.ui.output(self.comment(&done, now).trim_end());
+            context.ui.output(self.comment(&done, changed.as_ref(), now).trim_end());
         } else {
             self.print_all(context, &done);
         }
@@ -169,7 +172,7 @@ impl JobPlan {
         }
     }
 
-    fn print_json(&self, context: &mut Context<'_, '_>, done: &[Done], code: u8) -> u8 {
+    fn print_json(&self, context: &mut Context<'_, '_>, done: &[Done], changed: Option<&Outcome>, code: u8) -> u8 {
         let one = |d: &Done| -> Result<Value, String> {
             let counts: serde_json::Map<String, Value> =
                 counts(&d.response).into_iter().map(|(name, n)| (name.to_string(), n.into())).collect();
@@ -183,7 +186,8 @@ impl JobPlan {
             }))
         };
         let plans: Result<Vec<Value>, String> = done.iter().map(one).collect();
-        match plans.and_then(|plans| json::indented(&json!({"SchemaVersion": 1, "Plans": plans}))) {
+        let all = plans.and_then(|plans| beside_changes(json!({"SchemaVersion": 1, "Plans": plans}), changed));
+        match all.and_then(|all| json::indented(&all)) {
             Ok(text) => {
                 context.ui.output(&text);
                 code
@@ -193,10 +197,11 @@ impl JobPlan {
     }
 
     /// All plans as one comment.
-    fn comment(&self, done: &[Done], now: i64) -> String {
+    fn comment(&self, done: &[Done], changed: Option<&Outcome>, now: i64) -> String {
         let names: Vec<&str> = done.first().iter().flat_map(|d| counts(&d.response)).map(|(name, _)| name).collect();
+        let assumed = changed.map(|c| format!("{}\n\n", what_if::markdown(c))).unwrap_or_default();
         let mut out = format!(
-            "## Plan of {} jobs\n\n| Job | {} |\n|---|{}\n",
+            "## Plan of {} jobs\n\n{assumed}| Job | {} |\n|---|{}\n",
             done.len(),
             names.join(" | "),
             "---|".repeat(names.len())
@@ -207,7 +212,7 @@ impl JobPlan {
         }
         for d in done {
             let view = self.view(&d.response, &d.entry.file.job, &d.entry.path, now);
-            out += &format!("\n{}", markdown::plan(&view, &d.entry.id, d.explanation.text().as_deref()));
+            out += &format!("\n{}", markdown::plan(&view, &d.entry.id, None, d.explanation.text().as_deref()));
         }
         out
     }

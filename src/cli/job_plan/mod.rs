@@ -143,16 +143,17 @@ impl Run for JobPlan {
         let code =
             if planned.disagreements.is_empty() { plan::exit_code(response) } else { context.command.usage_exit };
         let text = match &self.template {
-            Some(template) => json::plan_response(response)
+            Some(template) => planned
+                .value()
                 .and_then(|value| template::render(template, &value, "*api.JobPlanResponse"))
                 .map_err(|e| format!("Error formatting the data: {e}")),
-            None if self.json_output => {
-                json::plan_response(response).and_then(|value| json::indented(&planned.explanation.beside(value)))
-            }
+            None if self.json_output => planned.value().and_then(|value| json::indented(&value)),
             None if self.markdown => {
                 let view = self.view(response, &file.job, path, planned.now);
                 let id = file.job.id.as_deref().unwrap_or_default();
-                Ok(markdown::plan(&view, id, planned.explanation.text().as_deref()).trim_end().to_string())
+                let assumed = planned.changed.as_ref().map(what_if::markdown);
+                let explanation = planned.explanation.text();
+                Ok(markdown::plan(&view, id, assumed.as_deref(), explanation.as_deref()).trim_end().to_string())
             }
             None => {
                 plan::print(context.ui, &self.view(response, &file.job, path, planned.now));

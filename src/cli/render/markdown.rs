@@ -10,8 +10,8 @@ use crate::model::{AllocListStub, AllocMetric, DesiredUpdates};
 /// Preempted allocations listed before the rest is only counted.
 const MOST_PREEMPTED: usize = 20;
 
-/// One plan. `explanation`: what `-explain` says, with markup.
-pub fn plan(view: &PlanView<'_>, job_id: &str, explanation: Option<&str>) -> String {
+/// One plan. `assumed`: a paragraph about assumed changes. `explanation`: what `-explain` says, with markup.
+pub fn plan(view: &PlanView<'_>, job_id: &str, assumed: Option<&str>, explanation: Option<&str>) -> String {
     let plan = view.plan;
     let kind = plan.diff.as_ref().map_or("None", |d| d.r#type.as_str());
     let change = match kind {
@@ -21,6 +21,7 @@ pub fn plan(view: &PlanView<'_>, job_id: &str, explanation: Option<&str>) -> Str
         _ => "unchanged",
     };
     let mut out = format!("### Plan of job {} ({change})\n\n", code(job_id));
+    out.extend(assumed.iter().flat_map(|text| [text, "\n\n"]));
     out += &summary(view);
     let updates = plan.annotations.iter().flat_map(|a| &a.desired_tg_updates);
     let rows: Vec<String> = updates.map(|(group, u)| group_row(view, group, u)).collect();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::json::indented;
+use super::markdown::code;
 use super::metrics::metric_lines;
 use super::table::{Form, table};
 use super::ui::Ui;
@@ -18,6 +19,11 @@ const MANY: usize = 50;
 
 /// The outcome as JSON (`docs/what-if.schema.json`).
 pub fn json(outcome: &Outcome) -> Result<String, String> {
+    indented(&value(outcome)?)
+}
+
+/// The same as a value.
+pub fn value(outcome: &Outcome) -> Result<Value, String> {
     let mut value = serde_json::to_value(outcome).map_err(|e| e.to_string())?;
     if let Value::Object(members) = &mut value {
         members.insert("SchemaVersion".into(), 1.into());
@@ -26,7 +32,23 @@ pub fn json(outcome: &Outcome) -> Result<String, String> {
         let counts = names.iter().zip(fates).map(|(name, fate)| (name.to_string(), outcome.count(None, fate).into()));
         members.insert("Fates".into(), Value::Object(counts.collect()));
     }
-    indented(&value)
+    Ok(value)
+}
+
+/// A paragraph of Markdown in front of a plan.
+pub fn markdown(outcome: &Outcome) -> String {
+    let mark = if outcome.falls_short() { ":warning: " } else { "" };
+    let changes: Vec<String> = outcome.changes.iter().map(|c| code(c)).collect();
+    let mut out = format!("{mark}**What if:** {}. {}", changes.join(", "), summary(outcome));
+    let short: Vec<String> = outcome.unplaced.iter().filter(|u| !u.waited).map(short).collect();
+    if !short.is_empty() {
+        out.push_str(&format!(" Without a node: {}.", short.join(", ")));
+    }
+    out
+}
+
+fn short(u: &Unplaced) -> String {
+    format!("{} of group {} of job {}", u.count, code(&u.owner.task_group), code(&job(&u.owner)))
 }
 
 /// Prints all of it.
