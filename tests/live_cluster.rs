@@ -128,6 +128,71 @@ fn a_second_fetch_reads_only_what_changed() {
     assert_eq!(file.state.allocs().filter(|a| a.alloc.client_description == "changed").count(), 1);
 }
 
+/// Servers forget old versions of jobs, and jobs; what the cache holds of their allocations is not enough then.
+#[test]
+fn allocations_bring_the_jobs_that_servers_forget() {
+    let Some(bench) = Bench::new("live-forgotten", "fleet") else { return };
+    bench.fetch();
+    let forgotten: Vec<(String, String)> = {
+        let mut c = bench.cluster.lock().unwrap();
+        c.index += 5;
+        let index = c.index;
+        let runs = |a: &&Value| a["ClientStatus"] == "running" && a["DesiredStatus"] == "run";
+        let key = |a: &Value| (text(&a["Namespace"]), text(&a["JobID"]));
+        let mut keys: Vec<_> =
+            c.allocations.values().filter(runs).map(key).filter(|k| c.jobs.contains_key(k)).collect();
+        keys.sort();
+        keys.dedup();
+        keys.truncate(3);
+        let change = |job: &mut Value, version: u64| {
+            job["Version"] = json!(version);
+            job["ModifyIndex"] = json!(index);
+            job["SubmitTime"] = json!(job["SubmitTime"].as_i64().unwrap() + 1);
+        };
+        // One has newer versions only, one was purged, one was purged and registered again.
+        let newer = c.jobs.get_mut(&keys[0]).unwrap();
+        let version = newer[0]["Version"].as_u64().unwrap();
+        newer.truncate(1);
+        change(&mut newer[0], version + 7);
+        c.jobs.remove(&keys[1]);
+        let again = c.jobs.get_mut(&keys[2]).unwrap();
+        again.iter_mut().for_each(|job| {
+            let version = job["Version"].as_u64().unwrap();
+            change(job, version);
+            job["CreateIndex"] = json!(index);
+            job["TaskGroups"][0]["Name"] = json!("other");
+        });
+        keys
+    };
+    let plan = bench.run(&["job", "plan", "job.hcl"]);
+    assert_eq!((plan.stderr.as_str(), plan.exit), ("", 1), "no allocation lacks its job");
+    let report = bench.fetch();
+    assert!(report["Read"].as_u64() > Some(0), "{report}");
+    let path = bench.folder.path().join("cluster.json.zst");
+    let file = encamp::snapshot::load(&path, Default::default()).unwrap();
+    assert!(file.notes.is_empty(), "{:?}", file.notes);
+    let c = bench.cluster.lock().unwrap();
+    let mut checked = 0;
+    for a in c.allocations.values().filter(|a| forgotten.contains(&(text(&a["Namespace"]), text(&a["JobID"])))) {
+        let job =
+            file.state.alloc(a["ID"].as_str().unwrap()).unwrap().alloc.job.clone().expect("the job of its placement");
+        let recorded = &a["Job"];
+        assert_eq!(
+            (json!(job.version), json!(job.create_index)),
+            (recorded["Version"].clone(), recorded["CreateIndex"].clone())
+        );
+        assert_eq!(json!(job.task_groups[0].name), recorded["TaskGroups"][0]["Name"]);
+        checked += 1;
+    }
+    assert!(checked >= 3, "{checked} allocations");
+    drop(c);
+    assert_eq!(bench.fetch()["Read"], 0, "all is known now");
+}
+
+fn text(v: &Value) -> String {
+    v.as_str().unwrap().to_string()
+}
+
 #[test]
 fn a_plan_of_the_running_cluster_is_that_of_its_snapshot() {
     let Some(bench) = Bench::new("live-plan", "fleet") else { return };

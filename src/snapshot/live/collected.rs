@@ -51,14 +51,20 @@ impl Collected {
         newest.is_some_and(|j| j.modify_index == listed.modify_index && j.submit_time == listed.submit_time)
     }
 
-    /// The same for an allocation.
+    /// The same for an allocation, with the job it was placed with: servers forget old versions of jobs, and the allocation is
+    /// where it can still be read.
     pub fn has_allocation(&self, listed: &AllocListStub) -> bool {
-        self.allocations.get(&listed.id).is_some_and(|a| a.modify_index == listed.modify_index)
+        self.allocations.get(&listed.id).is_some_and(|a| {
+            let has_job = || a.stored_job_version.is_none_or(|version| self.has_version(listed, version));
+            a.modify_index == listed.modify_index && (a.job.is_some() || has_job())
+        })
     }
 
-    /// Whether a version of the job is known.
-    pub fn has_version(&self, key: &JobKey, version: u64) -> bool {
-        self.jobs.get(key).is_some_and(|versions| versions.iter().any(|j| j.version == version))
+    /// Whether the job that an allocation was placed with is known as this version. A job that was purged and registered again
+    /// counts its versions from 0 once more, and is younger than the allocation.
+    pub fn has_version(&self, listed: &AllocListStub, version: u64) -> bool {
+        let versions = self.jobs.get(&(listed.namespace.clone(), listed.job_id.clone()));
+        versions.is_some_and(|v| v.iter().any(|j| j.version == version && j.create_index <= listed.create_index))
     }
 }
 
@@ -92,5 +98,45 @@ pub fn from_stub(stub: AllocListStub) -> Allocation {
         create_time: stub.create_time,
         modify_time: stub.modify_time,
         ..Allocation::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An allocation of version 3 of a job that was registered at index 10; it was placed at index 20.
+    fn known(versions: &[(u64, u64)], own_job: bool) -> Collected {
+        let job = |version, create_index| Job { version, create_index, ..Job::default() };
+        let a = Allocation {
+            stored_job_version: (!own_job).then_some(3),
+            job: own_job.then(|| Arc::new(job(3, 10))),
+            create_index: 20,
+            modify_index: 25,
+            ..Allocation::default()
+        };
+        let mut out = Collected::default();
+        let jobs = versions.iter().map(|(version, created)| job(*version, *created)).collect();
+        out.jobs.insert(JobKey::default(), jobs);
+        out.allocations.insert(a.id.clone(), Arc::new(a));
+        out
+    }
+
+    #[test]
+    fn an_allocation_is_known_with_its_job_or_not_at_all() {
+        let listed = |modify_index| AllocListStub { create_index: 20, modify_index, ..AllocListStub::default() };
+        for (versions, own_job, want) in [
+            (&[(4, 10), (3, 10)][..], false, true),
+            // The version was trimmed, the job purged, or registered again since.
+            (&[(9, 10), (8, 10)], false, false),
+            (&[], false, false),
+            (&[(3, 30)], false, false),
+            (&[], true, true),
+            (&[(3, 30)], true, true),
+        ] {
+            let known = known(versions, own_job);
+            assert_eq!(known.has_allocation(&listed(25)), want, "{versions:?} {own_job}");
+            assert!(!known.has_allocation(&listed(26)), "it changed");
+        }
     }
 }

@@ -225,6 +225,8 @@ impl Reader<'_> {
 
     /// Jobs that matter: those to be planned, and for the others those with allocations that run.
     async fn update_jobs(&mut self, lists: &Lists) -> Result<(), FetchError> {
+        // Allocations of jobs that are gone have to bring them along.
+        self.known.jobs.retain(|key, _| lists.jobs.contains_key(key));
         let matters: Option<BTreeSet<JobKey>> = match &self.options.detail {
             Detail::Everything => None,
             Detail::Jobs(planned) => {
@@ -270,7 +272,7 @@ impl Reader<'_> {
             Detail::Jobs(planned) => {
                 planned.iter().any(|(namespace, id)| *namespace == a.namespace && *id == a.job_id)
                     // Who could be evicted is decided by the job, which may be gone from the table.
-                    || !stub_is_over(a) && !self.known.has_version(&(a.namespace.clone(), a.job_id.clone()), a.job_version)
+                    || !stub_is_over(a) && !self.known.has_version(a, a.job_version)
             }
         };
         let all = lists.allocations.values().filter(|a| wanted(a));
@@ -295,7 +297,8 @@ impl Reader<'_> {
     fn keep(&mut self, mut a: Allocation) {
         let known = a.job.as_ref().and_then(|own| {
             let versions = self.known.jobs.get(&(a.namespace.clone(), a.job_id.clone()))?;
-            versions.iter().find(|j| j.version == own.version && j.create_index == own.create_index)
+            let same = |j: &&Job| j.version == own.version && j.create_index == own.create_index;
+            versions.iter().find(same).filter(|j| j.create_index <= a.create_index)
         });
         if let Some(job) = known {
             a.stored_job_version = Some(job.version);
@@ -344,7 +347,6 @@ impl Reader<'_> {
     fn assemble(&mut self, small: Small, lists: Lists) -> Result<SnapshotFile, FetchError> {
         let known = &mut self.known;
         known.nodes.retain(|id, _| lists.nodes.contains_key(id));
-        known.jobs.retain(|key, _| lists.jobs.contains_key(key));
         known.allocations.retain(|id, _| lists.allocations.contains_key(id));
         let mut nodes: Vec<Node> = known.nodes.values().cloned().collect();
         nodes.sort_by(|a, b| a.id.cmp(&b.id));
