@@ -12,7 +12,7 @@ const WORDS: &str = "\
     keep_replacement longest_running cron horizontal vertical_cpu vertical_mem prestart poststart poststop \
     main noop restart signal script passing warning critical ignore ignore_warnings require_healthy fail_all \
     fail_local prefer require file dir host bridge cni alloc driver alloc_v6 tcp http grpc udp https http2 lo \
-    ipv4 ipv6 nomad consul vault tls get post put head GET POST PUT HEAD local remote loopback firewall \
+    ipv4 ipv6 nomad nomadproject.io consul vault tls get post put head GET POST PUT HEAD local remote loopback firewall \
     portmap host-local connect-native connect-proxy connect-ingress connect-terminating connect-mesh csi node \
     controller monolith single-node-reader-only single-node-writer single-node-single-writer \
     single-node-multi-writer multi-node-reader-only multi-node-single-writer multi-node-multi-writer \

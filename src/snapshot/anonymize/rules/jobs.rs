@@ -164,6 +164,7 @@ static CSI_PLUGIN: Table =
 static IDENTITY: Table = Table {
     members: &[
         ("Name", Rule::Word),
+        ("Audience", Rule::Word),
         ("ServiceName", Rule::Name(Kind::Service)),
         ("ChangeMode", Rule::Word),
         ("ChangeSignal", Rule::Word),
