@@ -243,12 +243,8 @@ impl Edited {
         self.state.upsert_job(stored.clone());
         if !stored.is_template() {
             let trigger = Trigger { reason, r#type: r#type.into(), priority: stored.priority };
-            // A stop decides, whatever came before.
-            if stored.stop {
-                self.triggers.insert(key(&stored), trigger);
-            } else {
-                self.triggers.entry(key(&stored)).or_insert(trigger);
-            }
+            // Stops are written first: what is stopped is evaluated as that, whatever else happens to it.
+            self.triggers.entry(key(&stored)).or_insert(trigger);
         }
     }
 

@@ -13,6 +13,8 @@ mod edit;
 pub mod find;
 pub mod headroom;
 pub mod outcome;
+#[cfg(test)]
+mod tests;
 mod waiting;
 
 pub use change::{Change, ChangeError};
