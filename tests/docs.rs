@@ -1,15 +1,21 @@
-//! The walk-through of the documentation: every command of it is run, and its output is what the document shows.
+//! The commands of the documentation: all are run; the output of the walk-through is what the document shows.
 //!
-//! `ENCAMP_UPDATE=1 cargo test --test docs` writes what is printed into the document.
+//! `ENCAMP_UPDATE=1 cargo test --test docs` writes what is printed into the walk-through.
 
+#[path = "support/cluster.rs"]
+mod cluster;
 #[path = "support/oracle.rs"]
 mod oracle;
 #[path = "support/program.rs"]
 mod program;
+#[path = "support/server.rs"]
+mod server;
 
 use std::path::Path;
 
-use program::{Folder, run_with};
+use cluster::{Cluster, serve};
+use program::{Folder, run, run_with};
+use server::Response;
 
 const COMMAND: &str = "```sh\nencamp ";
 const OUTPUT: &str = "```text\n";
@@ -63,4 +69,94 @@ fn from_backup_to_answer() {
         assert_eq!(shown, printed, "docs/walkthrough.md line {}; ENCAMP_UPDATE=1 writes what is printed", line + 1);
     }
     assert_eq!(text.lines().count(), now.lines().count());
+}
+
+/// Names and texts of the documents.
+fn documents() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|e| e.unwrap().path());
+    let mut files: Vec<_> =
+        docs.chain([root.join("README.md")]).filter(|f| f.extension().is_some_and(|e| e == "md")).collect();
+    files.sort();
+    let name = |f: &Path| f.file_name().unwrap().to_string_lossy().into_owned();
+    files.iter().map(|f| (name(f), std::fs::read_to_string(f).unwrap())).collect()
+}
+
+/// Blocks of shell lines are run line by line: on the fixtures, a backup of a server, a recorded cluster that runs.
+#[test]
+fn every_command_of_the_documentation_runs() {
+    let Some(archives) = oracle::folder("archive") else { return };
+    let (server, cluster) = serve(Cluster::recorded("dev-acl").unwrap());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = Folder::new("documented");
+    std::os::unix::fs::symlink(root.join("fixtures"), folder.path().join("fixtures")).unwrap();
+    std::fs::copy(archives.join("dev-acl.snap"), folder.path().join("backup.snap")).unwrap();
+    let job = std::fs::read(root.join("docs/checkout.nomad.hcl")).unwrap();
+    ["web.hcl", "web.nomad.hcl", "job.hcl"].iter().for_each(|name| drop(folder.file(name, &job)));
+    std::fs::create_dir(folder.path().join("jobs")).unwrap();
+    for name in ["trainer-fails.hcl", "exporter-system.hcl"] {
+        std::fs::copy(root.join("fixtures/demo").join(name), folder.path().join("jobs").join(name)).unwrap();
+    }
+    let cache = folder.path().join("cache").display().to_string();
+    let env = [("NOMAD_ADDR", server.address.as_str()), ("ENCAMP_CACHE_DIR", cache.as_str())];
+    let run = |command: &str| run_with(folder.path(), &command.split_whitespace().collect::<Vec<_>>(), &env, None);
+    // The servers plan as is planned here.
+    let plan: serde_json::Value = serde_json::from_str(&run("job plan -json-output web.nomad.hcl").stdout).unwrap();
+    cluster.lock().unwrap().failures = vec![("/v1/job/checkout/plan".into(), Response::json(&plan))];
+    let mut commands = 0;
+    // Those of the walk-through belong to another backup.
+    for (name, text) in documents().into_iter().filter(|(name, _)| name != "walkthrough.md") {
+        let blocks = text.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("sh\n"));
+        for line in blocks.flat_map(str::lines).filter_map(|line| line.strip_prefix("encamp ")) {
+            let command = line.split("  #").next().unwrap_or_default();
+            // A smaller cluster is made up in less time.
+            let ran = run(&command.replace("-nodes 5000 -allocs 100000", "-nodes 50 -allocs 500"));
+            assert!((0..=1).contains(&ran.exit), "{name}: encamp {command}: {}", ran.stderr);
+            assert!(
+                !ran.stdout.is_empty() && !ran.stderr.contains("Error"),
+                "{name}: encamp {command}: {}",
+                ran.stderr
+            );
+            commands += 1;
+        }
+    }
+    println!("{commands} commands");
+    assert!(commands >= 14, "{commands} commands");
+}
+
+/// Commands and flags that the text names exist.
+#[test]
+fn every_command_that_is_named_exists() {
+    const GROUPS: [&str; 6] = ["job", "snapshot", "eval", "sim", "what-if", "capacity"];
+    let mut named = 0;
+    for (name, text) in documents() {
+        let prose: String = text.split("```").step_by(2).collect::<Vec<_>>().join("\n");
+        for span in prose.replace('\n', " ").split('`').skip(1).step_by(2) {
+            let (prefixed, words) = match span.strip_prefix("encamp ") {
+                Some(rest) => (true, rest),
+                None => (false, span),
+            };
+            let words: Vec<&str> = words.split_whitespace().collect();
+            if !prefixed && (words.len() < 2 || !GROUPS.contains(&words[0])) {
+                continue;
+            }
+            let plain = |w: &&&str| !w.starts_with('-') && w.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+            let command: Vec<&str> = words.iter().take_while(plain).copied().collect();
+            let help = run(&[&command[..], &["-help"]].concat()).stdout;
+            let usage = format!("Usage: encamp {} ", command.join(" "));
+            assert!(help.starts_with(&usage), "{name}: `{span}`: {help}");
+            for flag in words.iter().filter(|w| w.starts_with('-') && w.len() > 1) {
+                let flag = flag.split('=').next().unwrap_or(flag);
+                let told = |line: &str| {
+                    line.trim_start()
+                        .strip_prefix(flag)
+                        .is_some_and(|rest| !rest.starts_with(|c: char| c == '-' || c.is_alphanumeric()))
+                };
+                assert!(help.lines().any(told), "{name}: `{span}`: there is no {flag}");
+            }
+            named += 1;
+        }
+    }
+    println!("{named} commands are named");
+    assert!(named >= 25, "{named}");
 }
