@@ -35,7 +35,8 @@ impl ClientError {
         ClientError::NotFound(format!("Unknown allocation \"{id}\""))
     }
 
-    pub(crate) fn failed(text: impl ToString) -> ClientError {
+    /// An error of the node itself.
+    pub fn failed(text: impl ToString) -> ClientError {
         ClientError::Failed(text.to_string())
     }
 }
@@ -62,7 +63,7 @@ pub enum StartError {
 }
 
 /// Fills a file name into an error of the system.
-pub(crate) fn at(what: &'static str, path: &std::path::Path) -> impl FnOnce(std::io::Error) -> StartError {
+pub fn at(what: &'static str, path: &std::path::Path) -> impl FnOnce(std::io::Error) -> StartError {
     let path = path.to_path_buf();
     move |source| StartError::Io { what, path, source }
 }

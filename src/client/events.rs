@@ -195,7 +195,10 @@ mod tests {
             assert_eq!(event.display_message, want);
         }
         let e = terminated(7, 0, false, "");
-        assert_eq!(serde_json::to_string(&e.details).unwrap(), r#"{"exit_code":"7","oom_killed":"false","signal":"0"}"#);
+        assert_eq!(
+            serde_json::to_string(&e.details).unwrap(),
+            r#"{"exit_code":"7","oom_killed":"false","signal":"0"}"#
+        );
     }
 
     #[test]
@@ -211,7 +214,9 @@ mod tests {
     #[test]
     fn the_end_is_set_once_and_the_start_each_time() {
         let mut t = TaskState::default();
-        for (state, at) in [(state::RUNNING, 1), (state::DEAD, 2), (state::RUNNING, 3), (state::RUNNING, 4), (state::DEAD, 5)] {
+        for (state, at) in
+            [(state::RUNNING, 1), (state::DEAD, 2), (state::RUNNING, 3), (state::RUNNING, 4), (state::DEAD, 5)]
+        {
             enter(&mut t, state, at);
         }
         assert_eq!((t.started_at.unix_nanos(), t.finished_at.unix_nanos()), (Some(3), Some(2)));

@@ -228,7 +228,8 @@ mod tests {
     fn frames_leave_zeroes_out() {
         let text = |f: &StreamFrame| serde_json::to_string(f).unwrap();
         assert_eq!(text(&StreamFrame::default()), "{}");
-        let frame = StreamFrame { offset: 4, data: Bytes(b"err\n".to_vec()), file: "a".into(), ..StreamFrame::default() };
+        let frame =
+            StreamFrame { offset: 4, data: Bytes(b"err\n".to_vec()), file: "a".into(), ..StreamFrame::default() };
         assert_eq!(text(&frame), r#"{"Offset":4,"Data":"ZXJyCg==","File":"a"}"#);
         assert!(StreamFrame::default().is_heartbeat() && !frame.is_heartbeat());
     }

@@ -81,6 +81,9 @@ mod tests {
             assert!((SECOND..2 * SECOND).contains(&beat(30 * SECOND)));
             assert!((SECOND..=30 * SECOND).contains(&beat(500 * SECOND)));
         }
-        assert_eq!((registration(true, false, &mut r), first_heartbeat(true, &mut r), pull(true, &mut r)), (SECOND, 0, SECOND));
+        assert_eq!(
+            (registration(true, false, &mut r), first_heartbeat(true, &mut r), pull(true, &mut r)),
+            (SECOND, 0, SECOND)
+        );
     }
 }

@@ -161,7 +161,8 @@ mod tests {
     #[test]
     fn every_restart_begins_the_wait_anew() {
         let mut t = tracker();
-        let mut see = |now: i64, list: &[(&str, &str, i64, bool)]| t.step(now * SECOND, false, false, stage, &states(list));
+        let mut see =
+            |now: i64, list: &[(&str, &str, i64, bool)]| t.step(now * SECOND, false, false, stage, &states(list));
         assert_eq!(see(0, &[("a", "pending", 0, false)]), Verdict::Wait(60 * SECOND));
         let up = |at| [("init", "dead", 1, true), ("a", "running", at, false), ("post", "dead", 3, true)];
         assert_eq!(see(5, &up(5)), Verdict::Wait(15 * SECOND));
@@ -174,7 +175,9 @@ mod tests {
 
     #[test]
     fn failures_and_the_deadline() {
-        let see = |now: i64, list: &[(&str, &str, i64, bool)]| tracker().step(now * SECOND, false, false, stage, &states(list));
+        let see = |now: i64, list: &[(&str, &str, i64, bool)]| {
+            tracker().step(now * SECOND, false, false, stage, &states(list))
+        };
         let texts = |v: Verdict| match v {
             Verdict::Unhealthy(r) => r.into_iter().map(|(n, t)| format!("{n}: {t}")).collect::<Vec<_>>(),
             other => vec![format!("{other:?}")],

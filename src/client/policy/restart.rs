@@ -110,7 +110,9 @@ impl RestartTracker {
             if self.policy.mode == "fail" {
                 let interval = format_duration(self.policy.interval);
                 let attempts = self.policy.attempts;
-                return failed(format!("Exceeded allowed attempts {attempts} in interval {interval} and mode is \"fail\""));
+                return failed(format!(
+                    "Exceeded allowed attempts {attempts} in interval {interval} and mode is \"fail\""
+                ));
             }
             let reason = "Exceeded allowed attempts, applying a delay".into();
             return Decision::Restart { reason, delay: end.saturating_sub(now).max(0) };
@@ -161,7 +163,8 @@ mod tests {
     fn mode_delay_waits_for_the_end_of_the_interval() {
         let (mut t, mut random) = (tracker(1, "delay", "service"), Random::new(1, "t"));
         t.decide(&FAILURE, SECOND, &mut random);
-        let want = Decision::Restart { reason: "Exceeded allowed attempts, applying a delay".into(), delay: 55 * SECOND };
+        let want =
+            Decision::Restart { reason: "Exceeded allowed attempts, applying a delay".into(), delay: 55 * SECOND };
         assert_eq!(t.decide(&FAILURE, 5 * SECOND, &mut random), want);
     }
 
@@ -173,7 +176,8 @@ mod tests {
         assert!(matches!(tracker(3, "fail", "system").decide(&SUCCESS, 1, &mut random), Decision::Restart { .. }));
         let no = Decision::Failed { reason: "Policy allows no restarts".into() };
         assert_eq!(tracker(0, "fail", "service").decide(&SUCCESS, 1, &mut random), no);
-        for (hook, sidecar, ends) in [("prestart", false, true), ("poststart", true, false), ("poststop", false, true)] {
+        for (hook, sidecar, ends) in [("prestart", false, true), ("poststart", true, false), ("poststop", false, true)]
+        {
             let l = TaskLifecycleConfig { hook: hook.into(), sidecar };
             let mut t = RestartTracker::new(policy(3, "fail"), "service", Some(&l), 0);
             assert_eq!(t.decide(&SUCCESS, 1, &mut random) == Decision::Finished, ends, "{hook}");
