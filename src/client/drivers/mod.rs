@@ -1,0 +1,260 @@
+//! What runs tasks (`spec/client.md §23`).
+//!
+//! - [`raw_exec`]: processes of the host, each held by a process of its own ([`supervisor`]). [`mock`]: pretended tasks.
+//! - [`signals`]: names of signals. [`config`]: values of a task's `config` block.
+
+pub mod config;
+pub mod mock;
+pub mod raw_exec;
+pub mod raw_handle;
+pub mod signals;
+pub mod supervisor;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::types::TaskResourceUsage;
+
+/// A kind of task.
+pub trait Driver: Send + Sync + 'static {
+    /// Its name, as jobs spell it.
+    fn name(&self) -> &'static str;
+
+    /// What it can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// How it is doing.
+    fn fingerprint(&self) -> Fingerprint;
+
+    /// How often to look.
+    fn fingerprint_period(&self) -> Duration {
+        Duration::from_secs(30)
+    }
+
+    /// Starts a task.
+    fn start(&self, task: StartTask) -> BoxFuture<'_, Result<Started, StartFailure>>;
+
+    /// Finds a task again that an earlier run of the agent, or of the driver, had started.
+    fn recover<'a>(&'a self, state: &'a Value) -> BoxFuture<'a, Result<Arc<dyn RunningTask>, String>>;
+
+    /// Removes what is left of a task that can't be found again.
+    fn forget<'a>(&'a self, state: &'a Value) -> BoxFuture<'a, ()>;
+}
+
+/// A started task.
+pub trait RunningTask: Send + Sync + 'static {
+    /// What [`Driver::recover`] needs.
+    fn state(&self) -> Value;
+
+    /// Ends when the task has ended; may be called again.
+    fn wait(&self) -> BoxFuture<'_, Exit>;
+
+    /// Asks the task to end, and forces it after the timeout.
+    fn stop<'a>(&'a self, signal: &'a str, timeout: Duration) -> BoxFuture<'a, Result<(), String>>;
+
+    /// Sends a signal.
+    fn signal<'a>(&'a self, signal: &'a str) -> BoxFuture<'a, Result<(), String>>;
+
+    /// Removes what is left after the end; a task that still runs is ended at once.
+    fn destroy(&self) -> BoxFuture<'_, ()>;
+
+    /// What it uses now; the previous sample gives the time base. `mhz_per_core` turns percent into MHz.
+    fn usage(&self, mhz_per_core: f64) -> Option<TaskResourceUsage>;
+
+    /// Runs a command beside the task.
+    fn exec(&self, request: ExecRequest) -> BoxFuture<'_, Result<ExecSession, String>>;
+}
+
+/// What a driver can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Takes signals.
+    pub signals: bool,
+    /// Runs commands beside tasks.
+    pub exec: bool,
+    /// Tasks see a file system of their own.
+    pub isolated: bool,
+    /// Runs tasks in a network of their own.
+    pub own_network: bool,
+    /// Mounts volumes.
+    pub mounts: bool,
+}
+
+/// How a driver is doing (`spec/client.md §4.5`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// It is there.
+    pub detected: bool,
+    /// It works.
+    pub healthy: bool,
+    /// Why not.
+    pub description: String,
+}
+
+impl Fingerprint {
+    /// It works.
+    pub fn healthy() -> Fingerprint {
+        Fingerprint { detected: true, healthy: true, description: "Healthy".into() }
+    }
+
+    /// It is not there.
+    pub fn undetected(description: &str) -> Fingerprint {
+        Fingerprint { detected: false, healthy: false, description: description.into() }
+    }
+}
+
+/// A task to be started.
+#[derive(Clone, Default)]
+pub struct StartTask {
+    /// `<alloc id>/<task>/<8 hex>`.
+    pub id: String,
+    /// Name of the task.
+    pub task: String,
+    /// The `config` block, interpolated.
+    pub config: BTreeMap<String, Value>,
+    /// The environment; may hold secrets.
+    pub env: BTreeMap<String, String>,
+    /// The user to run as, empty: the driver's choice.
+    pub user: String,
+    /// The task's directory.
+    pub task_dir: PathBuf,
+    /// Where the log files are.
+    pub log_dir: PathBuf,
+    /// How the output is kept; none: it is not.
+    pub logs: Option<LogSettings>,
+}
+
+/// How the output of a task is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct LogSettings {
+    /// Files per stream.
+    pub max_files: u64,
+    /// Bytes per file.
+    pub max_bytes: u64,
+}
+
+/// A task that was started.
+pub struct Started {
+    /// The task.
+    pub handle: Arc<dyn RunningTask>,
+    /// Its own network, if the driver made one.
+    pub network: Option<DriverNetwork>,
+}
+
+/// A network that a driver made for a task.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct DriverNetwork {
+    /// Address of the task.
+    pub ip: String,
+    /// Whether services are to be found there.
+    pub advertise: bool,
+    /// Ports by label.
+    pub ports: BTreeMap<String, i64>,
+}
+
+/// Why a task did not start.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StartFailure {
+    /// The `config` block is wrong.
+    #[error("{0}")]
+    Invalid(String),
+    /// It was tried.
+    #[error("{text}")]
+    Failed {
+        /// What went wrong.
+        text: String,
+        /// Whether another try may help.
+        recoverable: bool,
+    },
+}
+
+impl StartFailure {
+    /// A failure that another try does not mend.
+    pub fn fatal(text: impl Into<String>) -> StartFailure {
+        StartFailure::Failed { text: text.into(), recoverable: false }
+    }
+}
+
+/// How a task ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Exit {
+    /// Exit code; 128 and the signal's number after a signal.
+    pub code: i64,
+    /// The signal that ended it, 0: none.
+    pub signal: i64,
+    /// It used too much memory.
+    pub oom: bool,
+    /// What else is known.
+    pub message: String,
+    /// Not the task ended but the driver's hold of it.
+    pub lost: bool,
+}
+
+impl Exit {
+    /// Code 0, no signal, no message.
+    pub fn success(&self) -> bool {
+        self.code == 0 && self.signal == 0 && self.message.is_empty()
+    }
+}
+
+/// A command to be run beside a task.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ExecRequest {
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// The environment; may hold secrets.
+    pub env: BTreeMap<String, String>,
+    /// In a terminal.
+    pub tty: bool,
+}
+
+/// A running command: its input and its output. Dropping it ends the command.
+pub struct ExecSession {
+    /// What it is sent.
+    pub input: mpsc::Sender<ExecInput>,
+    /// What it says; closed after [`ExecOutput::Exited`].
+    pub output: mpsc::Receiver<ExecOutput>,
+}
+
+/// What a command is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExecInput {
+    /// Bytes to read.
+    Stdin(Vec<u8>),
+    /// No more bytes.
+    CloseStdin,
+    /// Size of its terminal.
+    Resize {
+        /// Rows.
+        height: u16,
+        /// Columns.
+        width: u16,
+    },
+}
+
+/// What a command says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExecOutput {
+    /// Bytes.
+    Stdout(Vec<u8>),
+    /// Bytes.
+    Stderr(Vec<u8>),
+    /// No more bytes.
+    StdoutClosed,
+    /// No more bytes.
+    StderrClosed,
+    /// It ended.
+    Exited {
+        /// Its code.
+        code: i64,
+        /// The signal that ended it, 0: none.
+        signal: i64,
+    },
+}
