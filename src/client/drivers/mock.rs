@@ -250,6 +250,8 @@ impl Handle {
         }
         let script = self.state.beside.clone().ok_or("mock_driver: no exec_command is configured")?;
         tokio::spawn(async move {
+            // It takes input, and does nothing with it.
+            let _input = from_user;
             tokio::time::sleep(script.run_for).await;
             let times =
                 |o: &Output| o.text.repeat(usize::try_from(o.repeat.clamp(0, 10_000)).unwrap_or(0) + 1).into_bytes();

@@ -104,8 +104,7 @@ impl Coordinator {
         let none_left = |stage| of(stage).all(|(state, _)| state == "dead");
         let others = [Stage::PrestartEphemeral, Stage::PrestartSidecar, Stage::Main];
         let late = [Stage::PoststartEphemeral, Stage::PoststartSidecar];
-        let some = self.stages.values().any(|s| *s != Stage::Poststop);
-        if self.phase != Phase::Poststop && some && others.into_iter().chain(late).all(none_left) {
+        if self.phase != Phase::Poststop && others.into_iter().chain(late).all(none_left) {
             return Some(Phase::Poststop);
         }
         match self.phase {
