@@ -51,11 +51,9 @@ impl State {
 
     /// Ends the task and its supervisor at once, as far as they are still the same processes.
     pub fn kill(&self) {
-        if procfs::is_alive(self.pid, self.ticks) {
-            if let Some(pid) = to_pid(self.pid) {
-                let _ = rustix::process::kill_process(pid, Signal::KILL);
-                let _ = rustix::process::kill_process_group(pid, Signal::KILL);
-            }
+        if let Some(pid) = to_pid(self.pid).filter(|_| procfs::is_alive(self.pid, self.ticks)) {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
         }
     }
 }

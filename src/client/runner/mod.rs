@@ -1,0 +1,60 @@
+//! Runs allocations and their tasks (`spec/client.md §9`, `§10`).
+//!
+//! - [`alloc`]: one allocation: what comes before its tasks, how their states hang together, what comes after.
+//!   [`actions`]: what is asked of it meanwhile.
+//! - [`task`]: one task: its loop. [`setup`]: what comes before its start. [`kill`]: how it ends.
+
+pub mod actions;
+pub mod alloc;
+pub mod kill;
+pub mod setup;
+pub mod task;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use super::config::Config;
+use super::drivers::Driver;
+use super::store::Store;
+use crate::model::random::Random;
+use crate::model::{Allocation, Node};
+
+/// What all runners of a node share.
+pub struct Shared {
+    /// Settings.
+    pub config: Config,
+    /// Drivers by name.
+    pub drivers: BTreeMap<String, Arc<dyn Driver>>,
+    /// What is remembered.
+    pub store: Store,
+    /// The node as it is now.
+    pub node: RwLock<Node>,
+    /// The agent's environment.
+    pub host_env: BTreeMap<String, String>,
+    /// Where the allocations have their files.
+    pub alloc_dir: PathBuf,
+    /// Jitter.
+    pub random: Mutex<Random>,
+    /// The servers were asked what to run, with success.
+    pub contacted: tokio::sync::watch::Sender<bool>,
+    /// Takes every new view of an allocation.
+    pub report: Box<dyn Fn(Allocation) + Send + Sync>,
+}
+
+/// The value of a lock, whatever a thread that held it did.
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// The node as it is now.
+    pub fn node(&self) -> Node {
+        self.node.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Draws jitter.
+    pub fn draw<T>(&self, f: impl FnOnce(&mut Random) -> T) -> T {
+        f(&mut locked(&self.random))
+    }
+}

@@ -1,0 +1,201 @@
+//! How the node keeps its servers informed, starts anew, and collects.
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_registers_and_beats_and_registers_again() {
+    let bench = Bench::with("register", |c| c.meta = [("rack".to_string(), "r1".to_string())].into()).await;
+    until("beats", || (bench.servers.known.lock().unwrap().beats > 2).then_some(())).await;
+    let node = bench.servers.known.lock().unwrap().nodes[0].clone();
+    assert_eq!((node.status.as_str(), node.meta["rack"].as_str()), ("initializing", "r1"));
+    assert_eq!(node.drivers["raw_exec"].health_description, "Healthy");
+    assert_eq!((node.attributes["driver.mock_driver"].as_str(), node.id), ("1", bench.handle().node_id()));
+    bench.servers.known.lock().unwrap().forgot = true;
+    until("a second registration", || (bench.servers.known.lock().unwrap().nodes.len() > 1).then_some(())).await;
+    assert_eq!(bench.servers.known.lock().unwrap().nodes[1].status, "ready");
+    let stats = bench.handle().stats();
+    assert_eq!((stats["known_servers"].as_str(), stats["heartbeat_ttl"].as_str()), ("s1", "50ms"));
+    bench.end().await;
+}
+
+/// Whether a process is there and has not ended.
+fn is_alive(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tasks_outlive_the_agent() {
+    let (servers, dir) = (Fake::new(), TempDir::new("outlive"));
+    let settings = || Config { dev: false, ..config(&dir.0) };
+    let start = async || Client::start(settings(), servers.clone()).await.unwrap();
+    let client = start().await;
+    let node_id = client.handle().node_id();
+    let alloc = alloc("service", &format!("[{}]", shell("main", "echo $$; exec sleep 1000", "")));
+    let id = alloc.id.clone();
+    servers.write(alloc);
+    let before = servers.status(&id, "running").await.task_states["main"].clone();
+    tokio::time::timeout(PATIENCE, client.shutdown()).await.unwrap();
+    let log = dir.0.join("alloc").join(&id).join("alloc/logs/main.stdout.0");
+    let pid: u32 = until("the number", || std::fs::read_to_string(&log).ok()?.trim().parse().ok()).await;
+    assert!(Path::new(&format!("/proc/{pid}")).exists(), "the task stays");
+
+    let client = start().await;
+    assert_eq!(client.handle().node_id(), node_id, "the node keeps its ID");
+    until("statistics", || client.handle().knows(&id).then_some(())).await;
+    until("the task is found again", || {
+        let state = client.handle().alloc_stats(&id, "").ok()?;
+        state.tasks.is_empty().then_some(())
+    })
+    .await;
+    assert!(Path::new(&format!("/proc/{pid}")).exists());
+    client.handle().signal(&id, "main", "SIGNULL").await.unwrap();
+    let alloc = servers.wait(&id, "the signal", |a| events(a, "main").contains(&"Signaling".to_string())).await;
+    assert_eq!(events(&alloc, "main"), ["Received", "Task Setup", "Started", "Signaling"]);
+    assert_eq!(alloc.task_states["main"].started_at, before.started_at, "it was not started again");
+
+    // Killed while the agent is away, with the process that held it.
+    tokio::time::timeout(PATIENCE, client.shutdown()).await.unwrap();
+    let state = std::fs::read_to_string(dir.0.join("client/allocs").join(&id).join("state.json")).unwrap();
+    let state: serde_json::Value = serde_json::from_str(&state).unwrap();
+    let supervisor = state["tasks"]["main"]["handle"]["supervisor"].to_string();
+    for pid in [supervisor.as_str(), &pid.to_string()] {
+        std::process::Command::new("kill").args(["-9", pid]).status().unwrap();
+        until("its end", || (!is_alive(pid)).then_some(())).await;
+    }
+    let client = start().await;
+    let alloc =
+        servers.wait(&id, "a new start", |a| events(a, "main").iter().filter(|e| *e == "Started").count() == 2).await;
+    let want = ["Received", "Task Setup", "Started", "Signaling", "Failed Restoring Task", "Started"];
+    assert_eq!((events(&alloc, "main"), alloc.task_states["main"].restarts), (want.map(String::from).into(), 0));
+    servers.stop(&id);
+    servers.status(&id, "complete").await;
+    tokio::time::timeout(PATIENCE, client.shutdown()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_agent_does_not_get_the_directory() {
+    let (servers, dir) = (Fake::new(), TempDir::new("lock"));
+    let settings = || Config { dev: false, ..config(&dir.0) };
+    let client = Client::start(settings(), servers.clone()).await.unwrap();
+    let error = Client::start(settings(), servers.clone()).await.err().unwrap().to_string();
+    assert!(
+        error.starts_with("timed out while opening database, is another Nomad process accessing data_dir"),
+        "{error}"
+    );
+    client.shutdown().await;
+    let client = Client::start(settings(), servers).await.unwrap();
+    client.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dead_allocations_are_collected_when_told() {
+    let bench = Bench::new("gc").await;
+    let running = bench.run("service", &format!("[{}]", mock("main", r#"{"run_for":"1h"}"#, "")));
+    let dead = bench.run("batch", &format!("[{}]", mock("main", "{}", "")));
+    bench.servers.status(&running, "running").await;
+    bench.servers.status(&dead, "complete").await;
+    let files = |id: &str| bench.dir.0.join("alloc").join(id).exists();
+    let error = bench.handle().gc_alloc(&running).await.unwrap_err();
+    assert_eq!(error.to_string(), "No such allocation on client, or allocation not eligible for GC");
+    assert_eq!(bench.handle().gc_alloc("nope").await.unwrap_err().status(), 404);
+    assert!(files(&dead));
+    bench.handle().gc_alloc(&dead).await.unwrap();
+    assert!(!files(&dead) && files(&running) && bench.handle().knows(&dead));
+    assert_eq!(bench.handle().stats()["num_allocations"], "1");
+    bench.servers.forget(&dead);
+    until("it is forgotten", || (!bench.handle().knows(&dead)).then_some(())).await;
+    // What the servers forget ends, and goes.
+    bench.servers.forget(&running);
+    until("its files are gone", || (!files(&running)).then_some(())).await;
+    bench.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn too_many_allocations_make_the_oldest_go() {
+    let gc =
+        GcConfig { max_allocs: 2, disk_usage_threshold: 101.0, inode_usage_threshold: 101.0, ..GcConfig::default() };
+    let bench = Bench::with("pressure", |c| c.gc.max_allocs = 2).await;
+    let task = format!("[{}]", mock("main", "{}", ""));
+    let ids: Vec<String> = (0..2).map(|_| bench.run("batch", &task)).collect();
+    for id in &ids {
+        bench.servers.status(id, "complete").await;
+    }
+    let there = |id: &String| bench.dir.0.join("alloc").join(id).exists();
+    assert!(ids.iter().all(there), "two are not over the limit of two");
+    let third = bench.run("service", &format!("[{}]", mock("main", r#"{"run_for":"1h"}"#, "")));
+    until("one of the dead goes", || (!ids.iter().all(there)).then_some(())).await;
+    assert!(there(&third));
+    bench.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_can_not_be_added_is_told() {
+    let bench = Bench::new("refuse").await;
+    let bad = Allocation { task_group: "nope".into(), ..alloc("batch", &format!("[{}]", mock("main", "{}", ""))) };
+    let id = bad.id.clone();
+    bench.servers.write(bad);
+    let alloc = bench.servers.status(&id, "failed").await;
+    let want = "Unable to add allocation due to error: task group \"nope\" not found in the job";
+    assert_eq!(alloc.client_description, want);
+    bench.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_without_servers_runs_on_and_stops_what_must_not() {
+    let bench = Bench::new("disconnect").await;
+    let task = format!("[{}]", mock("main", r#"{"run_for":"1h"}"#, ""));
+    let short = with_group(alloc("service", &task), |g| {
+        g.disconnect = Some(DisconnectStrategy { stop_on_client_after: Some(SECOND), ..DisconnectStrategy::default() });
+    });
+    let (short_id, long_id) = (short.id.clone(), bench.run("service", &task));
+    bench.servers.write(short);
+    bench.servers.status(&short_id, "running").await;
+    bench.servers.status(&long_id, "running").await;
+    bench.servers.known.lock().unwrap().down = true;
+    let files = |id: &str| bench.dir.0.join("alloc").join(id).exists();
+    until("the first is stopped", || (!files(&short_id)).then_some(())).await;
+    assert!(files(&long_id));
+    bench.servers.known.lock().unwrap().down = false;
+    bench.servers.status(&short_id, "complete").await;
+    bench.servers.change(&long_id, |a| a.client_status = "unknown".into());
+    let alloc = bench.servers.status(&long_id, "running").await;
+    assert_eq!(events(&alloc, "main"), ["Received", "Task Setup", "Started", "Reconnected"]);
+    bench.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_allocation_waits_for_its_predecessor_and_takes_its_disk() {
+    let bench = Bench::new("sticky").await;
+    let writer =
+        shell("main", "echo kept > $NOMAD_ALLOC_DIR/data/x; trap 'exit 0' INT; while :; do sleep 0.05; done", "");
+    let old = bench.run("service", &format!("[{writer}]"));
+    bench.servers.status(&old, "running").await;
+    let written = bench.dir.0.join("alloc").join(&old).join("alloc/data/x");
+    until("the file", || written.exists().then_some(())).await;
+    let reader = format!("[{}]", shell("main", "cat $NOMAD_ALLOC_DIR/data/x", ""));
+    let new = with_group(alloc("batch", &reader), |g| {
+        g.ephemeral_disk = Some(EphemeralDisk { sticky: true, ..EphemeralDisk::default() });
+    });
+    let new = Allocation { previous_allocation: old.clone(), ..new };
+    let id = new.id.clone();
+    bench.servers.write(new);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(bench.servers.alloc(&id).client_status, "pending");
+    bench.servers.stop(&old);
+    bench.servers.status(&id, "complete").await;
+    let log = bench.dir.0.join("alloc").join(&id).join("alloc/logs/main.stdout.0");
+    assert_eq!(std::fs::read_to_string(log).unwrap(), "kept\n");
+    bench.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_development_node_leaves_nothing_behind() {
+    let bench = Bench::new("dev").await;
+    let id = bench.run("service", &format!("[{}]", shell("main", "echo $$; exec sleep 1000", "")));
+    bench.servers.status(&id, "running").await;
+    let log = bench.dir.0.join("alloc").join(&id).join("alloc/logs/main.stdout.0");
+    let pid: u32 = until("the number", || std::fs::read_to_string(&log).ok()?.trim().parse().ok()).await;
+    let dir = bench.end().await;
+    assert!(!Path::new(&format!("/proc/{pid}")).exists() && !dir.0.join("alloc").join(&id).exists());
+}
