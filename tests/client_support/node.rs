@@ -113,8 +113,6 @@ async fn dead_allocations_are_collected_when_told() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn too_many_allocations_make_the_oldest_go() {
-    let gc =
-        GcConfig { max_allocs: 2, disk_usage_threshold: 101.0, inode_usage_threshold: 101.0, ..GcConfig::default() };
     let bench = Bench::with("pressure", |c| c.gc.max_allocs = 2).await;
     let task = format!("[{}]", mock("main", "{}", ""));
     let ids: Vec<String> = (0..2).map(|_| bench.run("batch", &task)).collect();
