@@ -4,7 +4,7 @@
 //! - [`ops`]: the operations of the log. [`fsm`]: what they do to the store. [`raft`]: agreement and durability; [`codec`].
 //! - [`store`]: the store of a running server, with [`watch`]es, [`events`] and snapshots ([`persist`]).
 //! - Pure parts of the leader, driven by whoever holds them: [`broker`], [`blocked`], [`plan_queue`], [`rejection`],
-//!   [`heartbeat`], [`reapers`], [`node_evals`], [`periodic`], [`dispatch`], [`plan_check`]. Times and random
+//!   [`heartbeat`], [`reapers`], [`node_evals`], [`periodic`], [`dispatch`], [`plan_check`], [`rollout`]. Times and random
 //!   numbers come in; they say when they are due.
 //! - [`queues`]: those machines with locks and wake-ups. [`worker`], [`applier`]: from evaluations to committed plans.
 //! - [`leader`]: taking over and handing over; [`loops`], [`gc`], [`node_status`], [`metrics`]: what it does meanwhile.
@@ -38,6 +38,7 @@ pub mod queues;
 pub mod raft;
 pub mod reapers;
 pub mod rejection;
+pub mod rollout;
 pub mod settings;
 pub mod store;
 pub mod watch;
