@@ -92,7 +92,7 @@ async fn establish(server: &Server) -> Result<JoinSet<()>, Error> {
     tasks.spawn(unblock_failed(server.clone()));
     gc::start_tickers(server, &mut tasks);
     super::metrics::start(server, &mut tasks);
-    super::loops::start(server, &mut tasks);
+    super::loops::start(server, &mut tasks).await?;
     Ok(tasks)
 }
 
@@ -103,6 +103,7 @@ fn revoke(server: &Server) {
     server.queues().set_planning(false);
     server.queues().set_evaluating(false);
     server.queues().heartbeats().stop();
+    server.queues().periodic().set_enabled(false);
     server.pause_workers(false);
 }
 

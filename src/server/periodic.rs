@@ -77,6 +77,26 @@ impl PeriodicTracker {
         }
     }
 
+    /// A job was written: takes note of a new specification, and of no other change, so that a launch that is due stays
+    /// due. Tells whether there was one.
+    ///
+    /// # Errors
+    /// See [`PeriodicTracker::add`].
+    pub fn update(&mut self, job: &Arc<Job>, now: i64) -> Result<bool, String> {
+        if !self.enabled {
+            return Ok(false);
+        }
+        let tracked = self.tracked.get(&(job.namespace.clone(), job.id.clone()));
+        let changed = match tracked {
+            Some(t) => t.job.create_index != job.create_index || t.job.job_modify_index < job.job_modify_index,
+            None => is_active(job),
+        };
+        if changed {
+            self.add(job.clone(), now)?;
+        }
+        Ok(changed)
+    }
+
     /// A job is gone.
     pub fn remove(&mut self, namespace: &str, id: &str) {
         let key = (namespace.to_string(), id.to_string());
@@ -290,6 +310,24 @@ mod tests {
         t.set_enabled(false);
         t.add(j, 0).unwrap();
         assert!(!t.enabled() && t.next_deadline().is_none());
+    }
+
+    #[test]
+    fn only_new_specifications_count() {
+        let j = job("j", "0 * * * *");
+        let at = |index| with(&j, |j| j.job_modify_index = index);
+        let mut t = tracker(&[&at(7)], 0);
+        // The job's status changes just when a launch is due.
+        assert_eq!(t.update(&with(&at(7), |j| j.modify_index = 9), HOUR), Ok(false));
+        assert_eq!(t.next_deadline(), Some(HOUR), "a launch that is due stays due");
+        assert_eq!(t.update(&at(6), HOUR), Ok(false), "an old version");
+        assert_eq!(t.update(&at(8), HOUR), Ok(true));
+        assert_eq!(t.next_deadline(), Some(2 * HOUR));
+        assert_eq!(t.update(&with(&at(9), |j| j.stop = true), HOUR), Ok(true));
+        assert_eq!((t.next_deadline(), t.jobs().count()), (None, 0));
+        assert_eq!(t.update(&with(&at(9), |j| j.stop = true), HOUR), Ok(false));
+        t.set_enabled(false);
+        assert_eq!(t.update(&at(10), HOUR), Ok(false));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the leader keeps in memory: evaluation broker, blocked evaluations, plan queue, heartbeat timers. The machines are
+//! What the leader keeps in memory: evaluation broker, blocked evaluations, plan queue, heartbeats, periodic jobs. The machines are
 //! pure; here they get their locks, clocks and wake-ups, and are told about every write.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +14,7 @@ use super::fsm::{Applied, Change};
 use super::heartbeat::{HeartbeatSettings, Heartbeats};
 use super::ids;
 use super::ops::Operation;
+use super::periodic::PeriodicTracker;
 use super::plan_queue::{FLUSHED, PlanQueue};
 use super::store::Listener;
 use crate::model::*;
@@ -51,10 +52,11 @@ pub struct Queues {
     plans: Mutex<PlanQueue<PendingPlan>>,
     plans_wake: Condvar,
     heartbeats: Mutex<Heartbeats>,
+    periodic: Mutex<PeriodicTracker>,
     /// Acks wake the reaper of cancelable evaluations.
     acked: Notify,
-    /// Jobs that were written or removed, for the periodic dispatcher.
-    jobs_changed: Notify,
+    /// Other launches are due than before.
+    periodic_changed: Notify,
     stopping: AtomicBool,
 }
 
@@ -68,8 +70,9 @@ impl Queues {
             plans: Mutex::new(PlanQueue::new()),
             plans_wake: Condvar::new(),
             heartbeats: Mutex::new(Heartbeats::new(heartbeat)),
+            periodic: Mutex::new(PeriodicTracker::new()),
             acked: Notify::new(),
-            jobs_changed: Notify::new(),
+            periodic_changed: Notify::new(),
             stopping: AtomicBool::new(false),
         }
     }
@@ -99,9 +102,14 @@ impl Queues {
         &self.acked
     }
 
-    /// Woken when a job is written or removed.
-    pub fn jobs_changed(&self) -> &Notify {
-        &self.jobs_changed
+    /// The periodic jobs and their next launches.
+    pub fn periodic(&self) -> MutexGuard<'_, PeriodicTracker> {
+        lock(&self.periodic)
+    }
+
+    /// Woken when periodic jobs come, change or go.
+    pub fn periodic_changed(&self) -> &Notify {
+        &self.periodic_changed
     }
 
     /// Everybody who waits here returns.
@@ -244,7 +252,6 @@ impl Listener for Queues {
     fn applied(&self, index: u64, _: &Operation, applied: &Applied) {
         let now = ids::now();
         let mut released = Vec::new();
-        let mut jobs = false;
         {
             let mut blocked = self.blocked();
             for u in &applied.unblocks {
@@ -261,7 +268,6 @@ impl Listener for Queues {
                         "complete" if e.failed_tg_allocs.is_empty() => blocked.untrack(&e.namespace, &e.job_id, now),
                         _ => {}
                     },
-                    Change::Job(_) | Change::JobGone(_) => jobs = true,
                     _ => {}
                 }
             }
@@ -275,12 +281,21 @@ impl Listener for Queues {
             self.wake_workers(&mut broker);
         }
         for change in &applied.changes {
-            if let Change::Node(id, None) = change {
-                self.heartbeats().remove(id);
+            match change {
+                Change::Node(id, None) => drop(self.heartbeats().remove(id)),
+                Change::Job(job) => {
+                    let updated = self.periodic().update(job, now).unwrap_or_else(|text| {
+                        let job = job.id.as_str();
+                        tracing::error!(target: "nomad.periodic", job, error = text.as_str(), "failed to track periodic job");
+                        true
+                    });
+                    if updated {
+                        self.periodic_changed.notify_one();
+                    }
+                }
+                Change::JobGone(job) => self.periodic().remove(&job.namespace, &job.id),
+                _ => {}
             }
-        }
-        if jobs {
-            self.jobs_changed.notify_one();
         }
     }
 }

@@ -11,10 +11,10 @@ use crate::model::*;
 use crate::telemetry::Metrics;
 
 /// A directory that goes away with the test.
-struct Dir(std::path::PathBuf);
+pub(crate) struct Dir(std::path::PathBuf);
 
 impl Dir {
-    fn new() -> Dir {
+    pub(crate) fn new() -> Dir {
         let dir = std::env::temp_dir().join(format!("encamp-server-{}", ids::uuid()));
         std::fs::create_dir_all(&dir).unwrap();
         Dir(dir)
@@ -27,7 +27,7 @@ impl Drop for Dir {
     }
 }
 
-async fn start(dir: &Dir, id: &str) -> Server {
+pub(crate) async fn start(dir: &Dir, id: &str) -> Server {
     let settings = Settings { num_schedulers: 2, ..Settings::new(id, "server-1", dir.0.clone()) };
     let server = Server::start(settings, Metrics::default()).await.unwrap();
     server.wait_ready().await.unwrap();
@@ -35,7 +35,7 @@ async fn start(dir: &Dir, id: &str) -> Server {
 }
 
 /// Waits until something holds, ten seconds at most.
-async fn eventually(what: &str, holds: impl Fn() -> bool) {
+pub(crate) async fn eventually(what: &str, holds: impl Fn() -> bool) {
     for _ in 0..1000 {
         if holds() {
             return;
@@ -45,7 +45,7 @@ async fn eventually(what: &str, holds: impl Fn() -> bool) {
     panic!("{what} did not happen");
 }
 
-fn node(id: &str) -> Node {
+pub(crate) fn node(id: &str) -> Node {
     let resources = NodeResources {
         processors: NodeProcessorResources {
             topology: Some(Topology { override_total_compute: 1000, ..Default::default() }),
@@ -70,7 +70,7 @@ fn node(id: &str) -> Node {
     }
 }
 
-fn job(id: &str, count: i64) -> Job {
+pub(crate) fn job(id: &str, count: i64) -> Job {
     let task = Task {
         name: "t".into(),
         driver: "mock_driver".into(),
@@ -90,7 +90,13 @@ fn job(id: &str, count: i64) -> Job {
     }
 }
 
-async fn register(server: &Server, job: Job) -> u64 {
+/// Writes a job without an evaluation.
+pub(crate) async fn put_job(server: &Server, job: Job) {
+    let r = JobRegister { job: job.into(), eval: None, submission: None, enforce_index: None, now: ids::now() };
+    server.commit(Operation::JobRegister(Box::new(r))).await.unwrap();
+}
+
+pub(crate) async fn register(server: &Server, job: Job) -> u64 {
     let eval = Evaluation {
         id: ids::uuid(),
         namespace: job.namespace.clone(),
@@ -107,11 +113,11 @@ async fn register(server: &Server, job: Job) -> u64 {
     server.commit(Operation::JobRegister(Box::new(r))).await.unwrap().0
 }
 
-fn running(server: &Server, job: &str) -> usize {
+pub(crate) fn running(server: &Server, job: &str) -> usize {
     server.snapshot().state().allocs_of_job("default", job).iter().filter(|a| !a.alloc.terminal()).count()
 }
 
-fn settled(server: &Server) -> bool {
+pub(crate) fn settled(server: &Server) -> bool {
     server.snapshot().evals_by_create().all(|e| e.status != "pending")
 }
 
