@@ -26,10 +26,12 @@ end
 
 complete -c encamp -n "__fish_encamp_needs_command" -s h -l help -d 'Print help'
 complete -c encamp -n "__fish_encamp_needs_command" -s V -l version -d 'Print version'
+complete -c encamp -n "__fish_encamp_needs_command" -f -a "config" -d 'Check an agent\'s configuration'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "eval" -d 'Look into evaluations'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "job" -d 'Interact with jobs: plan, validate, inspect and write job files'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "snapshot" -d 'Read, look into and compare cluster snapshots'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "sim" -d 'Simulate clusters: make up one to plan against'
+complete -c encamp -n "__fish_encamp_needs_command" -f -a "agent" -d 'Runs an encamp agent: a server, a client node, or both'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "capacity" -d 'Show how many more copies of a job\'s groups fit'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "completion" -d 'Print a completion script for a shell'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "fmt" -d 'Bring job files into canonical layout'
@@ -40,6 +42,9 @@ complete -c encamp -n "__fish_encamp_needs_command" -f -a "run" -d 'Register a j
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "validate" -d 'Check a job file without registering it'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "version" -d 'Print the version'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "what-if" -d 'Show where allocations would go if the cluster changed'
+complete -c encamp -n "__fish_encamp_using_subcommand config; and not __fish_seen_subcommand_from validate" -s h -l help -d 'Print help'
+complete -c encamp -n "__fish_encamp_using_subcommand config; and not __fish_seen_subcommand_from validate" -f -a "validate" -d 'Check configuration files of an agent'
+complete -c encamp -n "__fish_encamp_using_subcommand config; and __fish_seen_subcommand_from validate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and not __fish_seen_subcommand_from explain" -s h -l help -d 'Print help'
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and not __fish_seen_subcommand_from explain" -f -a "explain" -d 'Explain an evaluation of the past'
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
@@ -270,6 +275,77 @@ complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from cluster" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from cluster" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from cluster" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l config -d 'A configuration file or folder. May be given several times; later ones win' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l bind -d 'Address to listen on' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l region -d 'Region of the agent. Default: global' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l dc -d 'Datacenter of the agent. Default: dc1' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l data-dir -d 'Folder for the agent\'s data' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l plugin-dir -d 'Folder with plugins. Default: plugins in the data folder' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l node -d 'Name of the agent. Default: the host\'s name' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l log-level -d 'Least important messages to log: TRACE, DEBUG, INFO, WARN, ERROR or OFF. Default: INFO' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l bootstrap-expect -d 'Number of servers to wait for before the first election' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l encrypt -d 'Key that encrypts gossip between servers' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l raft-protocol -d 'Raft protocol version; only 3' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l join -d 'Server to join at start. May be given several times' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l retry-join -d 'Server to join, tried again until it works. May be given several times' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l retry-max -d 'Failed tries to join until the agent gives up. Default: 0, never' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l retry-interval -d 'Pause between tries to join. Default: 30s' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l state-dir -d 'Folder for the client\'s state. Default: client in the data folder' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l alloc-dir -d 'Folder for allocations. Default: alloc in the data folder' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l alloc-mounts-dir -d 'Folder for what allocations mount. Default: alloc_mounts beside the data folder' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l host-volumes-dir -d 'Folder for dynamic host volumes. Default: host_volumes in the data folder' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l host-volume-plugin-dir -d 'Folder with plugins for host volumes. Default: host_volume_plugins in the data folder' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l node-class -d 'Class of the node' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l node-pool -d 'Pool of the node. Default: default' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l servers -d 'Servers of the client, separated by commas' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l meta -d 'A key and value of the node\'s meta. May be given several times' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l network-interface -d 'Network interface of the node' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l preferred-address-family -d 'Family of the node\'s address: ipv4 or ipv6' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l network-speed -d 'Speed of the network in Mbit/s' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l client-intro-token -d 'Token that introduces the client. NOMAD_CLIENT_INTRO_TOKEN overrides it' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l acl-replication-token -d 'Token for reading policies of the authoritative region' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l eventlog-level -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l consul-address -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l consul-auth -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l consul-ca-file -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l consul-cert-file -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l consul-client-service-name -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l consul-client-http-check-name -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l consul-key-file -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l consul-server-service-name -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l consul-server-http-check-name -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l consul-server-serf-check-name -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l consul-server-rpc-check-name -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l consul-token -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l vault-address -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l vault-ca-file -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l vault-ca-path -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l vault-cert-file -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l vault-key-file -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l vault-create-from-role -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l vault-namespace -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l vault-tls-server-name -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l vault-token -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l dev -d 'Run as server and client at once, for trying things out. Nothing is kept'
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l server -d 'Run as a server'
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l client -d 'Run as a client node'
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l log-json -d 'Log as JSON'
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l log-include-location -d 'Log file and line of each message'
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l rejoin -d 'Join again after having left'
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l acl-enabled -d 'Enforce access control'
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l dev-connect
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l dev-consul
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l dev-vault
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l eventlog
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l consul-auto-advertise
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l consul-checks-use-advertise
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l consul-client-auto-join
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l consul-server-auto-join
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l consul-ssl
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l consul-verify-ssl
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l vault-enabled
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -l vault-tls-skip-verify
+complete -c encamp -n "__fish_encamp_using_subcommand agent" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l diagnostics -d 'How to print what is wrong with the job file: text on standard error, or json on standard output' -r -f -a "text\t'Text on standard error'
 json\t'One JSON object on standard output'"
 complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l hcl2-strict -d 'Refuse variables that the job file does not declare' -r -f -a "true\t''
