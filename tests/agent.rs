@@ -20,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Agent {
     child: Child,
     lines: Receiver<String>,
+    /// Lines that nobody waited for yet. Those of the two streams come in any order.
+    pending: Vec<String>,
     seen: String,
     port: u16,
 }
@@ -51,7 +53,7 @@ impl Agent {
                 }
             });
         }
-        let mut agent = Agent { child, lines, seen: String::new(), port: 0 };
+        let mut agent = Agent { child, lines, pending: Vec::new(), seen: String::new(), port: 0 };
         let bound = agent.until("HTTP: [127.0.0.1:");
         let port = bound.split("127.0.0.1:").nth(1).and_then(|p| p.split(']').next()).expect("a port");
         agent.port = port.parse().expect("a port");
@@ -59,9 +61,12 @@ impl Agent {
         agent
     }
 
-    /// Waits for a line with that text.
+    /// Waits for a line with that text, among those that are not taken yet.
     fn until(&mut self, text: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
+        if let Some(i) = self.pending.iter().position(|l| l.contains(text)) {
+            return self.pending.remove(i);
+        }
         loop {
             match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => {
@@ -69,6 +74,7 @@ impl Agent {
                     if line.contains(text) {
                         return line;
                     }
+                    self.pending.push(line);
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     panic!("no line with {text:?}:\n{}", self.seen)
