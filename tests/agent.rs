@@ -210,6 +210,26 @@ fn metrics_have_both_forms() {
     assert!(agent.ask("PUT", "/v1/metrics").0.starts_with("HTTP/1.1 405"));
 }
 
+/// Names that the reference prescribes have complaints of their own (counters without `_total`); the form must be right.
+#[test]
+fn promtool_reads_the_metrics() {
+    let tool = std::env::var("PROMTOOL").unwrap_or_else(|_| "promtool".into());
+    let folder = Folder::new("agent-promtool");
+    let agent = Agent::start(&folder, "", &["-dev"]);
+    let (_, body) = agent.ask("GET", "/v1/metrics?format=prometheus");
+    let text = folder.file("metrics.txt", body);
+    let input = std::fs::File::open(text).expect("the metrics");
+    let Ok(ran) = Command::new(tool).args(["check", "metrics"]).stdin(input).output() else {
+        println!("skipped: no promtool");
+        return;
+    };
+    let complaints = String::from_utf8_lossy(&ran.stderr).into_owned();
+    let wrong =
+        |l: &&str| !(l.contains("\"_total\" suffix") || l.contains("'camelCase'") || l.contains("\"_count\" suffix"));
+    assert!(matches!(ran.status.code(), Some(0 | 3)), "{complaints}");
+    assert_eq!(complaints.lines().find(wrong), None);
+}
+
 #[test]
 fn prometheus_is_refused_unless_it_is_on() {
     let folder = Folder::new("agent-noprom");
