@@ -1,4 +1,4 @@
 //! The HTTP interface of an agent (`spec/http-api.md`).
 
-pub mod listener;
-pub mod tls;
+pub mod filter;
+pub mod params;
