@@ -198,12 +198,18 @@ mod tests {
     #[test]
     fn numbers_and_booleans() {
         let q = Query::parse("t=T&f=0&x=x&n=-7&u=18446744073709551616&e=");
-        assert_eq!((q.bool("t"), q.bool("f"), q.bool("e"), q.bool("none")), (Ok(Some(true)), Ok(Some(false)), Ok(None), Ok(None)));
+        assert_eq!(
+            (q.bool("t"), q.bool("f"), q.bool("e"), q.bool("none")),
+            (Ok(Some(true)), Ok(Some(false)), Ok(None), Ok(None))
+        );
         let want = "Failed to parse value of \"x\" (x) as a bool: strconv.ParseBool: parsing \"x\": invalid syntax";
         assert_eq!(q.bool("x").unwrap_err(), want);
         assert_eq!(q.int("n"), Ok(Some(-7)));
         assert!(q.uint("u").unwrap_err().ends_with("value out of range"), "{:?}", q.uint("u"));
         assert!(q.uint("n").unwrap_err().ends_with("strconv.ParseUint: parsing \"-7\": invalid syntax"));
-        assert_eq!((parse_uint("0x10"), parse_int("-0b11"), parse_int("010"), parse_int("1_0").is_err()), (Ok(16), Ok(-3), Ok(8), true));
+        assert_eq!(
+            (parse_uint("0x10"), parse_int("-0b11"), parse_int("010"), parse_int("1_0").is_err()),
+            (Ok(16), Ok(-3), Ok(8), true)
+        );
     }
 }

@@ -56,10 +56,9 @@ impl<'a> Scope<'a> {
             Expr::Quantifier { all, selector, names, inner } => self.quantified(*all, selector, names, inner),
             Expr::Match { selector, op } => match self.find(selector)? {
                 Found::Datum(d) => judge(&d, selector, op),
-                Found::MissingKey => Ok(matches!(
-                    op,
-                    Op::NotEqual(_) | Op::NotIn(_) | Op::NotMatches(_) | Op::Empty | Op::Nil
-                )),
+                Found::MissingKey => {
+                    Ok(matches!(op, Op::NotEqual(_) | Op::NotIn(_) | Op::NotMatches(_) | Op::Empty | Op::Nil))
+                }
             },
         }
     }
@@ -110,7 +109,8 @@ impl<'a> Scope<'a> {
             None => (self.root.clone(), 0),
         };
         let steps = selector.path.get(skipped..).unwrap_or_default();
-        let pointer = || steps.iter().map(|s| format!("/{}", s.replace('~', "~0").replace('/', "~1"))).collect::<String>();
+        let pointer =
+            || steps.iter().map(|s| format!("/{}", s.replace('~', "~0").replace('/', "~1"))).collect::<String>();
         for (i, step) in steps.iter().enumerate() {
             let fail = |what: String| Err(format!("error finding value in datum: {} at part {i}: {what}", pointer()));
             let value = borrowed(&at);
@@ -254,9 +254,9 @@ fn equal(d: &Datum<'_>, text: &str) -> Result<bool, String> {
         Real::Int => integer(&d.value) == parse_int(text).map_err(bad)?,
         Real::Uint => d.value.as_u64().unwrap_or_default() == parse_uint(text).map_err(bad)?,
         Real::Float => {
-            let parsed = text.parse::<f64>().map_err(|_| {
-                bad(format!("strconv.ParseFloat: parsing {}: invalid syntax", quoted(text)))
-            })?;
+            let parsed = text
+                .parse::<f64>()
+                .map_err(|_| bad(format!("strconv.ParseFloat: parsing {}: invalid syntax", quoted(text))))?;
             d.value.as_f64().unwrap_or_default() == parsed
         }
         _ => return Err("unable to find suitable primitive comparison function for matching".into()),

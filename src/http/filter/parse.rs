@@ -33,8 +33,16 @@ pub enum Expr {
     And(Box<Expr>, Box<Expr>),
     Not(Box<Expr>),
     /// `any` or `all`.
-    Quantifier { all: bool, selector: Selector, names: Names, inner: Box<Expr> },
-    Match { selector: Selector, op: Op },
+    Quantifier {
+        all: bool,
+        selector: Selector,
+        names: Names,
+        inner: Box<Expr>,
+    },
+    Match {
+        selector: Selector,
+        op: Op,
+    },
 }
 
 /// The names a quantifier gives to what it walks over.
@@ -65,7 +73,9 @@ pub struct Pattern(pub Result<Regex, String>);
 
 impl Pattern {
     fn new(text: &str) -> Pattern {
-        Pattern(regexp::compile(text).map_err(|e| format!("failed to compile regular expression {}: {e}", quoted(text))))
+        Pattern(
+            regexp::compile(text).map_err(|e| format!("failed to compile regular expression {}: {e}", quoted(text))),
+        )
     }
 }
 

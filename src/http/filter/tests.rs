@@ -80,10 +80,7 @@ fn texts_of_refusals() {
             "ModifyIndex > 3",
             r#"parse 1:13 (12): no match found, expected: "!=", "==", "contains", "in", "is", "matches", "not" or [ \t\r\n]"#,
         ),
-        (
-            "Name ==",
-            r#"parse 1:8 (7): no match found, expected: "-", "0", "\"", "`", [ \t\r\n], [1-9] or [a-zA-Z]"#,
-        ),
+        ("Name ==", r#"parse 1:8 (7): no match found, expected: "-", "0", "\"", "`", [ \t\r\n], [1-9] or [a-zA-Z]"#),
         (r#"(Name == "node-1""#, r#"parse 1:18 (17): rule "grouping": Unmatched parentheses"#),
         (r#"Name == "node"#, r#"parse 1:14 (13): rule "string": Unterminated string literal"#),
         ("Attributes[kernel] == 1", r#"parse 1:12 (11): rule "index": Invalid index"#),
@@ -103,7 +100,10 @@ fn texts_of_refusals() {
             r#"Foo == "x""#,
             r#"error finding value in datum: /Foo at part 0: couldn't find key: struct field with name "Foo""#,
         ),
-        ("SecretID == x", "error finding value in datum: /SecretID at part 0: couldn't find key: struct field with name \"SecretID\""),
+        (
+            "SecretID == x",
+            "error finding value in datum: /SecretID at part 0: couldn't find key: struct field with name \"SecretID\"",
+        ),
         (
             r#"Name matches "(""#,
             "failed to compile regular expression \"(\": error parsing regexp: missing closing ): `(`",
@@ -114,7 +114,14 @@ fn texts_of_refusals() {
     ] {
         assert_eq!(ask(&node, text).unwrap_err(), want, "{text}");
     }
-    for text in ["{ x == 1}", "any Events as e { e.Message == 1}", "Name is", "Name == \"\\q\"", "", "not any Meta as m { m == a }"] {
+    for text in [
+        "{ x == 1}",
+        "any Events as e { e.Message == 1}",
+        "Name is",
+        "Name == \"\\q\"",
+        "",
+        "not any Meta as m { m == a }",
+    ] {
         assert!(Filter::parse(text).is_err(), "{text}");
     }
     assert!(Filter::parse("(any Meta as m { m == a }) and Name == x").is_ok());

@@ -1,0 +1,132 @@
+//! What the interface needs of the agent it belongs to.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::local::LocalClient;
+use crate::server::Server;
+use crate::telemetry::Metrics;
+
+/// A pending answer of something behind a trait.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Groups of names and texts, as `agent/self` shows them.
+pub type AgentStats = BTreeMap<String, BTreeMap<String, String>>;
+
+/// Settings of the interface.
+#[derive(Debug, Clone)]
+pub struct HttpSettings {
+    /// The agent's region.
+    pub region: String,
+    /// The agent's datacenter.
+    pub datacenter: String,
+    /// The agent's name, without the region.
+    pub name: String,
+    /// `enable_debug`.
+    pub debug: bool,
+    /// `acl.enabled`.
+    pub acl_enabled: bool,
+    /// The agent was started with `-dev`.
+    pub dev: bool,
+    /// The version of the API that is told to clients.
+    pub version: String,
+}
+
+impl Default for HttpSettings {
+    fn default() -> HttpSettings {
+        HttpSettings {
+            region: "global".into(),
+            datacenter: "dc1".into(),
+            name: "node-1".into(),
+            debug: false,
+            acl_enabled: false,
+            dev: false,
+            version: API_VERSION.into(),
+        }
+    }
+}
+
+/// The version of the API we are compatible with.
+pub const API_VERSION: &str = "2.0.5";
+
+/// What the agent itself does for callers.
+pub trait AgentControl: Send + Sync {
+    /// The effective configuration as `agent/self` shows it; without secrets.
+    fn config(&self) -> Value;
+
+    /// Figures besides those of server and client: `runtime`.
+    fn stats(&self) -> AgentStats;
+
+    /// Reads the configuration again, as SIGHUP does.
+    fn reload(&self) -> Pending<'_, Result<(), String>>;
+
+    /// Messages of this level and above from now on; `None` for a level that does not exist.
+    fn watch_logs(&self, level: &str, json: bool, location: bool) -> Option<Box<dyn LogWatch>>;
+}
+
+/// Messages as they come.
+pub trait LogWatch: Send {
+    /// The next line, without a newline; `None` at the end.
+    fn next(&mut self) -> Pending<'_, Option<String>>;
+}
+
+struct App {
+    settings: HttpSettings,
+    server: Option<Server>,
+    client: Option<Arc<dyn LocalClient>>,
+    agent: Arc<dyn AgentControl>,
+    metrics: Metrics,
+}
+
+/// Everything that handlers use. Clones share it.
+#[derive(Clone)]
+pub struct AppState(Arc<App>);
+
+impl fmt::Debug for AppState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AppState").field(&self.0.settings).finish()
+    }
+}
+
+impl AppState {
+    /// The state of an agent that runs a server, a client, or both.
+    pub fn new(
+        settings: HttpSettings,
+        server: Option<Server>,
+        client: Option<Arc<dyn LocalClient>>,
+        agent: Arc<dyn AgentControl>,
+        metrics: Metrics,
+    ) -> AppState {
+        AppState(Arc::new(App { settings, server, client, agent, metrics }))
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &HttpSettings {
+        &self.0.settings
+    }
+
+    /// The server of this agent.
+    pub fn server(&self) -> Option<&Server> {
+        self.0.server.as_ref()
+    }
+
+    /// The client of this agent.
+    pub fn client(&self) -> Option<&Arc<dyn LocalClient>> {
+        self.0.client.as_ref()
+    }
+
+    /// The agent itself.
+    pub fn agent(&self) -> &Arc<dyn AgentControl> {
+        &self.0.agent
+    }
+
+    /// Metrics.
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+}

@@ -1,0 +1,78 @@
+//! IDs and their prefixes, as lists and look-ups take them (`spec/http-api.md §3, §4.7`).
+
+use super::error::Error;
+
+fn lookup(table: &str, why: &str) -> Error {
+    Error::internal(format!("{table} lookup failed: index error: {why}"))
+}
+
+/// A full ID is needed.
+///
+/// # Errors
+/// 500, for IDs that no row can have. `table` is the singular: `node`.
+pub fn check(table: &str, id: &str) -> Result<(), Error> {
+    if id.len() != 36 {
+        return Err(lookup(table, "UUID must be 36 characters"));
+    }
+    let shape = |(i, b): (usize, u8)| if matches!(i, 8 | 13 | 18 | 23) { b == b'-' } else { b.is_ascii_hexdigit() };
+    if id.bytes().enumerate().all(shape) { Ok(()) } else { Err(lookup(table, &format!("Invalid UUID: {id}"))) }
+}
+
+/// The prefix of an ID, as IDs are written.
+///
+/// # Errors
+/// 500, for what no ID begins with.
+pub fn prefix(table: &str, text: &str) -> Result<String, Error> {
+    if text.len() > 36 {
+        return Err(lookup(table, &format!("Invalid UUID length. UUID have 36 characters; got {}", text.len())));
+    }
+    let hyphens = text.matches('-').count();
+    if hyphens > 4 {
+        return Err(lookup(table, &format!("UUID should have maximum of 4 \"-\"; got {hyphens}")));
+    }
+    let digits: String = text.chars().filter(|c| *c != '-').collect();
+    if digits.chars().count() % 2 != 0 {
+        return Err(lookup(table, "Input (without hyphens) must be even length"));
+    }
+    if let Some(c) = digits.chars().find(|c| !c.is_ascii_hexdigit()) {
+        return Err(lookup(table, &format!("Invalid UUID: encoding/hex: invalid byte: U+{:04X} '{c}'", c as u32)));
+    }
+    Ok(spelled(&digits))
+}
+
+/// Hex digits with hyphens at their places, in lower case.
+pub fn spelled(digits: &str) -> String {
+    let mut out = String::with_capacity(36);
+    for (i, c) in digits.chars().enumerate() {
+        if matches!(i, 8 | 12 | 16 | 20) {
+            out.push('-');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_and_prefixes() {
+        let text = |r: Result<String, Error>| r.unwrap_or_else(|e| e.message);
+        assert!(check("node", "86825d37-5264-effb-1a7c-30be40b9a44c").is_ok());
+        assert_eq!(
+            check("node", "86825d37").unwrap_err().message,
+            "node lookup failed: index error: UUID must be 36 characters"
+        );
+        assert_eq!(text(prefix("node", "86825D3752")), "86825d37-52");
+        assert_eq!(text(prefix("node", "ffffffff-0000")), "ffffffff-0000");
+        assert_eq!(
+            text(prefix("alloc", "xyz")),
+            "alloc lookup failed: index error: Input (without hyphens) must be even length"
+        );
+        assert!(text(prefix("alloc", "xy")).contains("Invalid UUID: "));
+        assert!(text(prefix("alloc", &"a".repeat(37))).ends_with("got 37"));
+        assert!(text(prefix("alloc", "a-b-c-d-e-f")).ends_with("got 5"));
+        assert_eq!(text(prefix("alloc", "")), "");
+    }
+}

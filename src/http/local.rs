@@ -1,0 +1,169 @@
+//! What the interface needs of the node agent that runs beside it (`spec/http-api.md §5.4, §5.5, §6`).
+//!
+//! Errors carry the status and text of the answer. Allocations the node does not know are its own business: the answer is
+//! 404 `Unknown allocation "<id>"`.
+
+use std::collections::BTreeMap;
+
+use axum::body::Bytes;
+use futures_util::stream::BoxStream;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::app::Pending;
+use super::error::Error;
+
+/// A file of an allocation.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct AllocFileInfo {
+    /// The name without folders.
+    pub name: String,
+    /// Whether it is a folder.
+    pub is_dir: bool,
+    /// Bytes.
+    pub size: i64,
+    /// `-rw-r--r--`.
+    pub file_mode: String,
+    /// When it was changed.
+    pub mod_time: crate::model::Time,
+    /// What it seems to hold.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub content_type: String,
+}
+
+/// Metadata of the node: what is in force, and where it comes from.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct NodeMeta {
+    /// In force.
+    pub meta: BTreeMap<String, String>,
+    /// Set while running; null: taken away.
+    pub dynamic: BTreeMap<String, Option<String>>,
+    /// From the configuration.
+    pub r#static: BTreeMap<String, String>,
+}
+
+/// A part of a stream of files or logs (§6.2). Everything empty is a heartbeat.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Frame {
+    /// Bytes of the file.
+    pub data: Vec<u8>,
+    /// The file.
+    pub file: String,
+    /// `file deleted` or `file truncated`.
+    pub file_event: String,
+    /// Where in the file the data ends.
+    pub offset: i64,
+}
+
+/// Frames as they come. An error ends the stream.
+pub type Frames = BoxStream<'static, Result<Frame, Error>>;
+/// Bytes as they come.
+pub type ByteStream = BoxStream<'static, Result<Bytes, Error>>;
+
+/// Where reading begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// So many bytes after the start.
+    Start,
+    /// So many bytes before the end.
+    End,
+}
+
+/// A request for the content of a file as it grows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamRequest {
+    /// The file, below the allocation's folder.
+    pub path: String,
+    /// Go on at the end of the file.
+    pub follow: bool,
+    /// Bytes.
+    pub offset: i64,
+    /// From where.
+    pub origin: Origin,
+}
+
+/// A request for the output of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogRequest {
+    /// The task.
+    pub task: String,
+    /// Standard error instead of standard output.
+    pub stderr: bool,
+    /// Go on when there is no more.
+    pub follow: bool,
+    /// Bytes.
+    pub offset: i64,
+    /// From where.
+    pub origin: Origin,
+}
+
+/// The node agent that runs beside the interface.
+pub trait LocalClient: Send + Sync {
+    /// The node's ID.
+    fn node_id(&self) -> String;
+
+    /// The servers it knows, sorted.
+    fn servers(&self) -> Vec<String>;
+
+    /// Replaces the servers it knows.
+    fn set_servers(&self, servers: Vec<String>);
+
+    /// Whether it does its work; else why not.
+    fn health(&self) -> Result<(), String>;
+
+    /// Figures for `agent/self`, by group: `client`.
+    fn stats(&self) -> super::app::AgentStats;
+
+    /// HostStats.
+    fn host_stats(&self) -> Pending<'_, Result<Value, Error>>;
+
+    /// Metadata of the node.
+    fn metadata(&self) -> Pending<'_, Result<NodeMeta, Error>>;
+
+    /// Sets metadata; null takes a key away.
+    fn set_metadata(&self, meta: BTreeMap<String, Option<String>>) -> Pending<'_, Result<NodeMeta, Error>>;
+
+    /// Removes all finished allocations.
+    fn collect_all(&self) -> Pending<'_, Result<(), Error>>;
+
+    /// Whether the node has the allocation.
+    fn has_alloc(&self, alloc_id: &str) -> bool;
+
+    /// AllocResourceUsage; of one task, if it is named.
+    fn alloc_stats<'a>(&'a self, alloc_id: &'a str, task: &'a str) -> Pending<'a, Result<Value, Error>>;
+
+    /// Results of checks by their ID.
+    fn checks<'a>(&'a self, alloc_id: &'a str) -> Pending<'a, Result<Value, Error>>;
+
+    /// Restarts one task, all that run, or all.
+    fn restart<'a>(&'a self, alloc_id: &'a str, task: &'a str, all: bool) -> Pending<'a, Result<(), Error>>;
+
+    /// Sends a signal to a task, or to all.
+    fn signal<'a>(&'a self, alloc_id: &'a str, task: &'a str, signal: &'a str) -> Pending<'a, Result<(), Error>>;
+
+    /// Removes a finished allocation.
+    fn collect<'a>(&'a self, alloc_id: &'a str) -> Pending<'a, Result<(), Error>>;
+
+    /// The content of a folder.
+    fn list<'a>(&'a self, alloc_id: &'a str, path: &'a str) -> Pending<'a, Result<Vec<AllocFileInfo>, Error>>;
+
+    /// One file.
+    fn stat<'a>(&'a self, alloc_id: &'a str, path: &'a str) -> Pending<'a, Result<AllocFileInfo, Error>>;
+
+    /// A part of a file; without a limit, to its end.
+    fn read<'a>(
+        &'a self,
+        alloc_id: &'a str,
+        path: &'a str,
+        offset: i64,
+        limit: Option<i64>,
+    ) -> Pending<'a, Result<ByteStream, Error>>;
+
+    /// A file as it grows.
+    fn stream<'a>(&'a self, alloc_id: &'a str, request: StreamRequest) -> Pending<'a, Result<Frames, Error>>;
+
+    /// The output of a task.
+    fn logs<'a>(&'a self, alloc_id: &'a str, request: LogRequest) -> Pending<'a, Result<Frames, Error>>;
+}

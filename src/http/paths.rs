@@ -1,0 +1,103 @@
+//! Paths: cleaning them, and finding who answers (`spec/http-api.md §1.2`).
+
+use std::fmt::Write;
+
+/// The path without empty, `.` and `..` segments; a slash at the end stays.
+pub fn clean(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            p => parts.push(p),
+        }
+    }
+    let mut out = String::with_capacity(path.len() + 1);
+    parts.iter().for_each(|p| {
+        out.push('/');
+        out.push_str(p);
+    });
+    if out.is_empty() || (path.ends_with('/') || path.ends_with("/.") || path.ends_with("/..")) {
+        out.push('/');
+    }
+    out
+}
+
+/// The path as it stands in a URL.
+pub fn encode(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for b in path.bytes() {
+        match b {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => out.push(char::from(b)),
+            b'/' | b'-' | b'_' | b'.' | b'~' | b'$' | b'&' | b'+' | b':' | b'=' | b'@' | b'!' | b'\'' | b'(' | b')'
+            | b'*' | b',' | b';' => out.push(char::from(b)),
+            // Writing to a string cannot fail.
+            b => drop(write!(out, "%{b:02X}")),
+        }
+    }
+    out
+}
+
+/// What a path leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target<T> {
+    /// A route and the length of its prefix.
+    Route(T, usize),
+    /// The same path with a slash at its end.
+    AddSlash,
+    /// Nothing.
+    Nothing,
+}
+
+/// Finds the route of a clean path: the path itself, else the longest prefix that ends in a slash.
+pub fn find<T: Copy>(path: &str, lookup: impl Fn(&str) -> Option<T>) -> Target<T> {
+    if let Some(t) = lookup(path) {
+        return Target::Route(t, path.len());
+    }
+    let with_slash = format!("{path}/");
+    if !path.ends_with('/') && lookup(&with_slash).is_some() {
+        return Target::AddSlash;
+    }
+    let slashes = path.rmatch_indices('/').map(|(i, _)| i + 1);
+    for end in slashes.filter(|end| *end > 1) {
+        if let Some(t) = path.get(..end).and_then(&lookup) {
+            return Target::Route(t, end);
+        }
+    }
+    Target::Nothing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cleaned() {
+        for (path, want) in [
+            ("//v1/jobs", "/v1/jobs"),
+            ("/v1/jobs/../nodes", "/v1/nodes"),
+            ("/v1/./job/a//b/", "/v1/job/a/b/"),
+            ("/..", "/"),
+            ("/", "/"),
+            ("/v1/job/x", "/v1/job/x"),
+        ] {
+            assert_eq!(clean(path), want);
+        }
+        assert_eq!(encode("/v1/a b/ü%"), "/v1/a%20b/%C3%BC%25");
+    }
+
+    #[test]
+    fn the_longest_prefix_wins() {
+        let routes = ["/v1/jobs", "/v1/job/", "/v1/jobs/parse", "/v1/node/", "/v1/node/pool/"];
+        let find = |p: &str| find(p, |r| routes.iter().position(|x| *x == r));
+        assert_eq!(find("/v1/jobs"), Target::Route(0, 8));
+        assert_eq!(find("/v1/jobs/"), Target::Nothing);
+        assert_eq!(find("/v1/jobs/parse"), Target::Route(2, 14));
+        assert_eq!(find("/v1/job"), Target::AddSlash);
+        assert_eq!(find("/v1/job/"), Target::Route(1, 8));
+        assert_eq!(find("/v1/job/a/b/plan"), Target::Route(1, 8));
+        assert_eq!(find("/v1/node/pool/x"), Target::Route(4, 14));
+        assert_eq!(find("/v1/node/pool"), Target::AddSlash);
+        assert_eq!(find("/v1"), Target::Nothing);
+    }
+}

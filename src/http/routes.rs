@@ -1,0 +1,55 @@
+//! Who answers which path. Patterns that end in a slash stand for everything below them (`spec/http-api.md §1.2`).
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::OnceLock;
+
+use super::error::Error;
+use super::request::Request;
+use super::response::Response;
+use super::{agent, plain, status};
+
+/// What a handler gives.
+pub type Outcome = Result<Response, Error>;
+/// A handler at work.
+pub type Answering = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+/// Answers requests.
+pub type Handler = fn(Request) -> Answering;
+/// A pattern and its handler.
+pub type Route = (&'static str, Handler);
+
+/// A route whose handler is an `async fn(Request) -> Outcome`.
+macro_rules! route {
+    ($pattern:literal, $handler:path) => {
+        ($pattern, |request| Box::pin($handler(request)))
+    };
+}
+pub(super) use route;
+
+/// The tables of all modules.
+const TABLES: &[&[Route]] = &[plain::ROUTES, status::ROUTES, agent::ROUTES];
+
+/// The handler of a pattern.
+pub fn handler(pattern: &str) -> Option<Handler> {
+    static ALL: OnceLock<HashMap<&'static str, Handler>> = OnceLock::new();
+    ALL.get_or_init(|| TABLES.iter().copied().flatten().copied().collect()).get(pattern).copied()
+}
+
+/// Paths that answer other sites, and the methods they may use (§1.3).
+const CORS: [(&str, &[&str]); 8] = [
+    ("/v1/client/fs/", &["HEAD", "GET"]),
+    ("/v1/client/stats", &["HEAD", "GET"]),
+    ("/v1/client/allocation/", &["HEAD", "GET"]),
+    ("/v1/client/metadata", &["HEAD", "GET"]),
+    ("/v1/client/identity", &["HEAD", "GET"]),
+    ("/v1/client/identity/renew", &["HEAD", "GET"]),
+    ("/v1/vars", &["HEAD", "GET"]),
+    ("/v1/var/", &["HEAD", "GET", "PUT", "DELETE"]),
+];
+
+/// The methods other sites may use on a path; none if they may not.
+pub fn cors(path: &str) -> Option<&'static [&'static str]> {
+    let fits = |pattern: &str| if pattern.ends_with('/') { path.starts_with(pattern) } else { path == pattern };
+    CORS.iter().find(|(pattern, _)| fits(pattern)).map(|(_, methods)| *methods)
+}
