@@ -3,6 +3,7 @@
 use super::json::JsonError;
 use super::response::Meta;
 use crate::server;
+pub use crate::server::error::multi_error;
 
 /// A refused or failed request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -83,15 +84,6 @@ impl From<JsonError> for Error {
     fn from(e: JsonError) -> Error {
         Error::bad(e.0)
     }
-}
-
-/// The text of several errors: `1 error occurred:` and a line for each.
-pub fn multi_error<S: AsRef<str>>(errors: &[S]) -> String {
-    let count = errors.len();
-    let mut out = format!("{count} error{} occurred:\n", if count == 1 { "" } else { "s" });
-    errors.iter().for_each(|e| out.push_str(&format!("\t* {}\n", e.as_ref())));
-    out.push('\n');
-    out
 }
 
 #[cfg(test)]

@@ -52,3 +52,12 @@ impl From<ProposeError> for Error {
         }
     }
 }
+
+/// The text of several errors: `1 error occurred:` and a line for each.
+pub fn multi_error<S: AsRef<str>>(errors: &[S]) -> String {
+    let count = errors.len();
+    let mut out = format!("{count} error{} occurred:\n", if count == 1 { "" } else { "s" });
+    errors.iter().for_each(|e| out.push_str(&format!("\t* {}\n", e.as_ref())));
+    out.push('\n');
+    out
+}

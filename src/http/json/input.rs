@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use serde::de::value::{MapDeserializer, SeqDeserializer, StrDeserializer};
-use serde::de::{DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, IntoDeserializer, Unexpected, Visitor};
 use serde::forward_to_deserialize_any;
 use serde_json::{Error, Value};
 
@@ -125,7 +125,14 @@ impl<'de> Deserializer<'de> for Loose {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        self.map(fields, visitor)
+        match &self.value {
+            Value::Object(_) => self.map(fields, visitor),
+            Value::Null => visitor.visit_map(MapDeserializer::new(std::iter::empty::<(String, Loose)>())),
+            other => {
+                let kind = if other.is_array() { Unexpected::Seq } else { Unexpected::Other("a scalar") };
+                Err(serde::de::Error::invalid_type(kind, &"an object"))
+            }
+        }
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
