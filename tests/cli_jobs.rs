@@ -266,7 +266,11 @@ fn errors_leave_standard_output_empty() {
     fails(&run(&["plan", "-snapshot", "none.json", "job.hcl"]), 255, "Error reading snapshot: cannot read snapshot ");
     fails(&run(&["plan", "-snapshot", "broken.json", "job.hcl"]), 255, "Error reading snapshot: ");
     fails(&run(&["plan", "-snapshot", "other.json", "job.hcl"]), 255, "Error reading snapshot: ");
-    fails(&run(&["run", "job.hcl"]), 1, "This version cannot register jobs. ");
+    fails(
+        &run(&["run", "-address", "http://127.0.0.1:1", "job.hcl"]),
+        1,
+        "Error submitting job: Put \"http://127.0.0.1:1/v1/jobs\": dial tcp 127.0.0.1:1: connect: connection refused",
+    );
     fails(
         &run(&["inspect", "job.hcl"]),
         1,

@@ -19,7 +19,8 @@ use program::{Ran, run_for};
 use server::{Response, Server};
 
 /// The groups whose cases all have to be equal. Add a group when its commands are there.
-const EQUAL: &[&str] = &["job plan"];
+const EQUAL: &[&str] =
+    &["deployment status", "eval list", "eval status", "job plan", "job scaling-events", "job status"];
 
 /// Cases that differ on purpose, each with its reason.
 const DIFFERENT: &[(&str, &str)] = &[];

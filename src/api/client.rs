@@ -280,6 +280,39 @@ impl Client {
         Err(Failed { error: ApiError::Status { status, body: text }, retry_after })
     }
 
+    /// Turns the connection of a request into a stream. Also what the answer's header of that name says.
+    pub(super) async fn upgrade(
+        &self,
+        path: &str,
+        query: &Query,
+        headers: &[(&'static str, &str)],
+        name: &str,
+    ) -> Result<(reqwest::Upgraded, String), ApiError> {
+        let call = Call::<()> { method: Method::GET, path, query, body: None };
+        let transport = |e: reqwest::Error| ApiError::transport(title(&call.method), &self.url(&call), &e);
+        let mut request = self.request(&call)?;
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let late = || ApiError::Transport {
+            method: title(&call.method),
+            url: self.url(&call),
+            problem: "no answer in time".into(),
+            connecting: false,
+        };
+        let sent = timeout(self.patience(query), request.send()).await.map_err(|_| late())?;
+        let response = sent.map_err(transport)?;
+        let status = response.status().as_u16();
+        if status != 101 {
+            let body = response.bytes().await.map_err(transport)?;
+            let body = String::from_utf8_lossy(body.get(..MAX_ERROR.min(body.len())).unwrap_or_default()).into_owned();
+            return Err(ApiError::Status { status, body });
+        }
+        let answered = response.headers().get(name).and_then(|v| v.to_str().ok()).unwrap_or_default().to_string();
+        Ok((response.upgrade().await.map_err(transport)?, answered))
+    }
+
     fn request<B: Serialize + ?Sized>(&self, call: &Call<'_, B>) -> Result<RequestBuilder, ApiError> {
         let query = call.query;
         let mut url = self.base.clone();

@@ -4,6 +4,7 @@
 //! - [`Client`]: requests with retries, compression, pages and blocking reads. [`Query`]: parameters of a read; [`Meta`]: what
 //!   its headers say.
 //! - [`reads`] and [`writes`]: typed endpoints. [`types`]: bodies that only the API has.
+//! - [`exec`]: commands that run in tasks.
 //! - [`ApiError`]: what went wrong, with status and body.
 //!
 //! The client never follows what an answer says beyond redirects, and keeps tokens out of errors.
@@ -11,12 +12,13 @@
 mod client;
 mod config;
 mod error;
+pub mod exec;
 pub mod reads;
 mod retry;
 mod tls;
 pub mod types;
 pub mod writes;
 
-pub use client::{Client, Meta, Query};
+pub use client::{Client, Meta, Query, path};
 pub use config::{Config, Secret, Tls};
 pub use error::ApiError;

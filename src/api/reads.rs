@@ -12,12 +12,6 @@ use crate::model::*;
 type Answer<T> = Result<(T, Meta), ApiError>;
 
 impl Client {
-    /// A list that comes in one piece; `null` is an empty one.
-    async fn whole_list<T: DeserializeOwned>(&self, path: &str, query: &Query) -> Answer<Vec<T>> {
-        let (list, meta) = self.get::<Option<Vec<T>>>(path, query).await?;
-        Ok((list.unwrap_or_default(), meta))
-    }
-
     /// All nodes, with the index of their last change.
     pub async fn nodes(&self) -> Answer<Vec<NodeListStub>> {
         self.list("/v1/nodes", &Query::default()).await
@@ -30,7 +24,7 @@ impl Client {
 
     /// All allocations of a node in full, with their jobs.
     pub async fn node_allocations(&self, id: &str) -> Answer<Vec<Allocation>> {
-        self.whole_list(&path("/v1/node/", id, "/allocations"), &Query::default()).await
+        self.rows(&path("/v1/node/", id, "/allocations"), &Query::default()).await
     }
 
     /// All allocations of all namespaces as list entries with their resources.
@@ -79,10 +73,13 @@ impl Client {
         Ok((answer.versions, meta))
     }
 
-    /// Jobs whose ID starts so, at most that many.
-    pub async fn jobs_with_prefix(&self, prefix: &str, most: u32) -> Answer<Vec<JobListStub>> {
-        let query = Query::default().with("prefix", prefix).with("per_page", most.to_string());
-        self.whole_list("/v1/jobs", &query).await
+    /// Jobs whose ID starts so and that match a filter expression, at most that many.
+    pub async fn jobs_with_prefix(&self, prefix: &str, most: u32, filter: Option<&str>) -> Answer<Vec<JobListStub>> {
+        let mut query = Query::default().with("prefix", prefix).with("per_page", most.to_string());
+        if let Some(filter) = filter {
+            query = query.with("filter", filter);
+        }
+        self.rows("/v1/jobs", &query).await
     }
 
     /// What was submitted to make a version of a job.
@@ -187,7 +184,7 @@ impl Client {
 
     /// The allocations that an evaluation made, as list entries.
     pub async fn evaluation_allocations(&self, id: &str) -> Answer<Vec<AllocListStub>> {
-        self.whole_list(&path("/v1/evaluation/", id, "/allocations"), &Query::default()).await
+        self.rows(&path("/v1/evaluation/", id, "/allocations"), &Query::default()).await
     }
 }
 
@@ -199,7 +196,7 @@ fn within(namespace: Option<&str>) -> Query {
 /// Jobs and what belongs to them, in a namespace or the client's own.
 impl Client {
     /// A list as the query asks for it; `null` is the empty list.
-    pub async fn rows<T: serde::de::DeserializeOwned>(&self, path: &str, query: &Query) -> Answer<Vec<T>> {
+    pub async fn rows<T: DeserializeOwned>(&self, path: &str, query: &Query) -> Answer<Vec<T>> {
         let (list, meta) = self.get::<Option<Vec<T>>>(path, query).await?;
         Ok((list.unwrap_or_default(), meta))
     }

@@ -35,6 +35,9 @@ pub struct JobListStub {
     /// Its namespace.
     #[serde(deserialize_with = "or_default")]
     pub namespace: String,
+    /// The job it was made of; empty for none.
+    #[serde(rename = "ParentID", deserialize_with = "or_default")]
+    pub parent_id: String,
     /// Its type.
     #[serde(deserialize_with = "or_default")]
     pub r#type: String,

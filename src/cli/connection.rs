@@ -1,6 +1,7 @@
 //! A client of the cluster and what runs its requests, for commands that ask more than once.
 
 use std::future::Future;
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use tokio::runtime::{Builder, Runtime};
@@ -29,6 +30,12 @@ impl Connection {
     /// Waits for something that waits for the network.
     pub fn wait<F: Future>(&self, future: F) -> F::Output {
         self.runtime.block_on(future)
+    }
+
+    /// Does nothing for a while.
+    pub fn pause(&self, time: Duration) {
+        // Timers are made inside of the runtime.
+        self.wait(async { tokio::time::sleep(time).await });
     }
 
     /// Whether the requests go to all namespaces.

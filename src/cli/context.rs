@@ -65,6 +65,8 @@ pub struct Context<'a, 'io> {
     pub registry: &'a Registry,
     /// The command itself.
     pub command: &'a Entry,
+    /// The whole command line.
+    pub args: &'a [String],
 }
 
 impl Context<'_, '_> {
@@ -98,6 +100,11 @@ impl Context<'_, '_> {
         self.ui.error(line);
         self.ui.error(&format!("For additional help try 'encamp {} -help'", self.command.canonical));
         self.command.usage_exit
+    }
+
+    /// The end of a command: its exit code, or a failure.
+    pub fn end(&mut self, result: Result<u8, String>) -> u8 {
+        result.unwrap_or_else(|e| self.failure(&e))
     }
 
     /// A failure: the line on standard error. Returns the exit code of failures.

@@ -4,6 +4,7 @@
 //! writes the one form that clap reads the same way: `--flag`, `--flag=value`, `--`, arguments.
 
 use std::fmt;
+use std::time::Duration;
 
 use clap::{Arg, ArgAction, Command};
 
@@ -122,6 +123,12 @@ pub fn parse_int(text: &str) -> Result<i64, String> {
     }
     let magnitude = i128::from_str_radix(digits, radix).map_err(|_| "parse error")?;
     i64::try_from(if negative { -magnitude } else { magnitude }).map_err(|_| "parse error".into())
+}
+
+/// A span of time such as `1m30s`. For use as a clap value parser.
+pub fn parse_wait(text: &str) -> Result<Duration, String> {
+    let nanos = crate::model::duration::parse_duration(text)?;
+    u64::try_from(nanos).map(Duration::from_nanos).map_err(|_| "parse error".into())
 }
 
 #[cfg(test)]

@@ -36,9 +36,7 @@ pub fn command(registry: &Registry, path: &str) -> String {
         Some(entry) => command_text(registry, entry),
         None => group_text(registry, path),
     };
-    let prefix = format!("{path} ");
-    let members: Vec<(&str, String)> =
-        registry.entries().filter_map(|e| Some((e.path.strip_prefix(&prefix)?, synopsis(e)))).collect();
+    let members = registry.below(path);
     if members.is_empty() {
         return text;
     }
@@ -47,7 +45,8 @@ pub fn command(registry: &Registry, path: &str) -> String {
     format!("{text}\n\nSubcommands:\n{}", rows.join("\n"))
 }
 
-fn synopsis(entry: &Entry) -> String {
+/// One line about a command.
+pub fn synopsis(entry: &Entry) -> String {
     entry.clap.get_about().map(ToString::to_string).unwrap_or_default()
 }
 

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use super::context::Environment;
 use super::diagnostics::{DiagnosticsFormat, Refused};
+use crate::api::path;
 use crate::jobspec::admission::AdmissionError;
 use crate::jobspec::explain::outline::Outline;
 use crate::jobspec::explain::{Finding, Severity, Syntax, parse_error, parse_json_error, validation};
 use crate::jobspec::parse::{ParseOptions, parse, parse_json};
-use crate::model::{api, quoted};
+use crate::model::{JobSubmission, api, quoted};
 use crate::plan::PlanError;
 
 /// Flags that give values to the variables of a job file.
@@ -120,6 +121,22 @@ pub struct JobFile {
 }
 
 impl JobFile {
+    /// What servers keep of the file beside the job: its text and the values it was read with.
+    pub fn submission(&self, variables: &VariableFlags, env: &Environment) -> JobSubmission {
+        let format = if matches!(self.syntax, Syntax::Api) { "json" } else { "hcl2" };
+        let flags = variables.var.iter().filter_map(|v| v.split_once('='));
+        // Parsing has read the files already; one that went away meanwhile only leaves a gap in the record.
+        let files = variables.var_file.iter().filter_map(|f| std::fs::read_to_string(env.directory.join(f)).ok());
+        JobSubmission {
+            source: self.source.text(),
+            format: format.into(),
+            // Servers unescape the values when they are read.
+            variable_flags: flags.map(|(name, value)| (name.to_string(), path("", value, ""))).collect(),
+            variables: files.collect::<Vec<_>>().join("\n"),
+            ..JobSubmission::default()
+        }
+    }
+
     /// The findings of errors or warnings about the job, with their places in the file.
     pub fn findings(&self, items: &[String], severity: Severity) -> Vec<Finding> {
         let outline = Outline::read(&self.source.name, &self.source.text(), self.syntax);

@@ -1,18 +1,30 @@
 //! `job init`: writes an example job file (`spec/cli.md §8.11`).
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
-use super::context::Context;
+use serde::Deserialize;
+
+use super::connection::Connection;
+use super::context::{Context, Environment};
 use super::general::GeneralFlags;
 use super::job_file::cause;
 use super::registry::Run;
+use crate::api::{Query, path};
+use crate::model::VariableMetadata;
 
 /// The file that is written unless another is named.
 const DEFAULT_NAME: &str = "example.nomad.hcl";
+/// Where clusters keep job files: the beginning of the variables' paths.
+const TEMPLATES: &str = "nomad/job-templates/";
+/// The item that holds one.
+const ITEM: &str = "template";
 
 /// Write an example job file
 ///
 /// Creates a job file to start from. Without an argument it is called example.nomad.hcl. A file that exists is left alone.
+///
+/// Clusters can keep job files too, in variables: the variable nomad/job-templates/NAME holds one in its item "template".
 #[derive(Debug, clap::Parser)]
 pub struct JobInit {
     /// Write the example without comments
@@ -21,6 +33,12 @@ pub struct JobInit {
     /// Write an example whose service is part of a Consul service mesh
     #[arg(long)]
     pub connect: bool,
+    /// Write the job file of this name that the cluster keeps
+    #[arg(long, value_name = "name")]
+    pub template: Option<String>,
+    /// List the names of the job files that the cluster keeps
+    #[arg(long)]
+    pub list_templates: bool,
     #[command(flatten)]
     pub general: GeneralFlags,
     #[arg(value_name = "filename")]
@@ -28,11 +46,51 @@ pub struct JobInit {
 }
 
 impl JobInit {
-    fn text(&self) -> String {
+    fn text(&self, env: &Environment) -> Result<String, String> {
+        if let Some(name) = self.template() {
+            return template(&Connection::new(&self.general, env)?, name);
+        }
         let text =
             if self.connect { include_str!("examples/connect.hcl") } else { include_str!("examples/example.hcl") };
-        if self.short { without_comments(text) } else { text.into() }
+        Ok(if self.short { without_comments(text) } else { text.into() })
     }
+
+    fn template(&self) -> Option<&str> {
+        self.template.as_deref().filter(|name| !name.is_empty())
+    }
+
+    /// Prints the names of the job files that the cluster keeps.
+    fn list(&self, context: &mut Context<'_, '_>) -> Result<u8, String> {
+        let connection = Connection::new(&self.general, context.env)?;
+        let query = Query::default().with("prefix", TEMPLATES);
+        let found = connection.wait(connection.client.rows::<VariableMetadata>("/v1/vars", &query));
+        let (found, _) = found.map_err(|e| format!("Error listing the variables below {TEMPLATES}: {e}"))?;
+        let mut names: Vec<&str> = found.iter().filter_map(|v| v.path.strip_prefix(TEMPLATES)).collect();
+        names.sort_unstable();
+        if names.is_empty() {
+            context.ui.output(&format!("No variables found below {TEMPLATES}"));
+            return Ok(0);
+        }
+        context.ui.output("Use encamp job init -template=<name> with one of these names:");
+        for name in names {
+            context.ui.output(&format!("    {name}"));
+        }
+        Ok(0)
+    }
+}
+
+/// The job file of that name that the cluster keeps.
+fn template(connection: &Connection, name: &str) -> Result<String, String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Variable {
+        items: Option<BTreeMap<String, String>>,
+    }
+    let to = path(&format!("/v1/var/{TEMPLATES}"), name, "");
+    let read = connection.wait(connection.client.get::<Variable>(&to, &Query::default()));
+    let (variable, _) = read.map_err(|e| format!("Error reading the variable {TEMPLATES}{name}: {e}"))?;
+    let text = variable.items.and_then(|mut items| items.remove(ITEM));
+    text.ok_or_else(|| format!("The variable {TEMPLATES}{name} has no item {ITEM:?}"))
 }
 
 /// The text without whole-line comments and the empty lines around them.
@@ -55,13 +113,29 @@ fn without_comments(text: &str) -> String {
 
 impl Run for JobInit {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let sources = [self.short || self.connect, self.template().is_some(), self.list_templates];
+        if sources.into_iter().filter(|given| *given).count() > 1 {
+            let text = "-template, -list-templates and -short or -connect can't be combined with each other";
+            return context.usage_error(text);
+        }
+        if self.list_templates {
+            if !self.optional_args.is_empty() {
+                return context.usage_error("-list-templates takes no arguments");
+            }
+            let listed = self.list(context);
+            return context.end(listed);
+        }
         let name = match self.optional_args.as_slice() {
             [] => DEFAULT_NAME,
             [name] => name,
             _ => return context.usage_error("This command takes no arguments or one: <filename>"),
         };
+        let text = match self.text(context.env) {
+            Ok(text) => text,
+            Err(e) => return context.failure(&e),
+        };
         let file = std::fs::OpenOptions::new().write(true).create_new(true).open(context.env.directory.join(name));
-        let written = file.and_then(|mut f| f.write_all(self.text().as_bytes()).and_then(|()| f.sync_all()));
+        let written = file.and_then(|mut f| f.write_all(text.as_bytes()).and_then(|()| f.sync_all()));
         match written {
             Ok(()) => {
                 context.ui.output(&format!("Example job file written to {name}"));

@@ -6,16 +6,18 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::cluster::{SnapshotFlags, block_on};
+use super::connection::Connection;
 use super::context::{Context, Environment};
 use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::flags::parse_int;
+use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::job_file::VariableFlags;
 use super::lookup;
 use super::registry::Run;
 use super::render::{json, template};
 use crate::api::types::JobListStub;
-use crate::api::{ApiError, Client};
+use crate::api::{ApiError, Client, Query};
 use crate::jobspec::canonicalize::canonicalize;
 use crate::model::{Job, JobSubmission, api, quoted};
 use crate::state::State;
@@ -24,6 +26,8 @@ use crate::state::State;
 ///
 /// The argument is the job's ID or the beginning of it. The job is read from the running cluster at the address, or from the
 /// snapshot file given with -snapshot. With -hcl, prints what was submitted instead: the text of the job file.
+///
+/// Without an argument, -json and -t print the list of all jobs.
 ///
 /// With -file the argument is a job file, which is printed with all its defaults; no cluster is asked.
 #[derive(Debug, clap::Parser)]
@@ -61,8 +65,10 @@ pub struct JobInspect {
 
 impl Run for JobInspect {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let [name] = self.args.as_slice() else {
-            return context.usage_error("This command takes one argument: <job>");
+        let name = match self.args.as_slice() {
+            [name] => name,
+            [] if self.lists() => return self.print_list(context),
+            _ => return context.usage_error("This command takes one argument: <job>"),
         };
         if self.json && self.template.is_some() {
             return context.failure("Both json and template formatting are not allowed");
@@ -94,6 +100,24 @@ impl Run for JobInspect {
 }
 
 impl JobInspect {
+    /// Whether all jobs are asked for: a form for programs and nothing that is about one job.
+    fn lists(&self) -> bool {
+        let one = self.hcl || self.file || self.snapshot.is_some() || self.version.is_some();
+        (self.json || self.template.is_some()) && !one
+    }
+
+    /// Prints the list of jobs.
+    fn print_list(&self, context: &mut Context<'_, '_>) -> u8 {
+        let format = FormatFlags { json: self.json, template: self.template.clone() };
+        let printed = format.wanted().and_then(|_| {
+            let connection = Connection::new(&self.general, context.env)?;
+            let rows = connection.wait(connection.client.rows::<Value>("/v1/jobs", &Query::default()));
+            let (rows, _) = rows.map_err(|e| format!("Error querying jobs: {e}"))?;
+            format.print(context.ui, &Value::Array(rows), "[]*api.JobListStub")
+        });
+        context.end(printed)
+    }
+
     /// The job of the running cluster, and a client for more about it.
     fn ask(&self, name: &str, env: &Environment) -> Result<(api::Job, Client), String> {
         let client = self.general.client(env)?;
@@ -205,6 +229,7 @@ fn stub(job: &Job) -> JobListStub {
     JobListStub {
         id: job.id.clone(),
         namespace: job.namespace.clone(),
+        parent_id: job.parent_id.clone(),
         r#type: job.r#type.clone(),
         priority: job.priority,
         periodic: job.periodic.is_some(),

@@ -2,18 +2,30 @@
 
 use std::collections::BTreeMap;
 
+use super::connection::Connection;
 use super::context::Context;
 use super::flags::parse_int;
 use super::general::GeneralFlags;
-use super::job_file::JobFileFlags;
+use super::job_file::{JobFile, JobFileFlags};
+use super::job_plan::JobPlan;
+use super::prompt;
 use super::registry::Run;
-use super::render::json;
+use super::render::{json, plan};
+use super::submitted::{FollowFlags, check_index};
+use crate::api::ApiError;
+use crate::api::writes::RegisterOptions;
 
-/// Register a job, or print it as JSON
+/// Register a job
 ///
-/// Reads a job file. With -output the job is printed as the JSON that clients send, without talking to a cluster.
+/// Reads a job file and registers the job, new or changed, with the servers of the cluster. Then its evaluation is watched until
+/// all allocations are placed, and its deployment until it ends.
 ///
-/// The path is a job file, or - for standard input.
+/// With -plan the job is planned here first, on the state of the cluster: the plan is shown, the command asks, and the job is
+/// registered only if nobody changed it meanwhile. With -output the job is printed as the JSON that clients send, without talking
+/// to a cluster.
+///
+/// The path is a job file, or - for standard input. The exit code is 0 when the job was registered and placed, 2 when
+/// allocations found no node and no deployment waits for them, and 1 after an error or a deployment that was not successful.
 #[derive(Debug, clap::Parser)]
 pub struct JobRun {
     #[command(flatten)]
@@ -21,9 +33,11 @@ pub struct JobRun {
     /// Register only if the job's modify index is this; 0 only if the job does not exist
     #[arg(long, value_name = "index")]
     pub check_index: Option<String>,
-    /// Return without waiting for the job to be placed
+    /// Show the plan of the job first, and ask
     #[arg(long)]
-    pub detach: bool,
+    pub plan: bool,
+    #[command(flatten)]
+    pub follow: FollowFlags,
     /// Priority of the evaluation, instead of the job's
     #[arg(long, value_name = "priority", default_value = "0", value_parser = parse_int)]
     pub eval_priority: i64,
@@ -42,9 +56,6 @@ pub struct JobRun {
     /// Consul namespace to set in the job
     #[arg(long, value_name = "namespace")]
     pub consul_namespace: Option<String>,
-    /// Show full identifiers
-    #[arg(long)]
-    pub verbose: bool,
     /// Accepted for compatibility; there is no web interface to open
     #[arg(long)]
     pub ui: bool,
@@ -59,22 +70,79 @@ impl Run for JobRun {
         let [path] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <path>");
         };
-        let mut job = match self.job.load(path, context.env) {
-            Ok(file) => file.job,
+        let mut file = match self.job.load(path, context.env) {
+            Ok(file) => file,
             Err(e) => return context.refuse(e, self.job.diagnostics),
         };
-        if let Some(namespace) = self.consul_namespace.filter(|n| !n.is_empty()) {
-            job.consul_namespace = Some(namespace);
+        if let Some(namespace) = self.consul_namespace.clone().filter(|n| !n.is_empty()) {
+            file.job.consul_namespace = Some(namespace);
         }
-        if !self.output {
-            return context.failure("This version cannot register jobs. Use -output to print the job as JSON.");
+        if self.output {
+            return match json::escaped(&BTreeMap::from([("Job", &file.job)])) {
+                Ok(text) => {
+                    context.ui.output(&text);
+                    0
+                }
+                Err(e) => context.failure(&format!("Error converting job: {e}")),
+            };
         }
-        match json::escaped(&BTreeMap::from([("Job", &job)])) {
-            Ok(text) => {
-                context.ui.output(&text);
-                0
+        let mut index = match check_index(self.check_index.as_deref()) {
+            Ok(index) => index,
+            Err(e) => return context.failure(&e),
+        };
+        if self.plan {
+            match self.show_plan(path, &file, context) {
+                Ok(planned) => index = index.or(Some(planned)),
+                Err(code) => return code,
             }
-            Err(e) => context.failure(&format!("Error converting job: {e}")),
         }
+        let registered = self.register(&file, index, context);
+        context.end(registered)
     }
+}
+
+impl JobRun {
+    /// Plans the job here, shows the plan and asks. The modify index the job has in the plan; else the exit code.
+    fn show_plan(&self, path: &str, file: &JobFile, context: &mut Context<'_, '_>) -> Result<u64, u8> {
+        let command = JobPlan::for_run(self.job.clone(), self.general.clone(), self.follow.verbose);
+        let response = command.show(path, file, context)?;
+        let index = response.job_modify_index;
+        context.ui.output_markup(&format!("[reset][bold]Job Modify Index: {index}[reset]\n"));
+        prompt::confirm(context.ui, "Register the job as planned? [y/N]", "Cancelling job run")?;
+        Ok(index)
+    }
+
+    fn register(&self, file: &JobFile, index: Option<u64>, context: &mut Context<'_, '_>) -> Result<u8, String> {
+        let job = &file.job;
+        let connection = Connection::new(&self.general.for_job(job), context.env)?;
+        let options = RegisterOptions {
+            enforce_index: index.is_some(),
+            job_modify_index: index.unwrap_or(0),
+            preserve_counts: self.preserve_counts,
+            preserve_resources: self.preserve_resources,
+            policy_override: self.policy_override,
+            eval_priority: self.eval_priority,
+            submission: Some(file.submission(&self.job.variables, context.env)),
+        };
+        let namespace = job.namespace.as_deref().filter(|n| !n.is_empty());
+        let answer = match connection.wait(connection.client.register_job(namespace, job, &options)) {
+            Ok((answer, _)) => answer,
+            Err(e) => {
+                if let Some(conflict) = conflict(&e) {
+                    context.ui.error(&conflict);
+                    return Err("Job not updated".into());
+                }
+                return Err(format!("Error submitting job: {e}"));
+            }
+        };
+        plan::print_warnings(context.ui, &answer.warnings);
+        Ok(self.follow.registered(&connection, job, &answer.eval_id, "Job registration successful", context))
+    }
+}
+
+/// What the servers say where the job has another index than the one that was asked for.
+fn conflict(e: &ApiError) -> Option<String> {
+    let ApiError::Status { body, .. } = e else { return None };
+    let text = body.get(body.find("Enforcing job modify index ")?..)?;
+    Some(text.trim().to_string())
 }

@@ -11,11 +11,44 @@ use crate::model::quoted;
 /// Jobs that are asked for: more can't be told apart anyway.
 const MOST_JOBS: u32 = 20;
 
+/// Which jobs a command is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// All.
+    Any,
+    /// Those that are dispatched.
+    Parameterized,
+    /// Those that are launched by a calendar.
+    Periodic,
+}
+
+impl Kind {
+    /// The expression that servers are given, and the word in messages.
+    fn filter(self) -> (Option<&'static str>, &'static str) {
+        match self {
+            Kind::Any => (None, ""),
+            Kind::Parameterized => (Some("ParentID == \"\" and ParameterizedJob is not nil"), "parameterized "),
+            Kind::Periodic => (Some("Periodic is not nil"), "periodic "),
+        }
+    }
+}
+
 /// Namespace and ID of the job with that ID, or of the only one whose ID begins so. The namespace is unknown where the
 /// token may not list jobs.
 pub async fn job(client: &Client, prefix: &str, zone: &TimeZone) -> Result<(Option<String>, String), String> {
+    job_of(Kind::Any, client, prefix, zone).await
+}
+
+/// The same for jobs of one kind.
+pub async fn job_of(
+    kind: Kind,
+    client: &Client,
+    prefix: &str,
+    zone: &TimeZone,
+) -> Result<(Option<String>, String), String> {
     let prefix = prefix.trim();
-    let found = match client.jobs_with_prefix(prefix, MOST_JOBS).await {
+    let (filter, word) = kind.filter();
+    let found = match client.jobs_with_prefix(prefix, MOST_JOBS, filter).await {
         Ok((found, _)) => found,
         Err(e) if e.status() == Some(403) => return Ok((None, prefix.to_string())),
         Err(e) => return Err(format!("Error querying job prefix {}: {e}", quoted(prefix))),
@@ -26,7 +59,7 @@ pub async fn job(client: &Client, prefix: &str, zone: &TimeZone) -> Result<(Opti
     })?;
     match chosen {
         Some(job) => Ok((Some(job.namespace.clone()).filter(|n| !n.is_empty()), job.id.clone())),
-        None => Err(format!("No job(s) with prefix or ID {} found", quoted(prefix))),
+        None => Err(format!("No {word}job(s) with prefix or ID {} found", quoted(prefix))),
     }
 }
 
@@ -44,8 +77,17 @@ pub fn choose<'a>(
     }
 }
 
-/// The table of jobs (`spec/cli.md §8.3`); its last line says if there may be more.
+/// The table of jobs that begin alike; its last line says if there may be more.
 pub fn table_of(jobs: &[JobListStub], namespaces: bool, zone: &TimeZone) -> String {
+    let mut out = listed(jobs, namespaces, zone);
+    if jobs.len() >= MOST_JOBS as usize {
+        out.push_str("\n(results may be truncated)");
+    }
+    out
+}
+
+/// The table of jobs (`spec/cli.md §8.3`).
+pub fn listed(jobs: &[JobListStub], namespaces: bool, zone: &TimeZone) -> String {
     let column = |name: &str| if namespaces { format!("|{name}") } else { String::new() };
     let mut lines = vec![format!("ID{}|Type|Priority|Status|Submit Date", column("Namespace"))];
     lines.extend(jobs.iter().map(|job| {
@@ -56,9 +98,5 @@ pub fn table_of(jobs: &[JobListStub], namespaces: bool, zone: &TimeZone) -> Stri
         let (id, namespace) = (&job.id, column(&job.namespace));
         format!("{id}{namespace}|{}{kinds}|{}|{}{stopped}|{submitted}", job.r#type, job.priority, job.status)
     }));
-    let mut out = table(&lines, Form::List);
-    if jobs.len() >= MOST_JOBS as usize {
-        out.push_str("\n(results may be truncated)");
-    }
-    out
+    table(&lines, Form::List)
 }

@@ -3,6 +3,8 @@
 //! - [`registry`]: all commands by name, and which words of a command line name one. [`flags`]: Go-style flags.
 //! - [`help`]: help texts. [`context`]: what every command gets: streams, environment, clock.
 //! - [`connection`]: a client for commands that ask more than once. [`prompt`]: questions.
+//! - [`format`]: `-json`, `-t` and pages. [`lookup`], [`lookup_id`]: objects by the beginning of their names.
+//! - [`submitted`]: what is said after a job was registered. [`launch`]: when periodic jobs are launched.
 //! - [`general`]: flags that all commands share. [`job_file`]: reading job files.
 //! - [`cluster`]: the state a command works on. [`changes`]: changes to it that are only assumed.
 //! - [`monitor`]: watching what became of a request.
@@ -17,29 +19,52 @@ pub mod completion;
 pub mod config_validate;
 pub mod connection;
 pub mod context;
+pub mod deployment_list;
+pub mod deployment_status;
+pub mod deployment_update;
 pub mod diagnostics;
+pub mod eval_delete;
 pub mod eval_explain;
+pub mod eval_list;
+pub mod eval_status;
+pub mod exec_session;
 pub mod flags;
 pub mod fmt;
+pub mod format;
 pub mod general;
 pub mod help;
+pub mod job_action;
+pub mod job_dispatch;
+pub mod job_eval;
 pub mod job_file;
+pub mod job_history;
 pub mod job_init;
 pub mod job_inspect;
+pub mod job_lists;
 pub mod job_plan;
+pub mod job_restart;
 pub mod job_run;
+pub mod job_scale;
+pub mod job_start;
+pub mod job_status;
+pub mod job_stop;
 pub mod job_validate;
+pub mod job_versions;
+pub mod launch;
 pub mod lookup;
+pub mod lookup_id;
 pub mod manual;
 pub mod monitor;
 pub mod prompt;
 pub mod registry;
 pub mod render;
+pub mod scaling_policy;
 pub mod sim_cluster;
 pub mod snapshot_anonymize;
 pub mod snapshot_diff;
 pub mod snapshot_fetch;
 pub mod snapshot_inspect;
+pub mod submitted;
 pub mod version;
 pub mod what_if;
 
@@ -100,7 +125,7 @@ fn dispatch(args: &[String], env: &Environment, ui: &mut Ui<'_>) -> u8 {
         }
         Found::Group(path) => (Some(path), 1),
         Found::Command(command, rest) => {
-            let mut context = Context { ui, env, registry: &registry, command };
+            let mut context = Context { ui, env, registry: &registry, command, args };
             return context.run(rest);
         }
     };

@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use clap::{ArgMatches, Command, Parser};
 
 use super::context::Context;
+use super::help;
 use super::{
-    agent, capacity, completion, config_validate, eval_explain, fmt, job_init, job_inspect, job_plan, job_run,
-    job_validate, sim_cluster, snapshot_anonymize, snapshot_diff, snapshot_fetch, snapshot_inspect, version, what_if,
+    agent, capacity, completion, config_validate, deployment_list, deployment_status, deployment_update, eval_delete,
+    eval_explain, eval_list, eval_status, fmt, job_action, job_dispatch, job_eval, job_history, job_init, job_inspect,
+    job_lists, job_plan, job_restart, job_run, job_scale, job_start, job_status, job_stop, job_validate, job_versions,
+    scaling_policy, sim_cluster, snapshot_anonymize, snapshot_diff, snapshot_fetch, snapshot_inspect, version, what_if,
 };
 
 /// What a command's argument struct does.
@@ -70,8 +73,13 @@ pub struct Registry {
 /// The groups: name, one line about it, its help.
 const GROUPS: &[(&str, &str)] = &[
     ("config", "Check an agent's configuration"),
-    ("eval", "Look into evaluations"),
-    ("job", "Interact with jobs: plan, validate, inspect and write job files"),
+    ("deployment", "Interact with deployments"),
+    ("eval", "Interact with evaluations"),
+    ("job", "Interact with jobs"),
+    ("job periodic", "Interact with periodic jobs"),
+    ("job tag", "Name versions of jobs"),
+    ("scaling", "Interact with scaling policies"),
+    ("scaling policy", "Look into scaling policies"),
     ("snapshot", "Read, look into and compare cluster snapshots"),
     ("sim", "Simulate clusters: make up one to plan against"),
 ];
@@ -83,6 +91,8 @@ impl Registry {
     /// The registry of this program.
     pub fn new() -> Registry {
         let mut registry = Registry { entries: BTreeMap::new() };
+        registry.add_jobs();
+        registry.add_evaluations();
         registry.add::<job_init::JobInit>("job init", Some(("init", Listing::Alias)), 1);
         registry.add::<job_inspect::JobInspect>("job inspect", Some(("inspect", Listing::Alias)), 1);
         registry.add::<job_plan::JobPlan>("job plan", Some(("plan", Listing::Alias)), 255);
@@ -102,6 +112,43 @@ impl Registry {
         registry.add::<version::Version>("version", None, 1);
         registry.add::<what_if::WhatIfCommand>("what-if", None, 255);
         registry
+    }
+
+    /// Commands about jobs of running clusters.
+    fn add_jobs(&mut self) {
+        self.add::<job_action::JobAction>("job action", Some(("action", Listing::Other)), 1);
+        self.add::<job_lists::JobAllocs>("job allocs", None, 1);
+        self.add::<job_lists::JobDeployments>("job deployments", None, 1);
+        self.add::<job_dispatch::JobDispatch>("job dispatch", None, 1);
+        self.add::<job_eval::JobEval>("job eval", None, 1);
+        self.add::<job_history::JobHistory>("job history", None, 1);
+        self.add::<job_eval::JobPeriodicForce>("job periodic force", None, 1);
+        self.add::<job_eval::JobPromote>("job promote", None, 1);
+        self.add::<job_restart::JobRestart>("job restart", None, 1);
+        self.add::<job_versions::JobRevert>("job revert", None, 1);
+        self.add::<job_scale::JobScale>("job scale", None, 1);
+        self.add::<job_scale::JobScalingEvents>("job scaling-events", None, 1);
+        self.add::<job_start::JobStart>("job start", Some(("start", Listing::Other)), 1);
+        self.add::<job_status::JobStatus>("job status", None, 1);
+        self.add::<job_stop::JobStop>("job stop", Some(("stop", Listing::Common)), 1);
+        self.add::<job_versions::JobTagApply>("job tag apply", None, 1);
+        self.add::<job_versions::JobTagUnset>("job tag unset", None, 1);
+        self.add::<scaling_policy::ScalingPolicyInfo>("scaling policy info", None, 1);
+        self.add::<scaling_policy::ScalingPolicyList>("scaling policy list", None, 1);
+    }
+
+    /// Commands about evaluations and deployments of running clusters.
+    fn add_evaluations(&mut self) {
+        self.add::<eval_delete::EvalDelete>("eval delete", None, 1);
+        self.add::<eval_list::EvalList>("eval list", None, 1);
+        self.add::<eval_status::EvalStatus>("eval status", Some(("eval-status", Listing::Alias)), 1);
+        self.add::<deployment_list::DeploymentList>("deployment list", None, 1);
+        self.add::<deployment_status::DeploymentStatus>("deployment status", None, 1);
+        self.add::<deployment_update::DeploymentFail>("deployment fail", None, 1);
+        self.add::<deployment_update::DeploymentPause>("deployment pause", None, 1);
+        self.add::<deployment_update::DeploymentPromote>("deployment promote", None, 1);
+        self.add::<deployment_update::DeploymentResume>("deployment resume", None, 1);
+        self.add::<deployment_update::DeploymentUnblock>("deployment unblock", None, 1);
     }
 
     fn add<T: Run>(&mut self, path: &'static str, alias: Option<(&'static str, Listing)>, usage_exit: u8) {
@@ -171,18 +218,37 @@ impl Registry {
 
     /// All commands as one clap tree, for completions and manual pages.
     pub fn tree(&self) -> Command {
-        let mut root = Command::new("encamp")
+        let root = Command::new("encamp")
             .about("Plan, explain and run jobs on clusters that schedule the way Nomad does")
             .version(env!("CARGO_PKG_VERSION"))
             .disable_help_subcommand(true);
-        for (group, about) in self.groups() {
-            let prefix = format!("{group} ");
-            let members = self.entries().filter_map(|e| Some((e.path.strip_prefix(&prefix)?, e)));
-            let members = members.map(|(name, e)| e.clap.clone().name(name));
-            root = root.subcommand(Command::new(group).about(about).subcommands(members).disable_help_subcommand(true));
-        }
-        let top = self.entries().filter(|e| !e.path.contains(' '));
-        root.subcommands(top.map(|e| e.clap.clone().name(e.path)))
+        self.grown(root, "")
+    }
+
+    /// A clap command with all that is below a path.
+    fn grown(&self, command: Command, path: &str) -> Command {
+        let below = self.below(path);
+        below.into_iter().fold(command, |command, (name, about)| {
+            let full = if path.is_empty() { name.to_string() } else { format!("{path} {name}") };
+            let member = match self.get(&full) {
+                Some(entry) => entry.clap.clone().name(name),
+                None => Command::new(name).about(about).disable_help_subcommand(true),
+            };
+            command.subcommand(self.grown(member, &full))
+        })
+    }
+
+    /// The commands and groups one word below a path, by name: the word and one line about it.
+    pub fn below(&self, path: &str) -> Vec<(&'static str, String)> {
+        let groups = self.groups().map(|(name, about)| (name, about.to_string()));
+        let entries = self.entries().map(|e| (e.path, help::synopsis(e)));
+        let named: BTreeMap<&'static str, String> = groups.chain(entries).collect();
+        let rest = |name: &'static str| match path {
+            "" => Some(name),
+            _ => name.strip_prefix(path)?.strip_prefix(' '),
+        };
+        let direct = named.into_iter().filter_map(|(name, about)| Some((rest(name)?, about)));
+        direct.filter(|(name, _)| !name.contains(' ')).collect()
     }
 }
 

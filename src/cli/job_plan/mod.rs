@@ -87,6 +87,41 @@ pub struct JobPlan {
 }
 
 impl JobPlan {
+    /// The command that shows the plan of a job about to be registered.
+    pub(super) fn for_run(job: JobFileFlags, general: GeneralFlags, verbose: bool) -> JobPlan {
+        JobPlan {
+            job,
+            cluster: ClusterFlags::default(),
+            explain: None,
+            changes: ChangeFlags::default(),
+            remote: false,
+            check_remote: false,
+            diff: true,
+            verbose,
+            json_output: false,
+            markdown: false,
+            template: None,
+            policy_override: false,
+            general,
+            args: Vec::new(),
+        }
+    }
+
+    /// Plans and prints all but how to register the job. An error is the exit code; what there was to say was printed.
+    pub(super) fn show(
+        &self,
+        path: &str,
+        file: &JobFile,
+        context: &mut Context<'_, '_>,
+    ) -> Result<JobPlanResponse, u8> {
+        let planned = self.plan(file, context.env).map_err(|e| context.refuse(e, self.job.diagnostics))?;
+        for note in &planned.notes {
+            context.ui.warn(note);
+        }
+        plan::print_body(context.ui, &self.view(&planned.response, &file.job, path, planned.now));
+        Ok(planned.response)
+    }
+
     /// How to print the result of planning `job` from `path`.
     fn view<'a>(&self, plan: &'a JobPlanResponse, job: &'a api::Job, path: &str, now: i64) -> PlanView<'a> {
         PlanView {

@@ -116,7 +116,7 @@ async fn on_terminal(
         };
         let (deployment, allocations, meta) = match looked {
             Ok(seen) => seen,
-            Err(e) if failures < RETRIES && !e.is_not_found() => {
+            Err(e) if failures < RETRIES => {
                 failures += 1;
                 let pause = Duration::from_secs(1 << failures.saturating_sub(1).min(4)).min(LONGEST_PAUSE);
                 let shown = format_duration(i64::try_from(pause.as_nanos()).unwrap_or(i64::MAX));

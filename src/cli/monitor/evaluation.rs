@@ -122,7 +122,7 @@ fn watch_one(connection: &Connection, lines: &mut Lines<'_, '_>, id: &str, verbo
         if matches!(eval.status.as_str(), "complete" | "failed" | "canceled") {
             break eval;
         }
-        connection.wait(tokio::time::sleep(PAUSE));
+        connection.pause(PAUSE);
     };
     let mut unplaced = !eval.failed_tg_allocs.is_empty();
     let finished = format!("Evaluation {} finished with status {}", shown(&eval.id), quoted(&eval.status));
@@ -136,7 +136,7 @@ fn watch_one(connection: &Connection, lines: &mut Lines<'_, '_>, id: &str, verbo
         if eval.wait != 0 {
             let wait = format_duration(eval.wait);
             lines.info(&format!("Monitoring next evaluation {} in {wait}", shown(&eval.next_eval)));
-            connection.wait(tokio::time::sleep(Duration::from_nanos(u64::try_from(eval.wait).unwrap_or(0))));
+            connection.pause(Duration::from_nanos(u64::try_from(eval.wait).unwrap_or(0)));
         }
         return Err(eval.next_eval);
     }

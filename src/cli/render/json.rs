@@ -49,7 +49,7 @@ pub fn plan_response(plan: &JobPlanResponse) -> Result<Value, String> {
 }
 
 /// Adds the members of an evaluation that are left out when zero.
-fn complete_evaluation(eval: &mut Value) {
+pub(super) fn complete_evaluation(eval: &mut Value) {
     const TEXTS: &[&str] = &[
         "BlockedEval",
         "DeploymentID",

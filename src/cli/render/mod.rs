@@ -5,6 +5,7 @@
 //! - [`diff`], [`plan`], [`metrics`]: job diffs, dry runs, why placements failed.
 //! - [`what_if`]: where allocations go after changes. [`capacity`]: how many copies fit.
 //! - [`allocations`], [`deployments`], [`evaluations`]: tables of what a cluster has.
+//! - [`objects`]: answers of the API as `-json` shows them.
 //! - [`findings`]: problems of job files.
 
 pub mod allocations;
@@ -18,6 +19,7 @@ pub mod json;
 pub mod markdown;
 pub mod markup;
 pub mod metrics;
+pub mod objects;
 pub mod past;
 pub mod plan;
 pub mod table;

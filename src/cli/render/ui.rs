@@ -129,6 +129,11 @@ impl<'a> Ui<'a> {
         self.out
     }
 
+    /// Standard error itself, for what others print.
+    pub fn stderr(&mut self) -> &mut dyn Write {
+        self.err
+    }
+
     /// A failure, on standard error.
     pub fn error(&mut self, message: &str) {
         let text = self.wrapped(message, 91);

@@ -1,0 +1,82 @@
+//! `deployment list`: deployments (`spec/cli.md §11.3`).
+
+use std::cmp::Reverse;
+
+use serde_json::Value;
+
+use super::connection::Connection;
+use super::context::Context;
+use super::format::FormatFlags;
+use super::general::GeneralFlags;
+use super::registry::Run;
+use super::render::{deployments, objects};
+use crate::api::Query;
+use crate::model::Deployment;
+
+/// List deployments
+///
+/// Lists the deployments that servers still know, the newest first.
+#[derive(Debug, clap::Parser)]
+pub struct DeploymentList {
+    /// Only deployments that match this expression
+    #[arg(long, value_name = "expression")]
+    pub filter: Option<String>,
+    /// Show full identifiers
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "none", hide = true)]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for DeploymentList {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if !self.optional_args.is_empty() {
+            return context.usage_error("This command takes no arguments");
+        }
+        let listed = Connection::new(&self.general, context.env)
+            .and_then(|c| list(&c, self.filter.as_deref(), self.verbose, &self.format, context));
+        context.end(listed)
+    }
+}
+
+/// Prints all deployments, or those that match.
+pub fn list(
+    connection: &Connection,
+    filter: Option<&str>,
+    verbose: bool,
+    format: &FormatFlags,
+    context: &mut Context<'_, '_>,
+) -> Result<u8, String> {
+    let formatted = format.wanted()?;
+    let mut query = Query::default();
+    if let Some(filter) = filter.filter(|f| !f.is_empty()) {
+        query = query.with("filter", filter);
+    }
+    let rows = connection.wait(connection.client.rows::<Value>("/v1/deployments", &query));
+    let (rows, _) = rows.map_err(|e| format!("Error retrieving deployments: {e}"))?;
+    print(rows, verbose, format, formatted, context)
+}
+
+/// Prints deployments as the API answers them.
+pub fn print(
+    mut rows: Vec<Value>,
+    verbose: bool,
+    format: &FormatFlags,
+    formatted: bool,
+    context: &mut Context<'_, '_>,
+) -> Result<u8, String> {
+    if formatted {
+        rows.sort_by_key(|d| (Reverse(d["CreateIndex"].as_u64()), d["ID"].as_str().map(str::to_string)));
+        let list = objects::list(rows, objects::deployment);
+        return format.print(context.ui, &list, "[]*api.Deployment");
+    }
+    let all: Result<Vec<Deployment>, _> = rows.into_iter().map(serde_json::from_value).collect();
+    let mut all = all.map_err(|e| format!("Error retrieving deployments: {e}"))?;
+    deployments::sort(&mut all);
+    context.ui.output(&deployments::listed(&all, verbose));
+    Ok(0)
+}

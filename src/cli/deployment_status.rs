@@ -1,0 +1,84 @@
+//! `deployment status`: one deployment, or all (`spec/cli.md §11.3`).
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::connection::Connection;
+use super::context::Context;
+use super::flags::parse_wait;
+use super::format::FormatFlags;
+use super::general::GeneralFlags;
+use super::monitor::{Lines, deployment};
+use super::registry::Run;
+use super::render::{deployments, objects, values};
+use super::{deployment_list, lookup_id};
+use crate::api::{Query, path};
+use crate::model::quoted;
+
+/// Show a deployment
+///
+/// Shows how far a deployment got, by group. The argument is the deployment's ID or the beginning of it; without one all
+/// deployments are listed.
+#[derive(Debug, clap::Parser)]
+pub struct DeploymentStatus {
+    /// Show full identifiers
+    #[arg(long)]
+    pub verbose: bool,
+    /// Watch the deployment until it ends
+    #[arg(long)]
+    pub monitor: bool,
+    /// With -monitor, how long to wait for something new before the deployment is printed again
+    #[arg(long, value_name = "duration", default_value = "2s", value_parser = parse_wait)]
+    pub wait: Duration,
+    /// Accepted for compatibility; there is no web interface to open
+    #[arg(long)]
+    pub ui: bool,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "deployment")]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for DeploymentStatus {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let id = match self.optional_args.as_slice() {
+            [] => None,
+            [id] => Some(id),
+            _ => return context.usage_error("This command takes one argument: <deployment id>"),
+        };
+        if self.monitor && (self.format.json || self.format.template.is_some()) {
+            return context.failure("The monitor flag cannot be used with the '-json' or '-t' flags");
+        }
+        let shown = Connection::new(&self.general, context.env).and_then(|connection| match id {
+            None => deployment_list::list(&connection, None, self.verbose, &self.format, context),
+            Some(id) => self.show(&connection, id, context),
+        });
+        context.end(shown)
+    }
+}
+
+impl DeploymentStatus {
+    fn show(&self, connection: &Connection, given: &str, context: &mut Context<'_, '_>) -> Result<u8, String> {
+        let formatted = self.format.wanted()?;
+        let (found, meta) = lookup_id::deployment(connection, given, self.verbose)?;
+        if self.monitor {
+            let mut lines = Lines::plain(context.ui, connection.zone.clone());
+            lines.detail(&format!("Monitoring deployment {}", quoted(values::id(&found.id, self.verbose))));
+            let watch =
+                deployment::Watch { verbose: self.verbose, wait: Some(self.wait), index: Some(meta.index.max(1)) };
+            connection.wait(deployment::watch(&connection.client, &mut lines, &found.id, &watch));
+            return Ok(0);
+        }
+        if formatted {
+            let to = path("/v1/deployment/", &found.id, "");
+            let read = connection.wait(connection.client.get::<Value>(&to, &Query::default()));
+            let (value, _) = read.map_err(|e| format!("Error retrieving deployment: {e}"))?;
+            return self.format.print(context.ui, &objects::deployment(value), "*api.Deployment");
+        }
+        context.ui.output_markup(&deployments::block(&found, self.verbose));
+        Ok(0)
+    }
+}

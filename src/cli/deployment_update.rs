@@ -1,0 +1,181 @@
+//! `deployment pause`, `resume`, `promote`, `fail` and `unblock` (`spec/cli.md §11.3`).
+
+use super::connection::Connection;
+use super::context::Context;
+use super::general::GeneralFlags;
+use super::registry::Run;
+use super::{lookup_id, monitor};
+use crate::model::quoted;
+
+/// Flags of the commands that are followed by an evaluation.
+#[derive(Debug, Clone, clap::Args)]
+pub struct FollowFlags {
+    /// Return without watching the evaluation
+    #[arg(long)]
+    pub detach: bool,
+    /// Show full identifiers
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+}
+
+impl FollowFlags {
+    /// Prints or watches an evaluation, if there is one. `gap`: with an empty line in front of the watching.
+    fn follow(&self, connection: &Connection, eval: &str, gap: bool, context: &mut Context<'_, '_>) -> u8 {
+        if eval.is_empty() {
+            return 0;
+        }
+        if self.detach {
+            context.ui.output(&format!("Evaluation ID: {eval}"));
+            return 0;
+        }
+        if gap {
+            context.ui.output("");
+        }
+        monitor::evaluation::watch(connection, context.ui, eval, self.verbose)
+    }
+}
+
+/// Does something with the deployment that the only argument names.
+fn with_deployment(
+    args: &[String],
+    general: &GeneralFlags,
+    verbose: bool,
+    context: &mut Context<'_, '_>,
+    act: impl FnOnce(&Connection, &str, &mut Context<'_, '_>) -> Result<u8, String>,
+) -> u8 {
+    let [given] = args else {
+        return context.usage_error("This command takes one argument: <deployment id>");
+    };
+    let done = Connection::new(general, context.env).and_then(|connection| {
+        let (found, _) = lookup_id::deployment(&connection, given, verbose)?;
+        act(&connection, &found.id, context)
+    });
+    context.end(done)
+}
+
+/// Pause a deployment
+///
+/// Pauses a deployment: nothing is placed for it until it is resumed. The argument is the deployment's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct DeploymentPause {
+    /// Show full identifiers
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "deployment")]
+    pub args: Vec<String>,
+}
+
+impl Run for DeploymentPause {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        with_deployment(&self.args, &self.general, self.verbose, context, |connection, id, context| {
+            let paused = connection.wait(connection.client.pause_deployment(id, true));
+            paused.map_err(|e| format!("Error pausing deployment: {e}"))?;
+            context.ui.output(&format!("Deployment {} paused", quoted(id)));
+            Ok(0)
+        })
+    }
+}
+
+/// Resume a paused deployment
+///
+/// Goes on with a deployment that was paused. The argument is the deployment's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct DeploymentResume {
+    #[command(flatten)]
+    pub follow: FollowFlags,
+    #[arg(value_name = "deployment")]
+    pub args: Vec<String>,
+}
+
+impl Run for DeploymentResume {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let flags = &self.follow;
+        with_deployment(&self.args, &flags.general, flags.verbose, context, |connection, id, context| {
+            let resumed = connection.wait(connection.client.pause_deployment(id, false));
+            let (resumed, _) = resumed.map_err(|e| format!("Error resuming deployment: {e}"))?;
+            context.ui.output(&format!("Deployment {} resumed", quoted(id)));
+            Ok(flags.follow(connection, &resumed.eval_id, true, context))
+        })
+    }
+}
+
+/// Let a blocked deployment go on
+///
+/// Lets a deployment go on that waits for other regions. The argument is the deployment's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct DeploymentUnblock {
+    #[command(flatten)]
+    pub follow: FollowFlags,
+    #[arg(value_name = "deployment")]
+    pub args: Vec<String>,
+}
+
+impl Run for DeploymentUnblock {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let flags = &self.follow;
+        with_deployment(&self.args, &flags.general, flags.verbose, context, |connection, id, context| {
+            let unblocked = connection.wait(connection.client.unblock_deployment(id));
+            let (unblocked, _) = unblocked.map_err(|e| format!("Error unblocking deployment: {e}"))?;
+            context.ui.output(&format!("Deployment {} unblocked", quoted(id)));
+            Ok(flags.follow(connection, &unblocked.eval_id, true, context))
+        })
+    }
+}
+
+/// Accept the canaries of a deployment
+///
+/// Promotes a deployment whose canaries are healthy, so that the rollout goes on. The argument is the deployment's ID or the
+/// beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct DeploymentPromote {
+    /// Promote only this group. Can be given several times
+    #[arg(long, value_name = "group", action = clap::ArgAction::Append)]
+    pub group: Vec<String>,
+    #[command(flatten)]
+    pub follow: FollowFlags,
+    #[arg(value_name = "deployment")]
+    pub args: Vec<String>,
+}
+
+impl Run for DeploymentPromote {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let flags = &self.follow;
+        with_deployment(&self.args, &flags.general, flags.verbose, context, |connection, id, context| {
+            let promoted = connection.wait(connection.client.promote_deployment(id, &self.group));
+            let (promoted, _) = promoted.map_err(|e| format!("Error promoting deployment: {e}"))?;
+            Ok(flags.follow(connection, &promoted.eval_id, false, context))
+        })
+    }
+}
+
+/// Mark a deployment as failed
+///
+/// Ends a deployment. Where its job says so, the last stable version comes back. The argument is the deployment's ID or the
+/// beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct DeploymentFail {
+    #[command(flatten)]
+    pub follow: FollowFlags,
+    #[arg(value_name = "deployment")]
+    pub args: Vec<String>,
+}
+
+impl Run for DeploymentFail {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let flags = &self.follow;
+        with_deployment(&self.args, &flags.general, flags.verbose, context, |connection, id, context| {
+            let failed = connection.wait(connection.client.fail_deployment(id));
+            let (failed, _) = failed.map_err(|e| format!("Error failing deployment: {e}"))?;
+            let name = quoted(id);
+            context.ui.output(&match failed.reverted_job_version {
+                Some(version) => format!("Deployment {name} failed. Auto-reverted to job version {version}."),
+                None => format!("Deployment {name} failed"),
+            });
+            Ok(flags.follow(connection, &failed.eval_id, true, context))
+        })
+    }
+}

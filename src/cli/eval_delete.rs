@@ -1,0 +1,95 @@
+//! `eval delete`: forgets evaluations (`spec/cli.md §11.2`).
+
+use super::connection::Connection;
+use super::context::Context;
+use super::general::GeneralFlags;
+use super::prompt;
+use super::registry::Run;
+use super::render::values;
+
+/// Delete evaluations
+///
+/// Deletes one evaluation by its full ID, or all that match an expression. The evaluation broker has to be paused meanwhile, and
+/// evaluations that are still needed stay.
+#[derive(Debug, clap::Parser)]
+pub struct EvalDelete {
+    /// Delete the evaluations that match this expression
+    #[arg(long, value_name = "expression")]
+    pub filter: Option<String>,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "evaluation")]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for EvalDelete {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let filter = self.filter.as_deref().filter(|f| !f.is_empty());
+        let deleted = match (self.optional_args.as_slice(), filter) {
+            ([id], None) => self.delete_one(id, context),
+            ([], Some(filter)) => self.delete_matching(filter, context),
+            _ => Err("Error validating command args and flags: evaluation ID or filter flag required".into()),
+        };
+        context.end(deleted)
+    }
+}
+
+impl EvalDelete {
+    fn delete_one(&self, id: &str, context: &mut Context<'_, '_>) -> Result<u8, String> {
+        let connection = Connection::new(&self.general, context.env)?;
+        if !paused(&connection, context)? {
+            return Ok(1);
+        }
+        let deleted = connection.wait(connection.client.delete_evaluations(&[id.to_string()]));
+        let (deleted, _) = deleted.map_err(|e| format!("Error deleting evaluations: {e}"))?;
+        report(deleted.count, context);
+        Ok(0)
+    }
+
+    fn delete_matching(&self, filter: &str, context: &mut Context<'_, '_>) -> Result<u8, String> {
+        let connection = Connection::new(&self.general, context.env)?;
+        if !paused(&connection, context)? {
+            return Ok(1);
+        }
+        let failed = |e| format!("Error deleting evaluations: {e}");
+        if !self.yes {
+            let (counted, _) = connection.wait(connection.client.count_evaluations(filter)).map_err(failed)?;
+            let question = format!("Are you sure you want to delete {} evals? [y/N]", counted.count);
+            let confirmed = prompt::confirm(context.ui, &question, "Cancelling eval deletion");
+            context.ui.output("");
+            if let Err(code) = confirmed {
+                report(0, context);
+                return Ok(code);
+            }
+        }
+        let (deleted, _) = connection.wait(connection.client.delete_evaluations_matching(filter)).map_err(failed)?;
+        report(deleted.count, context);
+        Ok(0)
+    }
+}
+
+/// Whether the broker is paused; says what to do if it is not.
+fn paused(connection: &Connection, context: &mut Context<'_, '_>) -> Result<bool, String> {
+    let read = connection.wait(connection.client.scheduler_configuration());
+    let (config, _) = read.map_err(|e| format!("Error querying scheduler configuration: {e}"))?;
+    if config.is_some_and(|c| c.pause_eval_broker) {
+        return Ok(true);
+    }
+    context.ui.error("Eval broker is not paused");
+    let set = "encamp operator scheduler set-config -pause-eval-broker";
+    context.ui.output(&format!("To delete evaluations you must first pause the eval broker by running \"{set}=true\""));
+    context.ui.output(&format!("After the deletion is complete, unpause the eval broker by running \"{set}=false\""));
+    Ok(false)
+}
+
+fn report(count: u64, context: &mut Context<'_, '_>) {
+    if count == 0 {
+        context.ui.output("No evaluations were deleted");
+        return;
+    }
+    let noun = values::plural(i64::try_from(count).unwrap_or(i64::MAX), "evaluation", "evaluations");
+    context.ui.output(&format!("Successfully deleted {count} {noun}"));
+}

@@ -1,0 +1,81 @@
+//! `eval list`: evaluations (`spec/cli.md §11.2`).
+
+use std::cmp::Reverse;
+
+use serde_json::Value;
+
+use super::connection::Connection;
+use super::context::Context;
+use super::format::{FormatFlags, PageFlags, next_page};
+use super::general::GeneralFlags;
+use super::registry::Run;
+use super::render::{evaluations, objects};
+use crate::api::Query;
+use crate::model::Evaluation;
+
+/// List evaluations
+///
+/// Lists the evaluations that servers still know, the newest first.
+#[derive(Debug, clap::Parser)]
+pub struct EvalList {
+    /// Show full identifiers
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub page: PageFlags,
+    /// Only evaluations of this job
+    #[arg(long, value_name = "job")]
+    pub job: Option<String>,
+    /// Only evaluations in this status
+    #[arg(long, value_name = "status")]
+    pub status: Option<String>,
+    /// Accepted for compatibility; there is no web interface to open
+    #[arg(long)]
+    pub ui: bool,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "none", hide = true)]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for EvalList {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if !self.optional_args.is_empty() {
+            return context.usage_error("This command takes no arguments");
+        }
+        let listed = self.list(context);
+        context.end(listed)
+    }
+}
+
+impl EvalList {
+    fn list(&self, context: &mut Context<'_, '_>) -> Result<u8, String> {
+        let formatted = self.format.wanted()?;
+        let connection = Connection::new(&self.general, context.env)?;
+        let mut query = self.page.query(Query::default());
+        for (name, value) in [("job", &self.job), ("status", &self.status)] {
+            if let Some(value) = value.as_deref().filter(|v| !v.is_empty()) {
+                query = query.with(name, value);
+            }
+        }
+        let rows = connection.wait(connection.client.rows::<Value>("/v1/evaluations", &query));
+        let (mut rows, meta) = rows.map_err(|e| format!("Error querying evaluations: {e}"))?;
+        if formatted {
+            rows.sort_by_key(|e| (Reverse(e["CreateIndex"].as_u64()), e["ID"].as_str().map(str::to_string)));
+            let list = objects::list(rows, objects::evaluation);
+            return self.format.print(context.ui, &list, "[]*api.Evaluation");
+        }
+        if rows.is_empty() {
+            context.ui.output("No evals found");
+            return Ok(0);
+        }
+        let evals: Result<Vec<Evaluation>, _> = rows.into_iter().map(serde_json::from_value).collect();
+        let mut evals = evals.map_err(|e| format!("Error querying evaluations: {e}"))?;
+        evaluations::sort(&mut evals);
+        context.ui.output(&evaluations::listed(&evals, self.verbose));
+        next_page(context, &meta);
+        Ok(0)
+    }
+}

@@ -1,0 +1,224 @@
+//! `eval status`: one evaluation (`spec/cli.md §11.2`).
+
+use std::cmp::Reverse;
+
+use serde_json::Value;
+
+use super::connection::Connection;
+use super::context::{Context, clock};
+use super::format::FormatFlags;
+use super::general::GeneralFlags;
+use super::registry::Run;
+use super::render::metrics::metric_lines;
+use super::render::table::{Form, table};
+use super::render::{evaluations, objects, values};
+use super::{lookup_id, monitor};
+use crate::api::{Query, path};
+use crate::model::{AllocListStub, DesiredUpdates, Evaluation, PlanAnnotations, quoted};
+
+/// Show an evaluation
+///
+/// Shows what an evaluation was about, what the scheduler wanted, what it placed, and why it could not place the rest. The
+/// argument is the evaluation's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct EvalStatus {
+    /// Watch the evaluation until it ends, and the deployment it belongs to
+    #[arg(long)]
+    pub monitor: bool,
+    /// Show full identifiers and times
+    #[arg(long)]
+    pub verbose: bool,
+    /// Accepted for compatibility; there is no web interface to open
+    #[arg(long)]
+    pub ui: bool,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "evaluation")]
+    pub args: Vec<String>,
+}
+
+impl Run for EvalStatus {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [id] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <evaluation>");
+        };
+        let shown = self.show(id, context);
+        context.end(shown)
+    }
+}
+
+impl EvalStatus {
+    fn show(&self, given: &str, context: &mut Context<'_, '_>) -> Result<u8, String> {
+        let formatted = self.format.wanted()?;
+        let connection = Connection::new(&self.general, context.env)?;
+        let found = lookup_id::evaluation(&connection, given)?;
+        if self.monitor {
+            return Ok(monitor::evaluation::watch(&connection, context.ui, &found.id, self.verbose));
+        }
+        let query = Query::default().with("related", "true");
+        let read = connection.wait(connection.client.get::<Value>(&path("/v1/evaluation/", &found.id, ""), &query));
+        let (value, _) = read.map_err(|e| format!("Error querying evaluation: {e}"))?;
+        if formatted {
+            return self.format.print(context.ui, &objects::evaluation(value), "*api.Evaluation");
+        }
+        let placed = connection.wait(connection.client.evaluation_allocations(&found.id));
+        let (mut placed, _) = placed.map_err(|e| format!("Error querying related allocations: {e}"))?;
+        let eval: Evaluation = serde_json::from_value(value).map_err(|e| format!("Error querying evaluation: {e}"))?;
+        context.ui.output(&self.header(&eval, &connection));
+        self.print_related(&eval, context);
+        if let Some(annotations) = &eval.plan_annotations {
+            self.print_annotations(annotations, context);
+        }
+        sort(&mut placed);
+        if !placed.is_empty() {
+            heading(context, "Placed Allocations");
+            context.ui.output(&self.allocations(&placed, false));
+        }
+        self.print_failures(&eval, context);
+        if !eval.missing_non_node_resources.is_empty() {
+            heading(context, "Missing Resources");
+            for resource in &eval.missing_non_node_resources {
+                context.ui.output(&format!("  {resource}"));
+            }
+        }
+        Ok(0)
+    }
+
+    fn id<'a>(&self, full: &'a str) -> &'a str {
+        values::id(full, self.verbose)
+    }
+
+    fn header(&self, e: &Evaluation, connection: &Connection) -> String {
+        let now = clock();
+        let when = |t: i64| if self.verbose { values::time(t, &connection.zone) } else { values::age(t, now) };
+        let description = if e.status_description.is_empty() { &e.status } else { &e.status_description };
+        let mut lines = vec![
+            format!("ID|{}", self.id(&e.id)),
+            format!("Create Time|{}", when(e.create_time)),
+            format!("Modify Time|{}", when(e.modify_time)),
+            format!("Status|{}", e.status),
+            format!("Status Description|{description}"),
+            format!("Type|{}", e.r#type),
+            format!("TriggeredBy|{}", e.triggered_by),
+            format!("Job ID|{}", e.job_id),
+            format!("Namespace|{}", e.namespace),
+        ];
+        match e.triggered_by.as_str() {
+            "node-update" => lines.push(format!("Node ID|{}", e.node_id)),
+            "max-plan-attempts" => lines.push(format!("Previous Eval|{}", e.previous_eval)),
+            _ => {}
+        }
+        lines.push(format!("Priority|{}", e.priority));
+        lines.push(format!("Placement Failures|{}", evaluations::placement_failures(e)));
+        if !e.wait_until.is_zero() {
+            lines.push(format!("Wait Until|{}", values::written_time(e.wait_until)));
+        }
+        if !e.quota_limit_reached.is_empty() {
+            lines.push(format!("Quota Limit Reached|{}", e.quota_limit_reached));
+        }
+        lines.push(format!("Previous Eval|{}", self.id(&e.previous_eval)));
+        lines.push(format!("Next Eval|{}", self.id(&e.next_eval)));
+        lines.push(format!("Blocked Eval|{}", self.id(&e.blocked_eval)));
+        table(&lines, Form::KeyValue)
+    }
+
+    fn print_related(&self, e: &Evaluation, context: &mut Context<'_, '_>) {
+        if e.related_evals.is_empty() {
+            return;
+        }
+        let mut related: Vec<_> = e.related_evals.iter().collect();
+        related.sort_by_key(|r| (Reverse(r.create_index), &r.id));
+        let mut lines = vec!["ID|Priority|Triggered By|Node ID|Status|Description".to_string()];
+        lines.extend(related.iter().map(|r| {
+            let (id, node) = (self.id(&r.id), self.id(&r.node_id));
+            format!("{id}|{}|{}|{node}|{}|{}", r.priority, r.triggered_by, r.status, r.status_description)
+        }));
+        heading(context, "Related Evaluations");
+        context.ui.output(&table(&lines, Form::List));
+    }
+
+    /// What the scheduler wanted, and whom it evicted.
+    fn print_annotations(&self, annotations: &PlanAnnotations, context: &mut Context<'_, '_>) {
+        if !annotations.desired_tg_updates.is_empty() {
+            heading(context, "Plan Annotations");
+            let updates: Vec<(&str, &DesiredUpdates)> =
+                annotations.desired_tg_updates.iter().map(|(group, u)| (group.as_str(), u)).collect();
+            context.ui.output(&wanted(&updates, self.verbose));
+        }
+        if !annotations.preempted_allocs.is_empty() {
+            let mut victims = annotations.preempted_allocs.clone();
+            sort(&mut victims);
+            heading(context, "Preempted Allocations");
+            context.ui.output(&self.allocations(&victims, true));
+        }
+    }
+
+    fn allocations(&self, list: &[AllocListStub], jobs: bool) -> String {
+        let now = clock();
+        let job_column = if jobs { "Job ID|" } else { "" };
+        let mut lines = vec![format!("ID|{job_column}Node ID|Task Group|Version|Desired|Status|Created|Modified")];
+        lines.extend(list.iter().map(|a| {
+            let job = if jobs { format!("{}|", a.job_id) } else { String::new() };
+            let (created, modified) = (values::age(a.create_time, now), values::age(a.modify_time, now));
+            let (id, node, group) = (self.id(&a.id), self.id(&a.node_id), &a.task_group);
+            let (version, desired, status) = (a.job_version, &a.desired_status, &a.client_status);
+            format!("{id}|{job}{node}|{group}|{version}|{desired}|{status}|{created}|{modified}")
+        }));
+        table(&lines, Form::List)
+    }
+
+    fn print_failures(&self, e: &Evaluation, context: &mut Context<'_, '_>) {
+        if e.failed_tg_allocs.is_empty() {
+            return;
+        }
+        heading(context, "Failed Placements");
+        for (group, metric) in &e.failed_tg_allocs {
+            let n = metric.coalesced_failures.saturating_add(1);
+            let noun = values::plural(n, "allocation", "allocations");
+            context.ui.output(&format!("Task Group {} (failed to place {n} {noun}):", quoted(group)));
+            let lines = metric_lines(metric, "  ", false, context.ui.colours_on());
+            context.ui.output(&lines);
+        }
+        if !e.blocked_eval.is_empty() {
+            let id = quoted(self.id(&e.blocked_eval));
+            context.ui.output(&format!("\nEvaluation {id} waiting for additional capacity to place remainder"));
+        }
+    }
+}
+
+fn heading(context: &mut Context<'_, '_>, text: &str) {
+    context.ui.output_markup(&format!("\n[bold]{text}[reset]"));
+}
+
+fn sort(list: &mut [AllocListStub]) {
+    list.sort_by(|a, b| (Reverse(a.create_index), &a.id).cmp(&(Reverse(b.create_index), &b.id)));
+}
+
+/// A column about updates: its name, its count, and whether it is always shown.
+type Column = (&'static str, fn(&DesiredUpdates) -> u64, bool);
+
+/// The table of what the scheduler wanted by group.
+fn wanted(updates: &[(&str, &DesiredUpdates)], verbose: bool) -> String {
+    const COLUMNS: [Column; 12] = [
+        ("Ignore", |u| u.ignore, true),
+        ("Place", |u| u.place, true),
+        ("Stop", |u| u.stop, true),
+        ("InPlace", |u| u.in_place_update, true),
+        ("Destructive", |u| u.destructive_update, true),
+        ("Migrate", |u| u.migrate, false),
+        ("Canary", |u| u.canary, false),
+        ("Preemptions", |u| u.preemptions, false),
+        ("Reschedule Now", |u| u.reschedule_now, false),
+        ("Reschedule Later", |u| u.reschedule_later, false),
+        ("Disconnect", |u| u.disconnect, false),
+        ("Reconnect", |u| u.reconnect, false),
+    ];
+    let shown = |c: &&Column| verbose || c.2 || updates.iter().any(|(_, u)| (c.1)(u) > 0);
+    let columns: Vec<&Column> = COLUMNS.iter().filter(shown).collect();
+    let row = |first: &str, cells: Vec<String>| format!("{first}|{}", cells.join("|"));
+    let mut lines = vec![row("Task Group", columns.iter().map(|c| c.0.to_string()).collect())];
+    lines.extend(updates.iter().map(|(group, u)| row(group, columns.iter().map(|c| (c.1)(u).to_string()).collect())));
+    table(&lines, Form::Spaced)
+}

@@ -1,0 +1,244 @@
+//! A command in a task, with this program's standard streams (`spec/cli.md §8.11`, `§9.2`).
+
+use std::io::{IsTerminal, Read, Write};
+use std::time::Duration;
+
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::connection::Connection;
+use super::render::ui::Ui;
+use crate::api::exec::Event;
+use crate::api::{Client, Query};
+
+/// How often the server hears that somebody is still there.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// How the streams are connected.
+#[derive(Debug, Clone, Copy)]
+pub struct Session {
+    /// Pass standard input on.
+    pub interactive: bool,
+    /// The command has a terminal: this one, in raw mode.
+    pub tty: bool,
+    /// The character that, at the beginning of a line, begins a command to this program.
+    pub escape: Option<u8>,
+}
+
+impl Session {
+    /// Reads the flags: whether there is a terminal if that was not said, and the escape character. Errors are texts about a
+    /// wrong use.
+    pub fn new(interactive: bool, tty: Option<bool>, escape: &str) -> Result<Session, String> {
+        let both = || std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+        let tty = tty.unwrap_or_else(|| interactive && both());
+        if tty && !interactive {
+            return Err("-i must be enabled if running with tty".into());
+        }
+        let escape = match escape.as_bytes() {
+            b"none" | b"" => None,
+            [one] => Some(*one),
+            _ => return Err("-e requires 'none' or a single character".into()),
+        };
+        Ok(Session { interactive, tty, escape: escape.filter(|_| tty) })
+    }
+
+    /// Runs a command. Its exit code; an error is the text about a stream that broke.
+    pub fn run(&self, connection: &Connection, ui: &mut Ui<'_>, path: &str, query: &Query) -> Result<u8, String> {
+        let query = query.clone().with("tty", self.tty.to_string());
+        let _raw = if self.tty { Some(Raw::enter()?) } else { None };
+        let ended = connection.wait(self.stream(&connection.client, ui, path, &query));
+        match ended {
+            Ok(Ended::Exited(code)) => Ok(code),
+            Ok(Ended::Escaped) => {
+                ui.error_plain("\r\nConnection closed");
+                Ok(0)
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    async fn stream(&self, client: &Client, ui: &mut Ui<'_>, path: &str, query: &Query) -> Result<Ended, String> {
+        let opened = client.exec(path, query, random).await;
+        let (mut input, mut output) = opened.map_err(|e| e.to_string())?;
+        let lost = |e: std::io::Error| format!("the stream broke: {e}");
+        let mut typed = if self.interactive { stdin() } else { unbounded_channel().1 };
+        let mut reading = true;
+        if !self.interactive {
+            input.close().await.map_err(lost)?;
+            reading = false;
+        }
+        let mut resized = signal(SignalKind::window_change()).map_err(|e| e.to_string())?;
+        if self.tty
+            && let Ok(size) = tcgetwinsize(std::io::stdout())
+        {
+            input.resize(size.ws_row, size.ws_col).await.map_err(lost)?;
+        }
+        let mut escapes = Escapes::new(self.escape);
+        let mut ticks = interval(KEEP_ALIVE);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                event = output.next() => match event? {
+                    Event::Stdout(bytes) => write(ui.stdout(), &bytes)?,
+                    Event::Stderr(bytes) => write(ui.stderr(), &bytes)?,
+                    Event::Exited(code) => {
+                        // Nothing depends on the server's reading this.
+                        let _ = input.end().await;
+                        return Ok(Ended::Exited(u8::try_from(code.clamp(0, 255)).unwrap_or(255)));
+                    }
+                    Event::Closed(reason) => return Err(reason),
+                },
+                bytes = typed.recv(), if reading => match bytes {
+                    Some(bytes) => {
+                        let (pass, ended) = escapes.filter(&bytes);
+                        if !pass.is_empty() {
+                            input.send(&pass).await.map_err(lost)?;
+                        }
+                        if ended {
+                            let _ = input.end().await;
+                            return Ok(Ended::Escaped);
+                        }
+                    }
+                    None => {
+                        reading = false;
+                        input.close().await.map_err(lost)?;
+                    }
+                },
+                _ = resized.recv(), if self.tty => {
+                    if let Ok(size) = tcgetwinsize(std::io::stdout()) {
+                        input.resize(size.ws_row, size.ws_col).await.map_err(lost)?;
+                    }
+                }
+                _ = ticks.tick() => input.keep_alive().await.map_err(lost)?,
+            }
+        }
+    }
+}
+
+/// How a stream ended.
+enum Ended {
+    Exited(u8),
+    /// By the escape character.
+    Escaped,
+}
+
+fn write(to: &mut dyn Write, bytes: &[u8]) -> Result<(), String> {
+    to.write_all(bytes).and_then(|()| to.flush()).map_err(|e| e.to_string())
+}
+
+/// Bits that nobody has to guess.
+fn random() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(0_u8)
+}
+
+/// What is typed. The thread ends with the input, or with the program.
+fn stdin() -> UnboundedReceiver<Vec<u8>> {
+    let (tell, typed) = unbounded_channel();
+    std::thread::spawn(move || {
+        let mut bytes = [0_u8; 4096];
+        let mut stdin = std::io::stdin().lock();
+        loop {
+            match stdin.read(&mut bytes) {
+                Ok(0) | Err(_) => return,
+                Ok(n) if tell.send(bytes.get(..n).unwrap_or_default().to_vec()).is_err() => return,
+                Ok(_) => {}
+            }
+        }
+    });
+    typed
+}
+
+/// The terminal passing on every key; as before when this ends.
+struct Raw(Termios);
+
+impl Raw {
+    fn enter() -> Result<Raw, String> {
+        let failed = |e: rustix::io::Errno| format!("the terminal can't be set up: {e}");
+        let before = tcgetattr(std::io::stdin()).map_err(failed)?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        tcsetattr(std::io::stdin(), OptionalActions::Now, &raw).map_err(failed)?;
+        Ok(Raw(before))
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &self.0);
+    }
+}
+
+/// Looks for the escape character at the beginning of lines.
+struct Escapes {
+    escape: Option<u8>,
+    line_begins: bool,
+    /// The escape character was typed and not passed on.
+    held: bool,
+}
+
+impl Escapes {
+    fn new(escape: Option<u8>) -> Escapes {
+        Escapes { escape, line_begins: true, held: false }
+    }
+
+    /// What is passed on of typed bytes, and whether the stream is to be closed.
+    fn filter(&mut self, bytes: &[u8]) -> (Vec<u8>, bool) {
+        let Some(escape) = self.escape else { return (bytes.to_vec(), false) };
+        let mut pass = Vec::with_capacity(bytes.len());
+        for byte in bytes {
+            if std::mem::take(&mut self.held) {
+                match *byte {
+                    b'.' => return (pass, true),
+                    // Twice for once.
+                    b if b == escape => {}
+                    _ => pass.push(escape),
+                }
+            } else if self.line_begins && *byte == escape {
+                self.held = true;
+                self.line_begins = false;
+                continue;
+            }
+            pass.push(*byte);
+            self.line_begins = matches!(byte, b'\n' | b'\r');
+        }
+        (pass, false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_escape_character_counts_at_the_beginning_of_lines() {
+        let typed = |parts: &[&str]| {
+            let mut escapes = Escapes::new(Some(b'~'));
+            let mut all = Vec::new();
+            for part in parts {
+                let (pass, ended) = escapes.filter(part.as_bytes());
+                all.extend(pass);
+                if ended {
+                    all.extend(b"<end>");
+                    break;
+                }
+            }
+            String::from_utf8(all).unwrap()
+        };
+        assert_eq!(typed(&["a~.b\r", "~", ".x"]), "a~.b\r<end>");
+        assert_eq!(typed(&["~~.\n~x"]), "~.\n~x");
+        assert_eq!(typed(&["~", "."]), "<end>");
+        let mut none = Escapes::new(None);
+        assert_eq!(none.filter(b"~."), (b"~.".to_vec(), false));
+    }
+
+    #[test]
+    fn a_terminal_needs_input_and_escapes_are_one_character() {
+        assert_eq!(Session::new(false, Some(true), "~").unwrap_err(), "-i must be enabled if running with tty");
+        assert_eq!(Session::new(true, Some(false), "ab").unwrap_err(), "-e requires 'none' or a single character");
+        assert_eq!(Session::new(true, Some(true), "none").unwrap().escape, None);
+        assert_eq!(Session::new(true, Some(true), "~").unwrap().escape, Some(b'~'));
+    }
+}

@@ -1,0 +1,114 @@
+//! The flags `-json` and `-t`, and lists in pages (`spec/cli.md §3.6`, `§4.6`).
+
+use serde_json::Value;
+
+use super::context::Context;
+use super::render::ui::Ui;
+use super::render::{json, template};
+use crate::api::{Meta, Query};
+
+/// Flags about the form of a result.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct FormatFlags {
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Print the result by this template
+    #[arg(long = "t", value_name = "template")]
+    pub template: Option<String>,
+}
+
+impl FormatFlags {
+    /// Whether one of the forms is wanted; an error if both are.
+    pub fn wanted(&self) -> Result<bool, String> {
+        match (self.json, self.template.as_deref().is_some_and(|t| !t.is_empty())) {
+            (true, true) => Err("Both json and template formatting are not allowed".into()),
+            (json, template) => Ok(json || template),
+        }
+    }
+
+    /// Prints a result in the wanted form. `type_name` is what errors of templates call its type.
+    pub fn print(&self, ui: &mut Ui<'_>, value: &Value, type_name: &str) -> Result<u8, String> {
+        let text = match self.template.as_deref().filter(|t| !t.is_empty()) {
+            Some(text) => template::render(text, value, type_name),
+            None => json::indented(value),
+        };
+        ui.output(&text.map_err(|e| format!("Error formatting the data: {e}"))?);
+        Ok(0)
+    }
+}
+
+/// Flags of lists that come in pages.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct PageFlags {
+    /// Entries per page; 0 for all at once
+    #[arg(long, value_name = "n", default_value = "0", value_parser = super::flags::parse_int)]
+    pub per_page: i64,
+    /// Where the page begins: what the page before said
+    #[arg(long, value_name = "token")]
+    pub page_token: Option<String>,
+    /// Only entries that match this expression
+    #[arg(long, value_name = "expression")]
+    pub filter: Option<String>,
+}
+
+impl PageFlags {
+    /// Adds the flags to a query.
+    pub fn query(&self, mut query: Query) -> Query {
+        if self.per_page > 0 {
+            query = query.with("per_page", self.per_page.to_string());
+        }
+        let given = [("next_token", &self.page_token), ("filter", &self.filter)];
+        for (name, value) in given {
+            if let Some(value) = value.as_deref().filter(|v| !v.is_empty()) {
+                query = query.with(name, value);
+            }
+        }
+        query
+    }
+}
+
+/// Tells how to get the next page, if there is one.
+pub fn next_page(context: &mut Context<'_, '_>, meta: &Meta) {
+    if let Some(token) = &meta.next_token {
+        let command = without_token(context.args);
+        context.ui.output(&format!(
+            "\nResults have been paginated. To get the next page run:\n\nencamp {command} -page-token {token}"
+        ));
+    }
+}
+
+/// A command line without the flag for the page.
+fn without_token(args: &[String]) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        match arg.trim_start_matches('-') {
+            "page-token" if arg.starts_with('-') => drop(rest.next()),
+            flag if arg.starts_with('-') && flag.starts_with("page-token=") => {}
+            _ => kept.push(arg),
+        }
+    }
+    kept.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_page_is_asked_for_without_the_token_of_this_one() {
+        let line = |text: &str| without_token(&text.split(' ').map(String::from).collect::<Vec<_>>());
+        assert_eq!(line("eval list -per-page 2 -page-token 3.x -verbose"), "eval list -per-page 2 -verbose");
+        assert_eq!(line("eval list --page-token=3.x -job page-token"), "eval list -job page-token");
+    }
+
+    #[test]
+    fn one_form_at_a_time() {
+        let flags = |json, template: Option<&str>| FormatFlags { json, template: template.map(str::to_string) };
+        assert_eq!(flags(false, None).wanted(), Ok(false));
+        assert_eq!(flags(false, Some("")).wanted(), Ok(false));
+        assert_eq!(flags(true, None).wanted(), Ok(true));
+        assert!(flags(true, Some("x")).wanted().is_err());
+    }
+}

@@ -1,0 +1,143 @@
+//! `job action`: runs an action that a job declares (`spec/cli.md §8.11`).
+
+use std::hash::{BuildHasher, RandomState};
+
+use super::connection::Connection;
+use super::context::Context;
+use super::exec_session::Session;
+use super::general::GeneralFlags;
+use super::lookup;
+use super::registry::Run;
+use crate::api::{Query, path};
+use crate::model::{AllocListStub, quoted};
+
+/// Run an action of a job
+///
+/// Runs a command that a task of a job declares as an action, in an allocation that runs. The argument is the action's name.
+#[derive(Debug, clap::Parser)]
+pub struct JobAction {
+    /// The job: its ID or the beginning of it
+    #[arg(long, value_name = "job")]
+    pub job: Option<String>,
+    /// The group whose allocations are looked at
+    #[arg(long, value_name = "group")]
+    pub group: Option<String>,
+    /// The task that declares the action
+    #[arg(long, value_name = "task")]
+    pub task: Option<String>,
+    /// The allocation: its ID or the beginning of it
+    #[arg(long, value_name = "allocation")]
+    pub alloc: Option<String>,
+    /// Pass standard input on to the action
+    #[arg(
+        long = "i",
+        value_name = "bool",
+        default_value_t = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    pub interactive: bool,
+    /// Give the action a terminal. Default: if standard input and output are terminals
+    #[arg(
+        long = "t",
+        value_name = "bool",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_parser = clap::value_parser!(bool)
+    )]
+    pub tty: Option<bool>,
+    /// Character that begins a command to this program at the beginning of a line, or none
+    #[arg(long = "e", value_name = "character", default_value = "~")]
+    pub escape: String,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "action")]
+    pub args: Vec<String>,
+}
+
+impl Run for JobAction {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [action] = self.args.as_slice() else {
+            return context.usage_error("An action name is required");
+        };
+        let Some(job) = given(&self.job) else {
+            return context.usage_error("A job ID is required");
+        };
+        if given(&self.alloc).is_none() {
+            for (flag, what) in [(&self.group, "group"), (&self.task, "task")] {
+                if given(flag).is_none() {
+                    return context.usage_error(&format!("A {what} name is required if no allocation is provided"));
+                }
+            }
+        }
+        let session = match Session::new(self.interactive, self.tty, &self.escape) {
+            Ok(session) => session,
+            Err(e) => return context.usage_error(&e),
+        };
+        let done = Connection::new(&self.general, context.env).and_then(|connection| {
+            let (namespace, id) = connection.wait(lookup::job(&connection.client, job, &connection.zone))?;
+            let (alloc, task) = self.place(&connection, namespace.as_deref(), &id)?;
+            let query = Query { namespace, ..Query::default() };
+            let query = query.with("action", action.as_str()).with("allocID", alloc).with("task", task);
+            let ran = session.run(&connection, context.ui, &path("/v1/job/", &id, "/action"), &query);
+            ran.map_err(|e| format!("failed to exec into task: {e}"))
+        });
+        context.end(done)
+    }
+}
+
+fn given(flag: &Option<String>) -> Option<&str> {
+    flag.as_deref().filter(|v| !v.is_empty())
+}
+
+impl JobAction {
+    /// The allocation and the task in which the action runs.
+    fn place(&self, connection: &Connection, namespace: Option<&str>, job: &str) -> Result<(String, String), String> {
+        let read = connection.wait(connection.client.job_allocations(namespace, job, false));
+        let (mut all, _) = read.map_err(|e| format!("Error querying job allocations: {e}"))?;
+        let alloc = match given(&self.alloc) {
+            Some(prefix) => {
+                all.retain(|a| a.id.starts_with(prefix));
+                match all.as_slice() {
+                    [only] => only,
+                    [] => return Err(format!("No allocation(s) with prefix or id {} found", quoted(prefix))),
+                    _ => return Err(format!("Prefix {} matched multiple allocations of the job", quoted(prefix))),
+                }
+            }
+            None => {
+                let group = given(&self.group).unwrap_or_default();
+                all.retain(|a| a.task_group == group && a.client_status == "running");
+                let chosen = any(&all);
+                chosen.ok_or_else(|| format!("No running allocations of group {} found", quoted(group)))?
+            }
+        };
+        match given(&self.task) {
+            Some(task) => Ok((alloc.id.clone(), task.to_string())),
+            None => Ok((alloc.id.clone(), only_task(alloc)?)),
+        }
+    }
+}
+
+/// Any of several.
+fn any(all: &[AllocListStub]) -> Option<&AllocListStub> {
+    let number = RandomState::new().hash_one(0_u8);
+    let index = number.checked_rem(u64::try_from(all.len()).ok()?)?;
+    all.get(usize::try_from(index).ok()?)
+}
+
+/// The task of an allocation that has only one.
+fn only_task(alloc: &AllocListStub) -> Result<String, String> {
+    let tasks: Vec<&String> = alloc.task_states.keys().collect();
+    match tasks.as_slice() {
+        [only] => Ok(only.to_string()),
+        several => {
+            let listed: Vec<String> = several.iter().map(|t| format!("  * {t}\n")).collect();
+            let id = quoted(super::render::values::id(&alloc.id, false));
+            let text = format!("Allocation {id} is running the following tasks:\n{}", listed.concat());
+            Err(format!("Failed to validate task: {text}\nPlease specify the task."))
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! `job dispatch`: makes a job of a parameterized one (`spec/cli.md §8.10`).
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use super::connection::Connection;
+use super::context::Context;
+use super::flags::parse_int;
+use super::general::GeneralFlags;
+use super::job_file::cause;
+use super::lookup::{self, Kind};
+use super::monitor::dispatched;
+use super::registry::Run;
+use super::render::table::{Form, table};
+use super::render::values;
+use super::submitted::FollowFlags;
+use crate::api::writes::Dispatch;
+use crate::model::quoted;
+
+/// Dispatch a parameterized job
+///
+/// Makes a job of a parameterized one, with meta values and a payload, and registers it. The arguments are the parameterized
+/// job's ID or the beginning of it, and the file with the payload, or - for standard input.
+#[derive(Debug, clap::Parser)]
+pub struct JobDispatch {
+    /// A meta value, as key=value. Can be given several times
+    #[arg(long, value_name = "key=value", action = clap::ArgAction::Append)]
+    pub meta: Vec<String>,
+    /// Make only one job, however often the command runs with this token
+    #[arg(long, value_name = "token")]
+    pub idempotency_token: Option<String>,
+    /// Part of the ID of the job that is made
+    #[arg(long, value_name = "text")]
+    pub id_prefix_template: Option<String>,
+    /// Priority of the job that is made, instead of the parameterized job's
+    #[arg(long, value_name = "priority", default_value = "0", value_parser = parse_int)]
+    pub priority: i64,
+    #[command(flatten)]
+    pub follow: FollowFlags,
+    /// Wait until the job that is made is dead
+    #[arg(long)]
+    pub wait: bool,
+    /// Accepted for compatibility; there is no web interface to open
+    #[arg(long)]
+    pub ui: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "parameterized job")]
+    pub args: Vec<String>,
+}
+
+impl Run for JobDispatch {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let (job, input) = match self.args.as_slice() {
+            [job] => (job, None),
+            [job, input] => (job, Some(input.as_str())),
+            _ => {
+                return context
+                    .usage_error("This command takes one or two argument: <parameterized job> [input source]");
+            }
+        };
+        let dispatched = self.request(input, context).and_then(|request| {
+            let connection = Connection::new(&self.general, context.env)?;
+            self.dispatch(&connection, job, &request, context)
+        });
+        context.end(dispatched)
+    }
+}
+
+impl JobDispatch {
+    fn request(&self, input: Option<&str>, context: &Context<'_, '_>) -> Result<Dispatch, String> {
+        let pair = |m: &String| match m.split_once('=') {
+            Some((key, value)) => Ok((key.to_string(), value.to_string())),
+            None => Err(format!("Error parsing meta value: {m}")),
+        };
+        let meta: Result<BTreeMap<String, String>, String> = self.meta.iter().map(pair).collect();
+        let meta = meta?;
+        let payload = match input {
+            None => Ok(Vec::new()),
+            Some("-") => {
+                let mut payload = Vec::new();
+                std::io::stdin().lock().read_to_end(&mut payload).map(|_| payload)
+            }
+            Some(file) => std::fs::read(context.env.directory.join(file)),
+        };
+        let payload = payload.map_err(|e| match input {
+            Some(file) if file != "-" => format!("Error reading input data: open {file}: {}", cause(&e)),
+            _ => format!("Error reading input data: {}", cause(&e)),
+        })?;
+        Ok(Dispatch {
+            meta,
+            payload,
+            id_prefix_template: self.id_prefix_template.clone().unwrap_or_default(),
+            idempotency_token: self.idempotency_token.clone().unwrap_or_default(),
+            priority: self.priority,
+        })
+    }
+
+    fn dispatch(
+        &self,
+        connection: &Connection,
+        given: &str,
+        request: &Dispatch,
+        context: &mut Context<'_, '_>,
+    ) -> Result<u8, String> {
+        let client = &connection.client;
+        let found = lookup::job_of(Kind::Parameterized, client, given, &connection.zone);
+        let (namespace, id) = connection.wait(found)?;
+        let namespace = namespace.as_deref();
+        let made = connection.wait(client.dispatch_job(namespace, &id, request));
+        let (made, _) = made.map_err(|e| format!("Failed to dispatch job: {e}"))?;
+        let mut lines = vec![format!("Dispatched Job ID|{}", made.dispatched_job_id)];
+        if !made.eval_id.is_empty() {
+            lines.push(format!("Evaluation ID|{}", values::id(&made.eval_id, self.follow.verbose)));
+        }
+        context.ui.output(&table(&lines, Form::KeyValue));
+        if !self.follow.detach && !made.eval_id.is_empty() {
+            context.ui.output("");
+            if self.follow.watch(connection, &made.eval_id, context) != 0 {
+                return Ok(1);
+            }
+        }
+        if !self.wait {
+            return Ok(0);
+        }
+        let watch = dispatched::Watch { namespace, id: &made.dispatched_job_id, verbose: self.follow.verbose };
+        dispatched::watch(connection, context.ui, &watch)
+            .map_err(|e| format!("Error waiting for job {}: {e}", quoted(&made.dispatched_job_id)))
+    }
+}

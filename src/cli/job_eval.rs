@@ -1,0 +1,123 @@
+//! `job eval`, `job promote` and `job periodic force`: small commands that are followed by an evaluation (`spec/cli.md §8.9`,
+//! `§8.11`).
+
+use super::connection::Connection;
+use super::context::Context;
+use super::general::GeneralFlags;
+use super::lookup::{self, Kind};
+use super::registry::Run;
+use super::render::values;
+use super::submitted::FollowFlags;
+use crate::model::quoted;
+
+/// Evaluate a job anew
+///
+/// Makes the scheduler look at a job again. The argument is the job's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct JobEval {
+    /// Replace failed allocations at once, whatever their reschedule policy says
+    #[arg(long)]
+    pub force_reschedule: bool,
+    #[command(flatten)]
+    pub follow: FollowFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "job")]
+    pub args: Vec<String>,
+}
+
+impl Run for JobEval {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [given] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <job>");
+        };
+        let done = Connection::new(&self.general, context.env).and_then(|connection| {
+            let client = &connection.client;
+            let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
+            let made = connection.wait(client.evaluate_job(namespace.as_deref(), &id, self.force_reschedule));
+            let (made, _) = made.map_err(|e| format!("Error evaluating job: {e}"))?;
+            if self.follow.detach {
+                let id = quoted(values::id(&made.eval_id, self.follow.verbose));
+                context.ui.output(&format!("Created eval ID: {id} "));
+                return Ok(0);
+            }
+            Ok(self.follow.watch(&connection, &made.eval_id, context))
+        });
+        context.end(done)
+    }
+}
+
+/// Accept the canaries of a job
+///
+/// Promotes the latest deployment of a job, so that its rollout goes on. The argument is the job's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct JobPromote {
+    /// Promote only this group. Can be given several times
+    #[arg(long, value_name = "group", action = clap::ArgAction::Append)]
+    pub group: Vec<String>,
+    #[command(flatten)]
+    pub follow: FollowFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "job")]
+    pub args: Vec<String>,
+}
+
+impl Run for JobPromote {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [given] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <job>");
+        };
+        let done = Connection::new(&self.general, context.env).and_then(|connection| {
+            let client = &connection.client;
+            let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
+            let latest = connection.wait(client.latest_deployment(namespace.as_deref(), &id));
+            let (latest, _) =
+                latest.map_err(|e| format!("Error retrieving deployments for job {}: {e}", quoted(&id)))?;
+            let Some(latest) = latest else {
+                return Err(format!("Job {} has no deployment to promote", quoted(&id)));
+            };
+            let promoted = connection.wait(client.promote_deployment(&latest.id, &self.group));
+            let (promoted, _) = promoted.map_err(|e| {
+                format!("Error promoting deployment {} for job {}: {e}", quoted(&latest.id), quoted(&id))
+            })?;
+            Ok(self.follow.told(&connection, &promoted.eval_id, context))
+        });
+        context.end(done)
+    }
+}
+
+/// Launch a periodic job now
+///
+/// Launches a periodic job besides its calendar. The argument is the job's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct JobPeriodicForce {
+    #[command(flatten)]
+    pub follow: FollowFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "job")]
+    pub args: Vec<String>,
+}
+
+impl Run for JobPeriodicForce {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [given] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <job>");
+        };
+        let done = Connection::new(&self.general, context.env).and_then(|connection| {
+            let client = &connection.client;
+            let found = lookup::job_of(Kind::Periodic, client, given, &connection.zone);
+            let (namespace, id) = connection.wait(found)?;
+            let forced = connection.wait(client.force_periodic_job(namespace.as_deref(), &id));
+            let (forced, _) = forced.map_err(|e| format!("Error forcing periodic job {}: {e}", quoted(&id)))?;
+            if self.follow.detach {
+                context.ui.output("Force periodic successful");
+                context.ui.output(&format!("Evaluation ID: {}", forced.eval_id));
+                return Ok(0);
+            }
+            Ok(self.follow.watch(&connection, &forced.eval_id, context))
+        });
+        context.end(done)
+    }
+}

@@ -1,0 +1,159 @@
+//! `job history`: the stored versions of a job (`spec/cli.md §8.8`).
+
+use serde_json::Value;
+
+use super::connection::Connection;
+use super::context::Context;
+use super::flags::parse_int;
+use super::format::FormatFlags;
+use super::general::GeneralFlags;
+use super::lookup;
+use super::registry::Run;
+use super::render::{diff, json, values};
+use crate::api::types::JobHistory as History;
+use crate::model::{JobDiff, api, quoted};
+
+/// Show the versions of a job
+///
+/// Shows the versions of a job that servers keep, the newest first; with -p also how each differs from the one before. The
+/// argument is the job's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct JobHistory {
+    /// Show how versions differ
+    #[arg(long)]
+    pub p: bool,
+    /// With -p, compare with the version of this tag
+    #[arg(long, value_name = "tag")]
+    pub diff_tag: Option<String>,
+    /// With -p, compare with this version
+    #[arg(long, value_name = "version", value_parser = parse_int)]
+    pub diff_version: Option<i64>,
+    /// Show the whole job of each version
+    #[arg(long)]
+    pub full: bool,
+    /// Show only this version
+    #[arg(long, value_name = "version", value_parser = parse_int)]
+    pub version: Option<i64>,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "job")]
+    pub args: Vec<String>,
+}
+
+impl Run for JobHistory {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [given] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <job>");
+        };
+        let formatted = self.format.json || self.format.template.is_some();
+        let tag = self.diff_tag.as_deref().filter(|t| !t.is_empty());
+        if formatted && (self.p || self.full) {
+            return context.failure("-json and -t are exclusive with -p and -full");
+        }
+        if (tag.is_some() || self.diff_version.is_some()) && !self.p {
+            return context.failure("-diff-tag and -diff-version can only be used with -p");
+        }
+        if tag.is_some() && self.diff_version.is_some() {
+            return context.failure("-diff-tag and -diff-version are mutually exclusive");
+        }
+        let shown = Connection::new(&self.general, context.env).and_then(|c| self.show(&c, given, tag, context));
+        context.end(shown)
+    }
+}
+
+impl JobHistory {
+    fn show(
+        &self,
+        connection: &Connection,
+        given: &str,
+        tag: Option<&str>,
+        context: &mut Context<'_, '_>,
+    ) -> Result<u8, String> {
+        let formatted = self.format.wanted()?;
+        let client = &connection.client;
+        let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
+        let with = self
+            .diff_version
+            .map(|v| u64::try_from(v).map_err(|_| format!("Error retrieving job versions: there is no version {v}")));
+        let read = client.job_history(namespace.as_deref(), &id, self.p, tag, with.transpose()?);
+        let (history, _) = connection.wait(read).map_err(|e| format!("Error retrieving job versions: {e}"))?;
+        let compared = tag.is_some() || self.diff_version.is_some();
+        let entries = entries(history, compared);
+        let Some(version) = self.version else {
+            if formatted {
+                let all: Result<Vec<Value>, _> = entries.iter().map(|(job, _)| serde_json::to_value(job)).collect();
+                let all = Value::Array(all.map_err(|e| e.to_string())?);
+                return self.format.print(context.ui, &all, "[]*api.Job");
+            }
+            for (i, (job, diff)) in entries.iter().enumerate() {
+                if i > 0 {
+                    context.ui.output("");
+                }
+                self.print(job, diff.as_ref(), connection, context)?;
+            }
+            return Ok(0);
+        };
+        let wanted = u64::try_from(version).ok();
+        let found = entries.iter().find(|(job, _)| job.version.is_some() && job.version == wanted);
+        let Some((job, diff)) = found else {
+            return Err(format!("Error retrieving job versions: version {version} of job {} not found", quoted(&id)));
+        };
+        if formatted {
+            let value = serde_json::to_value(job).map_err(|e| e.to_string())?;
+            return self.format.print(context.ui, &value, "*api.Job");
+        }
+        self.print(job, diff.as_ref(), connection, context)?;
+        Ok(0)
+    }
+
+    fn print(
+        &self,
+        job: &api::Job,
+        diff: Option<&JobDiff>,
+        connection: &Connection,
+        context: &mut Context<'_, '_>,
+    ) -> Result<(), String> {
+        let mut rows = vec![
+            ("Version", job.version.unwrap_or(0).to_string()),
+            ("Stable", job.stable.unwrap_or(false).to_string()),
+            ("Submit Date", values::time(job.submit_time.unwrap_or(0), &connection.zone)),
+        ];
+        if let Some(tag) = &job.version_tag {
+            rows.push(("Tag Name", tag.name.clone()));
+            if !tag.description.is_empty() {
+                rows.push(("Tag Description", tag.description.clone()));
+            }
+        }
+        if let Some(diff) = diff.filter(|d| self.p && d.r#type != "None") {
+            let text = context.ui.markup(diff::job(diff, false).trim());
+            rows.push(("Diff", format!("\n{text}")));
+        }
+        if self.full {
+            let text = serde_json::to_value(job).map_err(|e| e.to_string()).and_then(|v| json::indented(&v))?;
+            rows.push(("Full", format!("JSON Job:\n{text}")));
+        }
+        context.ui.output(&untrimmed(&rows));
+        Ok(())
+    }
+}
+
+/// The versions, each with how it differs. Compared with one version, each has a diff; else the oldest has none.
+fn entries(history: History, compared: bool) -> Vec<(api::Job, Option<JobDiff>)> {
+    let mut diffs = history.diffs.into_iter();
+    let count = history.versions.len();
+    let versions = history.versions.into_iter().enumerate();
+    versions.map(|(i, job)| (job, if compared || i + 1 < count { diffs.next() } else { None })).collect()
+}
+
+/// A block of names and values whose cells keep the space around them.
+fn untrimmed(rows: &[(&str, String)]) -> String {
+    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let row = |(name, value): &(&str, String)| {
+        // A bar separates cells wherever it stands.
+        let value = if value.is_empty() { "<none>".to_string() } else { value.replace('|', " = ") };
+        format!("{name:width$} = {value}")
+    };
+    rows.iter().map(row).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,140 @@
+//! `job allocs` and `job deployments` (`spec/cli.md §8.9`).
+
+use std::cmp::Reverse;
+
+use serde_json::Value;
+
+use super::connection::Connection;
+use super::context::Context;
+use super::format::FormatFlags;
+use super::general::GeneralFlags;
+use super::registry::Run;
+use super::render::{deployments, objects};
+use super::{deployment_list, job_status, lookup};
+use crate::api::{Query, path};
+use crate::model::{AllocListStub, Deployment, api};
+
+/// List the allocations of a job
+///
+/// Lists the allocations of a job, the newest first. The argument is the job's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct JobAllocs {
+    /// Show allocations of earlier jobs with the same ID too
+    #[arg(long)]
+    pub all: bool,
+    /// Show full identifiers and times
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "job")]
+    pub args: Vec<String>,
+}
+
+/// A query in a namespace, or in that of the connection.
+fn within(namespace: Option<&str>) -> Query {
+    Query { namespace: namespace.map(str::to_string), ..Query::default() }
+}
+
+/// Sorts raw rows as typed ones are listed: the newest first.
+fn sort(rows: &mut [Value]) {
+    rows.sort_by_key(|r| (Reverse(r["CreateIndex"].as_u64()), r["ID"].as_str().map(str::to_string)));
+}
+
+impl Run for JobAllocs {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [given] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <job>");
+        };
+        let shown = Connection::new(&self.general, context.env).and_then(|c| self.show(&c, given, context));
+        context.end(shown)
+    }
+}
+
+impl JobAllocs {
+    fn show(&self, connection: &Connection, given: &str, context: &mut Context<'_, '_>) -> Result<u8, String> {
+        let formatted = self.format.wanted()?;
+        let client = &connection.client;
+        let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
+        let namespace = namespace.as_deref();
+        let query = within(namespace).with("all", self.all.to_string());
+        let rows = connection.wait(client.rows::<Value>(&path("/v1/job/", &id, "/allocations"), &query));
+        let failed = |e: String| format!("Error retrieving allocations: {e}");
+        let (mut rows, _) = rows.map_err(|e| failed(e.to_string()))?;
+        if formatted {
+            sort(&mut rows);
+            let list = objects::list(rows, objects::allocation_stub);
+            return self.format.print(context.ui, &list, "[]*api.AllocationListStub");
+        }
+        let allocs: Result<Vec<AllocListStub>, _> = rows.into_iter().map(serde_json::from_value).collect();
+        let allocs = allocs.map_err(|e| failed(e.to_string()))?;
+        // Only limits on how long allocations may run come from the job; without it the rest is still right.
+        let job = match allocs.iter().any(|a| matches!(a.job_type.as_str(), "batch" | "sysbatch")) {
+            true => connection.wait(client.job_within(namespace, &id)).map(|(job, _)| job).unwrap_or_default(),
+            false => api::Job::default(),
+        };
+        context.ui.output(&job_status::allocation_table(&job, &allocs, self.verbose, connection));
+        Ok(0)
+    }
+}
+
+/// List the deployments of a job
+///
+/// Lists the deployments of a job, the newest first. The argument is the job's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct JobDeployments {
+    /// Show deployments of earlier jobs with the same ID too
+    #[arg(long)]
+    pub all: bool,
+    /// Show only the latest deployment, with its groups
+    #[arg(long)]
+    pub latest: bool,
+    /// Show full identifiers
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "job")]
+    pub args: Vec<String>,
+}
+
+impl Run for JobDeployments {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [given] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <job>");
+        };
+        let shown = Connection::new(&self.general, context.env).and_then(|c| self.show(&c, given, context));
+        context.end(shown)
+    }
+}
+
+impl JobDeployments {
+    fn show(&self, connection: &Connection, given: &str, context: &mut Context<'_, '_>) -> Result<u8, String> {
+        let formatted = self.format.wanted()?;
+        let client = &connection.client;
+        let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
+        let query = within(namespace.as_deref());
+        let failed = |e: String| format!("Error retrieving deployments: {e}");
+        if !self.latest {
+            let query = query.with("all", self.all.to_string());
+            let rows = connection.wait(client.rows::<Value>(&path("/v1/job/", &id, "/deployments"), &query));
+            let (rows, _) = rows.map_err(|e| failed(e.to_string()))?;
+            return deployment_list::print(rows, self.verbose, &self.format, formatted, context);
+        }
+        let read = connection.wait(client.get::<Value>(&path("/v1/job/", &id, "/deployment"), &query));
+        let (value, _) = read.map_err(|e| failed(e.to_string()))?;
+        if formatted {
+            return self.format.print(context.ui, &objects::deployment(value), "*api.Deployment");
+        }
+        let latest: Option<Deployment> = serde_json::from_value(value).map_err(|e| failed(e.to_string()))?;
+        match latest {
+            Some(latest) => context.ui.output_markup(&deployments::block(&latest, self.verbose)),
+            None => context.ui.output("No deployment found"),
+        }
+        Ok(0)
+    }
+}

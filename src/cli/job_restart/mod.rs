@@ -1,0 +1,205 @@
+//! `job restart`: restarts or replaces the allocations of a job, batch by batch (`spec/cli.md §8.12`).
+//!
+//! `select`: which allocations. `batches`: one batch after the other, and what is asked between them. `one`: one allocation.
+
+mod batches;
+mod one;
+mod select;
+
+use std::collections::BTreeSet;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use super::connection::Connection;
+use super::context::Context;
+use super::flags::parse_wait;
+use super::general::GeneralFlags;
+use super::lookup;
+use super::registry::Run;
+use crate::model::quoted;
+
+/// Restart the allocations of a job
+///
+/// Restarts the tasks of a job's running allocations where they are, or with -reschedule replaces the allocations. The argument is
+/// the job's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct JobRestart {
+    /// Restart all tasks, also those that ended
+    #[arg(long)]
+    pub all_tasks: bool,
+    /// Allocations that are restarted at the same time: a number, or a percentage of all
+    #[arg(long, value_name = "n or n%", default_value = "1")]
+    pub batch_size: String,
+    /// The pause between batches, or ask
+    #[arg(long, value_name = "duration", default_value = "0s")]
+    pub batch_wait: String,
+    /// Restart only allocations of this group. Can be given several times
+    #[arg(long, value_name = "group", action = clap::ArgAction::Append)]
+    pub group: Vec<String>,
+    /// Restart only this task. Can be given several times
+    #[arg(long, value_name = "task", action = clap::ArgAction::Append)]
+    pub task: Vec<String>,
+    /// Stop tasks at once, whatever delay they have
+    #[arg(long)]
+    pub no_shutdown_delay: bool,
+    /// What to do after errors: ask, or fail
+    #[arg(long, value_name = "action", default_value = "ask")]
+    pub on_error: String,
+    /// Replace the allocations instead of restarting their tasks
+    #[arg(long)]
+    pub reschedule: bool,
+    /// Do not ask: go on
+    #[arg(long)]
+    pub yes: bool,
+    /// Show full identifiers, and which allocations are left out
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "job")]
+    pub args: Vec<String>,
+}
+
+/// How many allocations are restarted at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BatchSize {
+    Number(usize),
+    Percent(usize),
+}
+
+impl BatchSize {
+    /// Digits and perhaps a percent sign.
+    fn parse(text: &str) -> Result<BatchSize, String> {
+        let wrong = |why: &str| format!("Invalid -batch-size value {}: {why}", quoted(text));
+        let digits = text.strip_suffix('%').unwrap_or(text);
+        let number = match digits.bytes().all(|b| b.is_ascii_digit()) {
+            true => digits.parse().map_err(|_| wrong("batch size must be an integer or a percentage"))?,
+            false => return Err(wrong("batch size must be an integer or a percentage")),
+        };
+        match (number, text.ends_with('%')) {
+            (0, _) => Err(wrong("number value must be greater than zero")),
+            (number, false) => Ok(BatchSize::Number(number)),
+            (percent, true) => Ok(BatchSize::Percent(percent)),
+        }
+    }
+
+    /// The size for so many allocations.
+    fn of(self, all: usize) -> usize {
+        match self {
+            BatchSize::Number(n) => n,
+            BatchSize::Percent(percent) => all.saturating_mul(percent).div_ceil(100).max(1),
+        }
+    }
+}
+
+/// The pause between batches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BatchWait {
+    Ask,
+    For(Duration),
+}
+
+impl BatchWait {
+    fn parse(text: &str) -> Result<BatchWait, String> {
+        if text == "ask" {
+            return Ok(BatchWait::Ask);
+        }
+        let wrong = |e| format!("Invalid -batch-wait value {}: {e}", quoted(text));
+        parse_wait(text).map(BatchWait::For).map_err(wrong)
+    }
+}
+
+/// What the flags ask for.
+struct Plan {
+    size: BatchSize,
+    wait: BatchWait,
+    /// Questions after errors; else the first error ends the restart.
+    ask_on_error: bool,
+    groups: BTreeSet<String>,
+    tasks: BTreeSet<String>,
+}
+
+impl Run for JobRestart {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [given] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <job>");
+        };
+        let plan = match self.plan() {
+            Ok(plan) => plan,
+            Err(e) => return context.usage_error(&e),
+        };
+        let done = Connection::new(&self.general, context.env).and_then(|c| self.restart(&c, given, plan, context));
+        context.end(done)
+    }
+}
+
+impl JobRestart {
+    fn plan(&self) -> Result<Plan, String> {
+        let size = BatchSize::parse(&self.batch_size)?;
+        let wait = BatchWait::parse(&self.batch_wait)?;
+        let interactive = std::io::stdin().is_terminal() || self.yes;
+        let nobody = "\"ask\" cannot be used when terminal is not interactive";
+        if wait == BatchWait::Ask && !interactive {
+            return Err(format!("Invalid -batch-wait value \"ask\": {nobody}"));
+        }
+        let ask_on_error = match self.on_error.as_str() {
+            "ask" if !interactive => return Err(format!("Invalid -on-error value \"ask\": {nobody}")),
+            "ask" => true,
+            "fail" => false,
+            other => {
+                let valid = "valid options are \"ask\" and \"fail\"";
+                return Err(format!("Invalid -on-error value {}: {valid}", quoted(other)));
+            }
+        };
+        if self.all_tasks && !self.task.is_empty() {
+            return Err("The -all-tasks option cannot be used with -task".into());
+        }
+        if self.reschedule && !self.task.is_empty() {
+            return Err("The -reschedule option cannot be used with -task".into());
+        }
+        let (groups, tasks) = (self.group.iter().cloned().collect(), self.task.iter().cloned().collect());
+        Ok(Plan { size, wait, ask_on_error, groups, tasks })
+    }
+
+    fn restart(
+        &self,
+        connection: &Connection,
+        given: &str,
+        plan: Plan,
+        context: &mut Context<'_, '_>,
+    ) -> Result<u8, String> {
+        let client = &connection.client;
+        let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
+        let namespace = namespace.as_deref();
+        let read = connection.wait(client.job_within(namespace, &id));
+        let (job, _) = read.map_err(|e| format!("Error retrieving job {}: {e}", quoted(&id)))?;
+        let kind = job.r#type.as_deref().unwrap_or_default();
+        if self.reschedule && !matches!(kind, "batch" | "service" | "system") {
+            return Err(format!("Jobs of type {} are not allowed to be rescheduled.", quoted(kind)));
+        }
+        let read = connection.wait(client.job_allocations(namespace, &id, true));
+        let (all, _) = read.map_err(|e| format!("Error retrieving allocations for job {}: {e}", quoted(&id)))?;
+        let wanted = select::wanted(&plan, all, self.verbose, connection, context);
+        let mut run = batches::Batches { command: self, connection, namespace, job: &id, plan };
+        Ok(run.carry_out(wanted, context))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_are_numbers_or_shares() {
+        let size = |text, all| BatchSize::parse(text).map(|s| s.of(all));
+        assert_eq!([size("3", 10), size("25%", 10), size("1%", 10)], [Ok(3), Ok(3), Ok(1)]);
+        let integer = "batch size must be an integer or a percentage";
+        assert_eq!(size("x", 1), Err(format!("Invalid -batch-size value \"x\": {integer}")));
+        assert_eq!(size("%", 1), Err(format!("Invalid -batch-size value \"%\": {integer}")));
+        assert_eq!(size("-1", 1), Err(format!("Invalid -batch-size value \"-1\": {integer}")));
+        let zero = "number value must be greater than zero";
+        assert_eq!(size("0%", 1), Err(format!("Invalid -batch-size value \"0%\": {zero}")));
+        assert_eq!(BatchWait::parse("1m30s"), Ok(BatchWait::For(Duration::from_secs(90))));
+        assert!(BatchWait::parse("soon").unwrap_err().starts_with("Invalid -batch-wait value \"soon\": "));
+    }
+}

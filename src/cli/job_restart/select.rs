@@ -1,0 +1,53 @@
+//! Which allocations are restarted.
+
+use std::cmp::Reverse;
+
+use super::Plan;
+use crate::cli::connection::Connection;
+use crate::cli::context::{Context, clock};
+use crate::cli::render::values;
+use crate::model::{AllocListStub, quoted};
+
+/// The running allocations of the wanted groups and tasks, the newest first. With `verbose`, says about each other one why it is
+/// left out.
+pub(super) fn wanted(
+    plan: &Plan,
+    mut all: Vec<AllocListStub>,
+    verbose: bool,
+    connection: &Connection,
+    context: &mut Context<'_, '_>,
+) -> Vec<AllocListStub> {
+    all.sort_by(|a, b| (Reverse(a.create_index), &a.id).cmp(&(Reverse(b.create_index), &b.id)));
+    let mut wanted = Vec::new();
+    for a in all {
+        match left_out(plan, &a) {
+            None => wanted.push(a),
+            Some(why) if verbose => {
+                let now = values::time(clock(), &connection.zone);
+                let line = format!("    {now}: Skipping allocation {} because {why}", quoted(&a.id));
+                context.ui.output_markup(&format!("[dark_gray]{line}[reset]"));
+            }
+            Some(_) => {}
+        }
+    }
+    wanted
+}
+
+/// Why an allocation is left out.
+fn left_out(plan: &Plan, a: &AllocListStub) -> Option<String> {
+    if a.client_status != "running" || a.desired_status != "run" {
+        let (client, desired) = (quoted(&a.client_status), quoted(&a.desired_status));
+        // The two statuses stand in each other's place: that is how the output is defined.
+        return Some(format!("desired status is {client} and client status is {desired}"));
+    }
+    if !a.next_allocation.is_empty() {
+        return Some(format!("it has already been replaced by {}", quoted(&a.next_allocation)));
+    }
+    if !plan.groups.is_empty() && !plan.groups.contains(&a.task_group) {
+        return Some("it doesn't have any of requested groups".into());
+    }
+    if !plan.tasks.is_empty() && !a.task_states.keys().any(|task| plan.tasks.contains(task)) {
+        return Some("it doesn't have any of requested tasks".into());
+    }
+    None
+}

@@ -1,0 +1,152 @@
+//! `job scale` and `job scaling-events` (`spec/cli.md §8.9`).
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::connection::Connection;
+use super::context::Context;
+use super::general::GeneralFlags;
+use super::lookup;
+use super::registry::Run;
+use super::render::table::{Form, table};
+use super::render::{plan, values};
+use super::submitted::{FollowFlags, check_index};
+use crate::api::writes::ScalingRequest;
+use crate::model::{ScalingEvent, api, quoted};
+
+/// The note that scaling leaves in the list of scaling events.
+const NOTE: &str = "submitted using the encamp CLI";
+
+/// Change how many allocations a group has
+///
+/// Sets the count of a task group. The arguments are the job's ID or the beginning of it, the group unless the job has only one,
+/// and the count.
+#[derive(Debug, clap::Parser)]
+pub struct JobScale {
+    /// Scale only if the job's modify index is this
+    #[arg(long, value_name = "index")]
+    pub check_index: Option<String>,
+    #[command(flatten)]
+    pub follow: FollowFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "job> [group] <count")]
+    pub args: Vec<String>,
+}
+
+impl Run for JobScale {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let (job, group, count) = match self.args.as_slice() {
+            [job, count] => (job, "", count),
+            [job, group, count] => (job, group.as_str(), count),
+            _ => return context.failure("Command requires at least two arguments and no more than three"),
+        };
+        let scaled = parse_count(count).and_then(|count| {
+            let index = check_index(self.check_index.as_deref())?;
+            let connection = Connection::new(&self.general, context.env)?;
+            self.scale(&connection, job, group, count, index, context)
+        });
+        context.end(scaled)
+    }
+}
+
+fn parse_count(text: &str) -> Result<i64, String> {
+    text.parse().map_err(|e: std::num::ParseIntError| {
+        use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+        let why = if matches!(e.kind(), PosOverflow | NegOverflow) { "value out of range" } else { "invalid syntax" };
+        format!("Failed to convert count string to int: strconv.Atoi: parsing {}: {why}", quoted(text))
+    })
+}
+
+impl JobScale {
+    fn scale(
+        &self,
+        connection: &Connection,
+        given: &str,
+        group: &str,
+        count: i64,
+        job_modify_index: Option<u64>,
+        context: &mut Context<'_, '_>,
+    ) -> Result<u8, String> {
+        let client = &connection.client;
+        let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
+        let namespace = namespace.as_deref();
+        let read = connection.wait(client.job_within(namespace, &id));
+        let (job, _) = read.map_err(|e| format!("Error querying job: {e}"))?;
+        let group = chosen(&job, group)?;
+        let request = ScalingRequest {
+            count,
+            target: BTreeMap::from([("Group".to_string(), group)]),
+            message: NOTE.into(),
+            job_modify_index,
+        };
+        let answer = connection.wait(client.scale_job(namespace, &id, &request));
+        let (answer, _) = answer.map_err(|e| format!("Error submitting scaling request: {e}"))?;
+        plan::print_warnings(context.ui, &answer.warnings);
+        Ok(self.follow.registered(connection, &job, &answer.eval_id, "Job scale successful", context))
+    }
+}
+
+/// The group that is meant.
+fn chosen(job: &api::Job, group: &str) -> Result<String, String> {
+    let names: Vec<&str> = job.task_groups.iter().flatten().filter_map(|g| g.name.as_deref()).collect();
+    match (group, names.as_slice()) {
+        ("", [only]) => Ok(only.to_string()),
+        ("", _) => Err("Group name required".into()),
+        (group, names) if names.contains(&group) => Ok(group.to_string()),
+        (group, _) => Err(format!("Group {group} not found within job")),
+    }
+}
+
+/// Show how the counts of a job's groups changed
+///
+/// Lists the latest scaling events of a job, the newest first. The argument is the job's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct JobScalingEvents {
+    /// Show messages, errors and evaluations too
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "job")]
+    pub args: Vec<String>,
+}
+
+impl Run for JobScalingEvents {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [given] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <job>");
+        };
+        let shown = Connection::new(&self.general, context.env).and_then(|connection| {
+            let client = &connection.client;
+            let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
+            let read = connection.wait(client.job_scale_status(namespace.as_deref(), &id));
+            let (status, _) = read.map_err(|e| format!("Error listing scaling events: {e}"))?;
+            let mut events: Vec<(&str, &ScalingEvent)> = Vec::new();
+            for (group, status) in &status.task_groups {
+                events.extend(status.events.iter().map(|e| (group.as_str(), e)));
+            }
+            events.sort_by_key(|(group, e)| (Reverse(e.time), *group));
+            let text = if events.is_empty() { "No events found".into() } else { self.listed(&events, &connection) };
+            context.ui.output(&text);
+            Ok(0)
+        });
+        context.end(shown)
+    }
+}
+
+impl JobScalingEvents {
+    fn listed(&self, events: &[(&str, &ScalingEvent)], connection: &Connection) -> String {
+        let more = if self.verbose { "Error|Message|Eval ID|" } else { "" };
+        let mut lines = vec![format!("Task Group|Count|PrevCount|{more}Date")];
+        lines.extend(events.iter().map(|(group, e)| {
+            let count = e.count.map(|n| n.to_string()).unwrap_or_default();
+            let more = match self.verbose {
+                true => format!("{}|{}|{}|", e.error, e.message, e.eval_id.as_deref().unwrap_or_default()),
+                false => String::new(),
+            };
+            format!("{group}|{count}|{}|{more}{}", e.previous_count, values::time(e.time, &connection.zone))
+        }));
+        table(&lines, Form::List)
+    }
+}

@@ -1,0 +1,123 @@
+//! `job start`: starts a stopped job again (`spec/cli.md §8.6`).
+
+use super::connection::Connection;
+use super::context::Context;
+use super::general::GeneralFlags;
+use super::lookup;
+use super::registry::Run;
+use super::submitted::FollowFlags;
+use crate::api::path;
+use crate::api::writes::RegisterOptions;
+use crate::jobspec::parse::{ParseOptions, parse, parse_json};
+use crate::model::{JobSubmission, api, quoted};
+
+/// Start a stopped job
+///
+/// Registers a job that was stopped once more, as it was. The argument is the job's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct JobStart {
+    #[command(flatten)]
+    pub follow: FollowFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "job")]
+    pub args: Vec<String>,
+}
+
+impl Run for JobStart {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [given] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <job>");
+        };
+        let started = Connection::new(&self.general, context.env).and_then(|c| self.start(&c, given, context));
+        context.end(started)
+    }
+}
+
+impl JobStart {
+    fn start(&self, connection: &Connection, given: &str, context: &mut Context<'_, '_>) -> Result<u8, String> {
+        let client = &connection.client;
+        let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
+        let namespace = namespace.as_deref();
+        let read = connection.wait(client.job_within(namespace, &id));
+        let (mut job, _) = read.map_err(|e| format!("Error retrieving job {id}: {e}"))?;
+        if !job.stop.unwrap_or(false) {
+            return Err(format!("Job {} has not been stopped", quoted(job.name.as_deref().unwrap_or(&id))));
+        }
+        job.stop = Some(false);
+        let read = connection.wait(client.submission_within(namespace, &id, job.version.unwrap_or(0)));
+        let submission = match read {
+            Ok((submission, _)) => Some(submission),
+            Err(e) => {
+                let scaled = job.task_groups.iter().flatten().any(|g| g.scaling.is_some());
+                let lost = if scaled { " Scaling policies stay as stopping the job left them." } else { "" };
+                context.ui.warn(&format!("The source of the job could not be read: {e}.{lost}"));
+                None
+            }
+        };
+        if let Some(submission) = &submission {
+            match submitted_job(submission) {
+                Ok(submitted) => restore_scaling(&mut job, &submitted),
+                Err(e) => context.ui.warn(&format!("The source of the job could not be parsed: {e}")),
+            }
+        }
+        let options = RegisterOptions { submission: submission.map(escaped), ..RegisterOptions::default() };
+        let registered = connection.wait(client.register_job(namespace, &job, &options));
+        let (registered, _) = registered.map_err(|e| format!("Error running job: {e}"))?;
+        Ok(self.follow.registered(connection, &job, &registered.eval_id, "Job start successful", context))
+    }
+}
+
+/// The job as it was submitted.
+fn submitted_job(submission: &JobSubmission) -> Result<api::Job, String> {
+    if submission.format == "json" {
+        return parse_json(submission.source.as_bytes()).map_err(|e| e.to_string());
+    }
+    let options = ParseOptions {
+        path: "submission".into(),
+        vars: submission.variable_flags.iter().map(|(k, v)| format!("{k}={v}")).collect(),
+        var_content: submission.variables.clone(),
+        strict: false,
+        ..ParseOptions::default()
+    };
+    parse(submission.source.as_bytes(), &options).map_err(|e| e.to_string())
+}
+
+/// The submission as servers take it: they unescape the values of variables when these are read.
+fn escaped(mut submission: JobSubmission) -> JobSubmission {
+    for value in submission.variable_flags.values_mut() {
+        *value = path("", value, "");
+    }
+    submission
+}
+
+/// Stopping a job switches its scaling policies off; groups get back what they were submitted with.
+fn restore_scaling(job: &mut api::Job, submitted: &api::Job) {
+    for group in job.task_groups.iter_mut().flatten() {
+        let given = submitted.task_groups.iter().flatten().find(|g| g.name == group.name);
+        let given = given.and_then(|g| g.scaling.as_ref()).map(|s| s.enabled.unwrap_or(true));
+        if let (Some(scaling), Some(enabled)) = (&mut group.scaling, given) {
+            scaling.enabled = Some(enabled);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scaling_policies_get_back_what_was_submitted() {
+        let group = |name: &str, enabled| api::TaskGroup {
+            name: Some(name.into()),
+            scaling: Some(api::ScalingPolicy { enabled, ..api::ScalingPolicy::default() }),
+            ..api::TaskGroup::default()
+        };
+        let job = |groups: Vec<api::TaskGroup>| api::Job { task_groups: Some(groups), ..api::Job::default() };
+        let mut stored = job(vec![group("a", Some(false)), group("b", Some(false)), group("c", Some(false))]);
+        restore_scaling(&mut stored, &job(vec![group("a", None), group("b", Some(false))]));
+        let enabled: Vec<Option<bool>> =
+            stored.task_groups.unwrap().iter().map(|g| g.scaling.as_ref().unwrap().enabled).collect();
+        assert_eq!(enabled, [Some(true), Some(false), Some(false)]);
+    }
+}

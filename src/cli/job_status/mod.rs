@@ -1,0 +1,125 @@
+//! `job status`: jobs, or one job and what became of it (`spec/cli.md §8.3`).
+//!
+//! `one`: the sections about one job. `future`: what will be placed again later.
+
+mod future;
+mod one;
+
+pub(super) use one::allocation_table;
+
+use serde_json::{Value, json};
+
+use super::connection::Connection;
+use super::context::Context;
+use super::format::FormatFlags;
+use super::general::GeneralFlags;
+use super::lookup;
+use super::registry::Run;
+use super::render::objects;
+use crate::api::types::JobListStub;
+use crate::api::{ApiError, Query, path};
+
+/// Show jobs, or one job and its allocations
+///
+/// Without an argument all jobs are listed. With a job's ID or the beginning of it, that job is shown: the counts of its groups,
+/// why allocations could not be placed, the latest deployment and the allocations.
+#[derive(Debug, clap::Parser)]
+pub struct JobStatus {
+    /// Show allocations of earlier jobs with the same ID too
+    #[arg(long)]
+    pub all_allocs: bool,
+    /// Show the evaluations of the job
+    #[arg(long)]
+    pub evals: bool,
+    /// Show only what the job is
+    #[arg(long)]
+    pub short: bool,
+    /// Show full identifiers and times
+    #[arg(long)]
+    pub verbose: bool,
+    /// Accepted for compatibility; there is no web interface to open
+    #[arg(long)]
+    pub ui: bool,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "job")]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for JobStatus {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let job = match self.optional_args.as_slice() {
+            [] => None,
+            [job] => Some(job),
+            _ => {
+                context.ui.error("This command takes either no arguments or one: <job>");
+                // This command goes by its short name.
+                context.ui.error("For additional help try 'encamp status -help'");
+                return 1;
+            }
+        };
+        let shown = Connection::new(&self.general, context.env).and_then(|connection| match job {
+            None => self.list(&connection, context),
+            Some(job) => self.show(&connection, job, context),
+        });
+        context.end(shown)
+    }
+}
+
+impl JobStatus {
+    fn list(&self, connection: &Connection, context: &mut Context<'_, '_>) -> Result<u8, String> {
+        let formatted = self.format.wanted()?;
+        let jobs = connection.wait(connection.client.rows::<JobListStub>("/v1/jobs", &Query::default()));
+        let (jobs, _) = jobs.map_err(|e| format!("Error querying jobs: {e}"))?;
+        if jobs.is_empty() {
+            context.ui.output("No running jobs");
+            return Ok(0);
+        }
+        if formatted {
+            let one = |job: &JobListStub| json_of(connection, Some(&job.namespace), &job.id, self.all_allocs);
+            let all: Result<Vec<Value>, String> = jobs.iter().map(one).collect();
+            return self.format.print(context.ui, &Value::Array(all?), JSON_TYPE);
+        }
+        let mut jobs = jobs;
+        jobs.sort_by(|a, b| (&a.id, &a.namespace).cmp(&(&b.id, &b.namespace)));
+        context.ui.output(&lookup::listed(&jobs, connection.everywhere(), &connection.zone));
+        Ok(0)
+    }
+
+    fn show(&self, connection: &Connection, job: &str, context: &mut Context<'_, '_>) -> Result<u8, String> {
+        let (namespace, id) = connection.wait(lookup::job(&connection.client, job, &connection.zone))?;
+        if self.format.wanted()? {
+            let one = json_of(connection, namespace.as_deref(), &id, self.all_allocs)?;
+            return self.format.print(context.ui, &json!([one]), JSON_TYPE);
+        }
+        one::show(self, connection, namespace.as_deref(), &id, context)
+    }
+}
+
+/// What errors of templates call the result.
+const JSON_TYPE: &str = "[]command.JobJson";
+
+/// All about one job as the API answers it.
+fn json_of(connection: &Connection, namespace: Option<&str>, id: &str, all: bool) -> Result<Value, String> {
+    let query = Query { namespace: namespace.map(str::to_string), ..Query::default() };
+    let read = |what: &str, query: &Query| -> Result<Value, ApiError> {
+        connection.wait(connection.client.get(&path("/v1/job/", id, what), query)).map(|(value, _)| value)
+    };
+    let rows = |value: Value, one: fn(Value) -> Value| match value {
+        Value::Array(values) => objects::list(values, one),
+        _ => json!([]),
+    };
+    let summary = read("/summary", &query).map_err(|e| format!("Error querying job summary: {e}"))?;
+    let allocations = read("/allocations", &query.clone().with("all", all.to_string()));
+    let allocations = allocations.map_err(|e| format!("Error querying job allocations: {e}"))?;
+    let evaluations = read("/evaluations", &query).map_err(|e| format!("Error querying job evaluations: {e}"))?;
+    let deployment = read("/deployment", &query).map_err(|e| format!("Error querying latest job deployment: {e}"))?;
+    Ok(json!({
+        "Summary": summary,
+        "Allocations": rows(allocations, objects::allocation_stub),
+        "Evaluations": rows(evaluations, objects::evaluation),
+        "LatestDeployment": objects::deployment(deployment),
+    }))
+}

@@ -1,0 +1,109 @@
+//! `job stop`: stops jobs (`spec/cli.md §8.5`).
+
+use futures_util::future::join_all;
+
+use super::connection::Connection;
+use super::context::Context;
+use super::flags::parse_int;
+use super::general::GeneralFlags;
+use super::registry::Run;
+use super::submitted::FollowFlags;
+use super::{lookup, prompt};
+use crate::api::writes::Deregister;
+use crate::model::quoted;
+
+/// Stop jobs
+///
+/// Stops all allocations of a job and keeps the job, unless -purge is given. The argument is the job's ID or the beginning of it:
+/// then the command asks. Several jobs are stopped without questions.
+#[derive(Debug, clap::Parser)]
+pub struct JobStop {
+    #[command(flatten)]
+    pub follow: FollowFlags,
+    /// Priority of the evaluation, instead of the job's
+    #[arg(long, value_name = "priority", default_value = "0", value_parser = parse_int)]
+    pub eval_priority: i64,
+    /// Stop the job in all its regions
+    #[arg(long)]
+    pub global: bool,
+    /// Stop tasks at once, whatever delay they have
+    #[arg(long)]
+    pub no_shutdown_delay: bool,
+    /// Forget the job too
+    #[arg(long)]
+    pub purge: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "job")]
+    pub args: Vec<String>,
+}
+
+/// A job to stop.
+struct Target<'a> {
+    given: &'a str,
+    namespace: Option<String>,
+    id: String,
+}
+
+impl Run for JobStop {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if self.args.is_empty() {
+            return context.usage_error("This command takes at least one argument: <job>");
+        }
+        let stopped = Connection::new(&self.general, context.env).map(|connection| self.stop(&connection, context));
+        context.end(stopped)
+    }
+}
+
+impl JobStop {
+    /// Stops all jobs at once, then follows them one by one. The first exit code that is not 0 counts.
+    fn stop(&self, connection: &Connection, context: &mut Context<'_, '_>) -> u8 {
+        let mut first = 0;
+        let mut targets = Vec::new();
+        for given in &self.args {
+            match connection.wait(lookup::job(&connection.client, given, &connection.zone)) {
+                Ok((namespace, id)) => targets.push(Target { given, namespace, id }),
+                Err(e) => first = worst(first, context.failure(&e)),
+            }
+        }
+        if let ([target], 1) = (targets.as_slice(), self.args.len())
+            && target.id != target.given.trim()
+            && !self.yes
+        {
+            let question = format!("Are you sure you want to stop job {}? [y/N]", quoted(&target.id));
+            if let Err(code) = prompt::confirm(context.ui, &question, "Cancelling job stop") {
+                return code;
+            }
+        }
+        let how = Deregister {
+            purge: self.purge,
+            global: self.global,
+            eval_priority: self.eval_priority,
+            no_shutdown_delay: self.no_shutdown_delay,
+        };
+        let client = &connection.client;
+        let requests = targets.iter().map(|t| client.deregister_job(t.namespace.as_deref(), &t.id, how));
+        let answers = connection.wait(join_all(requests));
+        for (target, answer) in targets.iter().zip(answers) {
+            let code = match answer {
+                Ok((made, _)) if made.eval_id.is_empty() => 0,
+                Ok((made, _)) if self.follow.detach => {
+                    context.ui.output(&made.eval_id);
+                    0
+                }
+                Ok((made, _)) => self.follow.watch(connection, &made.eval_id, context),
+                Err(e) => context.failure(&format!("Error deregistering job with id {} err: {e}", target.given)),
+            };
+            first = worst(first, code);
+        }
+        first
+    }
+}
+
+/// The first exit code that is not 0.
+fn worst(first: u8, next: u8) -> u8 {
+    if first == 0 { next } else { first }
+}

@@ -1,0 +1,146 @@
+//! `job revert`, `job tag apply` and `job tag unset`: commands about single versions of a job (`spec/cli.md §8.9`).
+
+use super::connection::Connection;
+use super::context::Context;
+use super::flags::parse_int;
+use super::general::GeneralFlags;
+use super::lookup;
+use super::registry::Run;
+use super::submitted::FollowFlags;
+use crate::model::quoted;
+
+/// Go back to an earlier version of a job
+///
+/// Registers an earlier version of a job as its newest one. The arguments are the job's ID or the beginning of it, and the
+/// number of the version or its tag.
+#[derive(Debug, clap::Parser)]
+pub struct JobRevert {
+    #[command(flatten)]
+    pub follow: FollowFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "job> <version|tag")]
+    pub args: Vec<String>,
+}
+
+impl Run for JobRevert {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [given, version] = self.args.as_slice() else {
+            return context.usage_error("This command takes two arguments: <job> <version|tag>");
+        };
+        let done = Connection::new(&self.general, context.env).and_then(|connection| {
+            let client = &connection.client;
+            let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
+            let namespace = namespace.as_deref();
+            let number = match version.parse::<u64>() {
+                Ok(number) => number,
+                Err(_) => tagged(&connection, namespace, &id, version)?,
+            };
+            let reverted = connection.wait(client.revert_job(namespace, &id, number));
+            let (reverted, _) = reverted.map_err(|e| format!("Error retrieving job versions: {e}"))?;
+            Ok(self.follow.told(&connection, &reverted.eval_id, context))
+        });
+        context.end(done)
+    }
+}
+
+/// The number of the version with that tag.
+fn tagged(connection: &Connection, namespace: Option<&str>, id: &str, tag: &str) -> Result<u64, String> {
+    let read = connection.wait(connection.client.job_history(namespace, id, false, None, None));
+    let (history, _) = read.map_err(|e| format!("Error retrieving job versions: {e}"))?;
+    let found = history.versions.iter().find(|v| v.version_tag.as_ref().is_some_and(|t| t.name == tag));
+    let found = found.and_then(|v| v.version);
+    found.ok_or_else(|| format!("Error retrieving job versions: tag {} not found on job {}", quoted(tag), quoted(id)))
+}
+
+/// Name a version of a job
+///
+/// Gives a version of a job a name; servers keep named versions. The argument is the job's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct JobTagApply {
+    /// The name
+    #[arg(long, value_name = "name")]
+    pub name: Option<String>,
+    /// What the name means
+    #[arg(long, value_name = "text")]
+    pub description: Option<String>,
+    /// The version, if not the latest
+    #[arg(long, value_name = "version", value_parser = parse_int)]
+    pub version: Option<i64>,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "job")]
+    pub args: Vec<String>,
+}
+
+/// What is said where a name is missing.
+const NO_NAME: &str = "A version tag name is required";
+
+impl Run for JobTagApply {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [given] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <job>");
+        };
+        let Some(name) = self.name.as_deref().filter(|n| !n.is_empty()) else {
+            return context.usage_error(NO_NAME);
+        };
+        let done = Connection::new(&self.general, context.env).and_then(|connection| {
+            let client = &connection.client;
+            let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
+            let namespace = namespace.as_deref();
+            let failed = |e: String| format!("Error tagging job version: {e}");
+            let version = match self.version {
+                None => None,
+                Some(v) => Some(u64::try_from(v).map_err(|_| failed(format!("there is no version {v}")))?),
+            };
+            let description = self.description.as_deref().unwrap_or_default();
+            let tagging = client.tag_job_version(namespace, &id, name, description, version);
+            connection.wait(tagging).map_err(|e| failed(e.to_string()))?;
+            let number = match version {
+                Some(number) => number,
+                None => {
+                    let (job, _) =
+                        connection.wait(client.job_within(namespace, &id)).map_err(|e| failed(e.to_string()))?;
+                    job.version.unwrap_or(0)
+                }
+            };
+            context.ui.output(&format!("Job version {number} tagged with name {}", quoted(name)));
+            Ok(0)
+        });
+        context.end(done)
+    }
+}
+
+/// Take the name of a version of a job away
+///
+/// Removes a name from a version of a job. The argument is the job's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct JobTagUnset {
+    /// The name
+    #[arg(long, value_name = "name")]
+    pub name: Option<String>,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "job")]
+    pub args: Vec<String>,
+}
+
+impl Run for JobTagUnset {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [given] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <job>");
+        };
+        let Some(name) = self.name.as_deref().filter(|n| !n.is_empty()) else {
+            return context.usage_error(NO_NAME);
+        };
+        let done = Connection::new(&self.general, context.env).and_then(|connection| {
+            let client = &connection.client;
+            let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
+            let removed = connection.wait(client.untag_job_version(namespace.as_deref(), &id, name));
+            removed.map_err(|e| format!("Error removing tag from job version: {e}"))?;
+            context.ui.output(&format!("Tag {} removed from job {}", quoted(name), quoted(given)));
+            Ok(0)
+        });
+        context.end(done)
+    }
+}

@@ -1,0 +1,105 @@
+//! Objects that are named by UUIDs, by the beginning of their IDs (`spec/cli.md §4.2`).
+
+use super::connection::Connection;
+use super::render::{deployments, evaluations};
+use crate::api::types::ScalingPolicyListStub;
+use crate::api::{Meta, Query};
+use crate::model::{Deployment, Evaluation, quoted};
+
+/// The length of a full ID.
+const FULL: usize = 36;
+
+/// The prefix that servers are asked for: whole bytes. An error where less than two characters were given.
+pub fn whole_bytes(given: &str, too_short: &str) -> Result<String, String> {
+    if given.chars().count() == 1 {
+        return Err(too_short.into());
+    }
+    let mut prefix = given.to_string();
+    if given.chars().filter(|c| *c != '-').count() % 2 == 1 {
+        prefix.pop();
+    }
+    Ok(prefix)
+}
+
+/// What is said about too short IDs, except by some commands.
+pub const TOO_SHORT: &str = "Identifier must contain at least two characters.";
+
+/// The evaluation whose ID begins so, as the list shows it.
+pub fn evaluation(connection: &Connection, given: &str) -> Result<Evaluation, String> {
+    let prefix = whole_bytes(given, TOO_SHORT)?;
+    let query = Query::default().with("prefix", prefix);
+    let found = connection.wait(connection.client.rows::<Evaluation>("/v1/evaluations", &query));
+    let (mut found, _) = found.map_err(|e| format!("Error querying evaluation: {e}"))?;
+    evaluations::sort(&mut found);
+    if found.len() > 1 {
+        let table = evaluations::listed(&found, false);
+        return Err(format!("Prefix matched multiple evaluations\n\n{table}"));
+    }
+    found.pop().ok_or_else(|| format!("No evaluation(s) with prefix or id {} found", quoted(given)))
+}
+
+/// The deployment whose ID begins so, and the index of the answer.
+pub fn deployment(connection: &Connection, given: &str, verbose: bool) -> Result<(Deployment, Meta), String> {
+    let failed = |e: String| format!("Error retrieving deployment: {e}");
+    if given.len() == FULL {
+        let read = connection.wait(connection.client.deployment(given, None, None));
+        return read.map_err(|e| failed(e.to_string()));
+    }
+    let digits: String = given.chars().filter(|c| *c != '-').collect();
+    let prefix = whole_bytes(&digits, TOO_SHORT).map_err(failed)?;
+    // Servers compare with hyphens.
+    let prefix = hyphenated(&prefix);
+    let found = connection.wait(connection.client.deployments_with_prefix(&prefix));
+    let (mut found, meta) = found.map_err(|e| failed(e.to_string()))?;
+    deployments::sort(&mut found);
+    if found.len() > 1 {
+        let table = deployments::listed(&found, verbose);
+        return Err(format!("Prefix matched multiple deployments\n\n{table}"));
+    }
+    let found = found.pop();
+    let found = found.ok_or_else(|| failed(format!("Deployment ID {} matched no deployments", quoted(given))))?;
+    Ok((found, meta))
+}
+
+/// The beginning of a UUID with the hyphens it has.
+fn hyphenated(digits: &str) -> String {
+    let mut out = String::with_capacity(FULL);
+    for (i, c) in digits.chars().enumerate() {
+        if matches!(i, 8 | 12 | 16 | 20) {
+            out.push('-');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// The ID of the scaling policy whose ID begins so.
+pub fn scaling_policy(connection: &Connection, given: &str) -> Result<String, String> {
+    let prefix = whole_bytes(given, TOO_SHORT)?;
+    let query = Query::default().with("prefix", prefix.as_str());
+    let found = connection.wait(connection.client.rows::<ScalingPolicyListStub>("/v1/scaling/policies", &query));
+    let (mut found, _) = found.map_err(|e| format!("Error querying scaling policy: {e}"))?;
+    // Servers may answer with all of them.
+    found.retain(|p| p.id.starts_with(&prefix));
+    if found.len() > 1 {
+        let table = super::scaling_policy::listed(&mut found, false);
+        return Err(format!("Prefix matched multiple scaling policies\n\n{table}"));
+    }
+    found.pop().map(|p| p.id).ok_or_else(|| format!("No scaling policies with prefix or id {} found", quoted(given)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_are_cut_to_whole_bytes() {
+        let cut = |given| whole_bytes(given, TOO_SHORT);
+        assert_eq!(cut("abc"), Ok("ab".into()));
+        assert_eq!(cut("abcdef12-3"), Ok("abcdef12-".into()));
+        assert_eq!(cut("abcdef12-34"), Ok("abcdef12-34".into()));
+        assert_eq!(cut(""), Ok(String::new()));
+        assert_eq!(cut("a"), Err(TOO_SHORT.into()));
+        assert_eq!(hyphenated("aabbccddeeff0011"), "aabbccdd-eeff-0011");
+    }
+}

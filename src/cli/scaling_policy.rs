@@ -1,0 +1,147 @@
+//! `scaling policy list` and `scaling policy info` (`spec/cli.md §12.4`).
+
+use serde_json::Value;
+
+use super::connection::Connection;
+use super::context::Context;
+use super::format::FormatFlags;
+use super::general::GeneralFlags;
+use super::lookup_id;
+use super::registry::Run;
+use super::render::table::{Form, table};
+use super::render::{json, values};
+use crate::api::types::ScalingPolicyListStub;
+use crate::api::{Query, path};
+use crate::model::ScalingPolicy;
+
+/// List scaling policies
+///
+/// Lists the scaling policies of all jobs, or of one.
+#[derive(Debug, clap::Parser)]
+pub struct ScalingPolicyList {
+    /// Only policies of this job
+    #[arg(long, value_name = "job")]
+    pub job: Option<String>,
+    /// Only policies of this type
+    #[arg(long = "type", value_name = "type")]
+    pub kind: Option<String>,
+    /// Show full identifiers
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "none", hide = true)]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for ScalingPolicyList {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if !self.optional_args.is_empty() {
+            return context.usage_error("This command takes no arguments");
+        }
+        let listed = self.list(context);
+        context.end(listed)
+    }
+}
+
+impl ScalingPolicyList {
+    fn list(&self, context: &mut Context<'_, '_>) -> Result<u8, String> {
+        let formatted = self.format.wanted()?;
+        let connection = Connection::new(&self.general, context.env)?;
+        let mut query = Query::default();
+        for (name, value) in [("job", &self.job), ("type", &self.kind)] {
+            if let Some(value) = value.as_deref().filter(|v| !v.is_empty()) {
+                query = query.with(name, value);
+            }
+        }
+        let rows = connection.wait(connection.client.rows::<ScalingPolicyListStub>("/v1/scaling/policies", &query));
+        let (mut rows, _) = rows.map_err(|e| format!("Error listing scaling policies: {e}"))?;
+        if formatted {
+            let value = serde_json::to_value(&rows).map_err(|e| e.to_string())?;
+            return self.format.print(context.ui, &value, "[]*api.ScalingPolicyListStub");
+        }
+        if rows.is_empty() {
+            context.ui.output("No policies found");
+            return Ok(0);
+        }
+        context.ui.output(&listed(&mut rows, self.verbose));
+        Ok(0)
+    }
+}
+
+/// The table of policies by target.
+pub(super) fn listed(policies: &mut [ScalingPolicyListStub], verbose: bool) -> String {
+    policies.sort_by(|a, b| (target(&a.target), &a.id).cmp(&(target(&b.target), &b.id)));
+    let mut lines = vec!["ID|Enabled|Type|Target".to_string()];
+    lines.extend(
+        policies
+            .iter()
+            .map(|p| format!("{}|{}|{}|{}", values::id(&p.id, verbose), p.enabled, p.r#type, target(&p.target))),
+    );
+    table(&lines, Form::List)
+}
+
+/// What a policy scales, from namespace to group.
+fn target(parts: &std::collections::BTreeMap<String, String>) -> String {
+    const ORDER: [&str; 3] = ["Namespace", "Job", "Group"];
+    let known = ORDER.iter().filter_map(|key| Some((*key, parts.get(*key)?)));
+    let others = parts.iter().filter(|(key, _)| !ORDER.contains(&key.as_str())).map(|(k, v)| (k.as_str(), v));
+    known.chain(others).map(|(key, value)| format!("{key}:{value}")).collect::<Vec<_>>().join(",")
+}
+
+/// Show a scaling policy
+///
+/// Shows what a scaling policy scales and within which bounds. The argument is the policy's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct ScalingPolicyInfo {
+    /// Show the full identifier
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "policy")]
+    pub args: Vec<String>,
+}
+
+impl Run for ScalingPolicyInfo {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [given] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <policy>");
+        };
+        let shown = self.show(given, context);
+        context.end(shown)
+    }
+}
+
+impl ScalingPolicyInfo {
+    fn show(&self, given: &str, context: &mut Context<'_, '_>) -> Result<u8, String> {
+        let formatted = self.format.wanted()?;
+        let connection = Connection::new(&self.general, context.env)?;
+        let id = lookup_id::scaling_policy(&connection, given)?;
+        let to = path("/v1/scaling/policy/", &id, "");
+        let failed = |e: String| format!("Error querying scaling policy: {e}");
+        let read = connection.wait(connection.client.get::<Value>(&to, &Query::default()));
+        let (value, _) = read.map_err(|e| failed(e.to_string()))?;
+        if formatted {
+            return self.format.print(context.ui, &value, "*api.ScalingPolicy");
+        }
+        let policy: ScalingPolicy = serde_json::from_value(value).map_err(|e| failed(e.to_string()))?;
+        let lines = [
+            format!("ID|{}", values::id(&policy.id, self.verbose)),
+            format!("Enabled|{}", policy.enabled),
+            format!("Target|{}", target(&policy.target)),
+            format!("Min|{}", policy.min),
+            format!("Max|{}", policy.max),
+        ];
+        let rules = match policy.policy.is_empty() {
+            true => "<empty>".into(),
+            false => json::indented(&policy.policy)?,
+        };
+        context.ui.output(&format!("{}\n\nPolicy:\n{rules}", table(&lines, Form::KeyValue)));
+        Ok(0)
+    }
+}
