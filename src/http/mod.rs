@@ -38,7 +38,7 @@
 //! ```
 //!
 //! - [`request`], [`response`], [`error`], [`params`], [`paths`]: requests and answers. [`json`]: bodies. [`encode`]: compression.
-//! - [`page`], [`filter`], [`ids`]: lists. [`access`]: rights. [`app`], [`local`]: what the interface needs of its agent.
+//! - [`listener`], [`tls`]: sockets. [`page`], [`filter`], [`ids`]: lists. [`access`]: rights. [`app`], [`local`]: what the interface needs of its agent.
 //! - [`plain`], [`status`], [`agent`]: the endpoints, by area.
 
 pub mod access;
@@ -49,6 +49,7 @@ pub mod error;
 pub mod filter;
 pub mod ids;
 pub mod json;
+pub mod listener;
 pub mod local;
 pub mod page;
 pub mod params;
@@ -62,6 +63,7 @@ pub mod status;
 pub mod testing;
 #[cfg(test)]
 mod tests;
+pub mod tls;
 
 use std::net::SocketAddr;
 
