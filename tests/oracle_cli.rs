@@ -19,8 +19,23 @@ use program::{Ran, run_for};
 use server::{Response, Server};
 
 /// The groups whose cases all have to be equal. Add a group when its commands are there.
-const EQUAL: &[&str] =
-    &["deployment status", "eval list", "eval status", "job plan", "job scaling-events", "job status"];
+const EQUAL: &[&str] = &[
+    "alloc checks",
+    "alloc status",
+    "deployment status",
+    "eval list",
+    "eval status",
+    "job plan",
+    "job scaling-events",
+    "job status",
+    "namespace list",
+    "node pool info",
+    "node pool list",
+    "node status",
+    "server members",
+    "service list",
+    "status",
+];
 
 /// Cases that differ on purpose, each with its reason.
 const DIFFERENT: &[(&str, &str)] = &[];

@@ -1,5 +1,6 @@
 //! Requests and answers.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ pub struct Query {
     /// A follower may answer.
     pub stale: bool,
     /// Further parameters, in this order.
-    pub parameters: Vec<(&'static str, String)>,
+    pub parameters: Vec<(Cow<'static, str>, String)>,
 }
 
 impl Query {
@@ -51,7 +52,7 @@ impl Query {
 
     /// Adds a parameter.
     pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Query {
-        self.parameters.push((name, value.into()));
+        self.parameters.push((Cow::Borrowed(name), value.into()));
         self
     }
 }
@@ -97,11 +98,11 @@ pub struct Client {
 }
 
 /// One exchange.
-struct Call<'a, B: ?Sized> {
-    method: Method,
-    path: &'a str,
-    query: &'a Query,
-    body: Option<&'a B>,
+pub(super) struct Call<'a, B: ?Sized> {
+    pub(super) method: Method,
+    pub(super) path: &'a str,
+    pub(super) query: &'a Query,
+    pub(super) body: Option<&'a B>,
 }
 
 impl Client {
@@ -184,7 +185,7 @@ impl Client {
                 // A server that repeats a token without rows would never end.
                 Some(token) if !empty => {
                     query.parameters.truncate(parameters);
-                    query.parameters.push(("next_token", token));
+                    query.parameters.push((Cow::Borrowed("next_token"), token));
                 }
                 _ => return Ok((all, first.unwrap_or_default())),
             }
@@ -218,7 +219,7 @@ impl Client {
         self.write(Call { method: Method::DELETE, path, query, body: Some(body) }).await
     }
 
-    async fn write<B, T>(&self, call: Call<'_, B>) -> Result<(T, Meta), ApiError>
+    pub(super) async fn write<B, T>(&self, call: Call<'_, B>) -> Result<(T, Meta), ApiError>
     where
         B: Serialize + ?Sized,
         T: DeserializeOwned + Default,
@@ -313,7 +314,7 @@ impl Client {
         Ok((response.upgrade().await.map_err(transport)?, answered))
     }
 
-    fn request<B: Serialize + ?Sized>(&self, call: &Call<'_, B>) -> Result<RequestBuilder, ApiError> {
+    pub(super) fn request<B: Serialize + ?Sized>(&self, call: &Call<'_, B>) -> Result<RequestBuilder, ApiError> {
         let query = call.query;
         let mut url = self.base.clone();
         url.set_path(call.path);
@@ -357,7 +358,7 @@ impl Client {
     }
 
     /// What errors call the request: without region and namespace, which every request has.
-    fn url<B: ?Sized>(&self, call: &Call<'_, B>) -> String {
+    pub(super) fn url<B: ?Sized>(&self, call: &Call<'_, B>) -> String {
         let mut pairs = self.base.clone();
         pairs.query_pairs_mut().clear().extend_pairs(&call.query.parameters);
         let query = pairs.query().filter(|q| !q.is_empty()).map(|q| format!("?{q}")).unwrap_or_default();
@@ -394,7 +395,7 @@ impl From<ApiError> for Failed {
 }
 
 /// How the field's tools write a method in errors.
-fn title(method: &Method) -> &'static str {
+pub(super) fn title(method: &Method) -> &'static str {
     match *method {
         Method::PUT => "Put",
         Method::POST => "Post",

@@ -3,8 +3,8 @@
 //! - [`Config`]: address, region, namespace, token and TLS, from flags and environment.
 //! - [`Client`]: requests with retries, compression, pages and blocking reads. [`Query`]: parameters of a read; [`Meta`]: what
 //!   its headers say.
-//! - [`reads`] and [`writes`]: typed endpoints. [`types`]: bodies that only the API has.
-//! - [`exec`]: commands that run in tasks.
+//! - [`reads`], [`writes`], [`operations`], [`variables`]: typed endpoints. [`types`], [`stats`]: bodies that only the API has.
+//! - [`stream`]: answers that are read piece by piece, and requests that are sent as they are. [`exec`]: commands that run in tasks.
 //! - [`ApiError`]: what went wrong, with status and body.
 //!
 //! The client never follows what an answer says beyond redirects, and keeps tokens out of errors.
@@ -13,10 +13,14 @@ mod client;
 mod config;
 mod error;
 pub mod exec;
+pub mod operations;
 pub mod reads;
 mod retry;
+pub mod stats;
+pub mod stream;
 mod tls;
 pub mod types;
+pub mod variables;
 pub mod writes;
 
 pub use client::{Client, Meta, Query, path};

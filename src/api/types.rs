@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::model::json::{nil, or_default};
-use crate::model::{Job, JobDiff, ScalingEvent, SchedulerConfiguration, api};
+use crate::model::{Job, JobDiff, ScalingEvent, SchedulerConfiguration, Time, api};
 
 /// An entry of the list of nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,4 +166,85 @@ pub struct ScalingPolicyListStub {
     /// Index of its last change.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
+}
+
+/// A file of an allocation.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct AllocFileInfo {
+    /// Its name without folders.
+    #[serde(deserialize_with = "or_default")]
+    pub name: String,
+    /// Whether it is a folder.
+    #[serde(deserialize_with = "or_default")]
+    pub is_dir: bool,
+    /// Bytes.
+    #[serde(deserialize_with = "or_default")]
+    pub size: u64,
+    /// Kind and permissions as text.
+    #[serde(deserialize_with = "or_default")]
+    pub file_mode: String,
+    /// When it was last written.
+    #[serde(deserialize_with = "or_default")]
+    pub mod_time: Time,
+    /// What seems to be in it.
+    #[serde(deserialize_with = "or_default")]
+    pub content_type: String,
+}
+
+/// What a search finds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct SearchResponse {
+    /// Names or IDs by kind of object.
+    #[serde(deserialize_with = "or_default")]
+    pub matches: BTreeMap<String, Option<Vec<String>>>,
+    /// Kinds of which there is more.
+    #[serde(deserialize_with = "or_default")]
+    pub truncations: BTreeMap<String, bool>,
+}
+
+/// What came of joining servers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JoinResponse {
+    /// Servers joined.
+    #[serde(deserialize_with = "or_default")]
+    pub num_joined: u64,
+    /// What went wrong.
+    #[serde(deserialize_with = "or_default")]
+    pub error: String,
+}
+
+/// The servers that agree on the log.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct RaftConfiguration {
+    /// The servers.
+    #[serde(deserialize_with = "or_default")]
+    pub servers: Vec<RaftServer>,
+}
+
+/// One of the servers that agree on the log.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct RaftServer {
+    /// Its ID.
+    #[serde(rename = "ID", deserialize_with = "or_default")]
+    pub id: String,
+    /// Its name.
+    #[serde(deserialize_with = "or_default")]
+    pub node: String,
+    /// Its RPC address.
+    #[serde(deserialize_with = "or_default")]
+    pub address: String,
+    /// Whether it leads.
+    #[serde(deserialize_with = "or_default")]
+    pub leader: bool,
+    /// Whether it votes.
+    #[serde(deserialize_with = "or_default")]
+    pub voter: bool,
+    /// The version of the protocol it speaks.
+    #[serde(deserialize_with = "or_default")]
+    pub raft_protocol: String,
 }

@@ -5,10 +5,16 @@ use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::connection::Connection;
 use super::flags::{FlagError, normalise};
+use super::general::GeneralFlags;
 use super::help;
 use super::registry::{Entry, Registry};
 use super::render::ui::{Ui, stdout_is_terminal};
+use super::render::values::Clock;
+
+/// Where the warning about a former name is broken.
+const WARNING_WIDTH: usize = 78;
 
 /// What a command line sees of the process.
 #[derive(Debug, Clone, Default)]
@@ -73,6 +79,9 @@ impl Context<'_, '_> {
     /// Reads the arguments of the command and runs it.
     pub(super) fn run(&mut self, args: Vec<String>) -> u8 {
         let entry = self.command;
+        if entry.deprecated {
+            self.warn_of_former_name();
+        }
         let args = match normalise(&entry.clap, &args, entry.flags_anywhere) {
             Ok(args) => args,
             Err(e) => return self.flag_error(&e.to_string()),
@@ -82,8 +91,8 @@ impl Context<'_, '_> {
         result.unwrap_or_else(|e| self.flag_error(&clap_error(&e)))
     }
 
-    /// A wrong flag: the line on standard error, the help on standard output.
-    fn flag_error(&mut self, line: &str) -> u8 {
+    /// A wrong flag: the line on standard error, the help on standard output, and what some commands add.
+    pub(super) fn flag_error(&mut self, line: &str) -> u8 {
         self.ui.error_plain(line);
         let text = help::command(self.registry, self.command.path);
         // What an agent prints on standard output is its log.
@@ -92,7 +101,54 @@ impl Context<'_, '_> {
         } else {
             self.ui.plain(&text);
         }
+        if let Some(more) = second_line(self.command.canonical, line) {
+            self.ui.error(&more);
+        }
         self.command.usage_exit
+    }
+
+    fn warn_of_former_name(&mut self) {
+        let (old, new) = (self.command.path, self.command.canonical);
+        let text = format!(
+            "WARNING! The \"encamp {old}\" command is deprecated. Please use \"encamp {new}\" instead. This command will \
+             be removed a later version of encamp."
+        );
+        let mut lines: Vec<String> = Vec::new();
+        for word in text.split(' ') {
+            match lines.last_mut() {
+                Some(line) if line.chars().count() + 1 + word.chars().count() <= WARNING_WIDTH => {
+                    line.push(' ');
+                    line.push_str(word);
+                }
+                _ => lines.push(word.into()),
+            }
+        }
+        self.ui.warn(&format!("{}\n", lines.join("\n")));
+    }
+
+    /// Now and the zone, for texts.
+    pub fn clock(&self) -> Clock {
+        Clock { now: self.env.now, zone: self.env.zone() }
+    }
+
+    /// Runs another command with these arguments, as if it had been named.
+    pub(super) fn run_other(&mut self, path: &str, args: Vec<String>) -> u8 {
+        match self.registry.get(path) {
+            Some(command) => {
+                let (ui, env, registry) = (&mut *self.ui, self.env, self.registry);
+                Context { ui, env, registry, command, args: self.args }.run(args)
+            }
+            None => self.failure(&format!("There is no command {path}")),
+        }
+    }
+
+    /// Runs what needs a cluster, with a client for the flags. A failure is printed as it is.
+    pub fn connected<F>(&mut self, general: &GeneralFlags, action: F) -> u8
+    where
+        F: FnOnce(&Connection, &mut Self) -> Result<u8, String>,
+    {
+        let done = Connection::new(general, self.env).and_then(|connection| action(&connection, self));
+        done.unwrap_or_else(|e| self.failure(&e))
     }
 
     /// A wrong use of the command: the line and where to find help, both on standard error.
@@ -111,6 +167,23 @@ impl Context<'_, '_> {
     pub fn failure(&mut self, line: &str) -> u8 {
         self.ui.error(line);
         self.command.usage_exit
+    }
+}
+
+/// What a few commands say about a wrong flag besides the error itself (`spec/cli.md §2.3`).
+fn second_line(command: &str, error: &str) -> Option<String> {
+    match command {
+        "status" => Some(format!("Error parsing arguments: {}", crate::model::quoted(error))),
+        "agent-info" | "operator api" | "operator metrics" | "job action" => {
+            Some(format!("Error parsing flags: {error}"))
+        }
+        "plugin status" => Some(format!("Error parsing arguments {error}")),
+        "var put" | "var lock" => Some(format!("For additional help try 'encamp {command} -help'")),
+        _ if command.starts_with("volume ") => Some(format!("Error parsing arguments {error}")),
+        _ if ["operator raft ", "operator autopilot ", "operator snapshot "].iter().any(|p| command.starts_with(p)) => {
+            Some(format!("Failed to parse args: {error}"))
+        }
+        _ => None,
     }
 }
 

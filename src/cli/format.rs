@@ -1,6 +1,6 @@
 //! The flags `-json` and `-t`, and lists in pages (`spec/cli.md §3.6`, `§4.6`).
 
-use serde_json::Value;
+use serde::Serialize;
 
 use super::context::Context;
 use super::render::ui::Ui;
@@ -28,7 +28,11 @@ impl FormatFlags {
     }
 
     /// Prints a result in the wanted form. `type_name` is what errors of templates call its type.
-    pub fn print(&self, ui: &mut Ui<'_>, value: &Value, type_name: &str) -> Result<u8, String> {
+    pub fn print<T>(&self, ui: &mut Ui<'_>, value: &T, type_name: &str) -> Result<u8, String>
+    where
+        T: Serialize + ?Sized,
+    {
+        let value = &serde_json::to_value(value).map_err(|e| format!("Error formatting the data: {e}"))?;
         let text = match self.template.as_deref().filter(|t| !t.is_empty()) {
             Some(text) => template::render(text, value, type_name),
             None => json::indented(value),
@@ -79,7 +83,7 @@ pub fn next_page(context: &mut Context<'_, '_>, meta: &Meta) {
 }
 
 /// A command line without the flag for the page.
-fn without_token(args: &[String]) -> String {
+pub fn without_token(args: &[String]) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {

@@ -15,13 +15,13 @@ const COMMON: &[&str] = &["run", "stop", "status", "alloc", "job", "node", "agen
 
 /// The general help.
 pub fn general(registry: &Registry) -> String {
-    let mut rows: Vec<(&str, String)> = registry
-        .entries()
-        .filter(|e| !e.path.contains(' ') && e.listing != Listing::Alias)
-        .map(|e| (e.path, synopsis(e)))
+    let listed = |path: &str| registry.get(path).is_none_or(|e| e.listing != Listing::Alias);
+    let rows: Vec<(&str, String)> = registry
+        .below("")
+        .into_iter()
+        .filter(|(_, path)| listed(path))
+        .map(|(name, path)| (name, registry.about(path)))
         .collect();
-    rows.extend(registry.groups().filter(|(name, _)| !name.contains(' ')).map(|(name, about)| (name, about.into())));
-    rows.sort();
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let line = |(name, about): &(&str, String)| format!("    {name:width$}      {about}\n");
     let common: String = COMMON.iter().flat_map(|name| rows.iter().filter(move |(n, _)| n == name)).map(line).collect();
@@ -36,7 +36,8 @@ pub fn command(registry: &Registry, path: &str) -> String {
         Some(entry) => command_text(registry, entry),
         None => group_text(registry, path),
     };
-    let members = registry.below(path);
+    let members: Vec<(&str, String)> =
+        registry.below(path).into_iter().map(|(name, path)| (name, registry.about(path))).collect();
     if members.is_empty() {
         return text;
     }
@@ -45,13 +46,8 @@ pub fn command(registry: &Registry, path: &str) -> String {
     format!("{text}\n\nSubcommands:\n{}", rows.join("\n"))
 }
 
-/// One line about a command.
-pub fn synopsis(entry: &Entry) -> String {
-    entry.clap.get_about().map(ToString::to_string).unwrap_or_default()
-}
-
 fn group_text(registry: &Registry, path: &str) -> String {
-    let about = registry.groups().find(|(name, _)| *name == path).map(|(_, about)| about).unwrap_or_default();
+    let about = registry.about(path);
     format!("Usage: encamp {path} <subcommand> [options] [args]\n\n{}", wrapped(&format!("{about}."), 2))
 }
 
@@ -59,7 +55,8 @@ fn command_text(registry: &Registry, entry: &Entry) -> String {
     let arguments: Vec<String> = entry.clap.get_positionals().filter(|a| !a.is_hide_set()).map(positional).collect();
     let mut out = format!("Usage: encamp {} [options] {}", entry.canonical, arguments.join(" "));
     out = out.trim_end().to_string();
-    let alias = registry.entries().find(|e| e.canonical == entry.canonical && e.path != e.canonical);
+    let mut names = registry.entries().filter(|e| e.listing != Listing::Hidden);
+    let alias = names.find(|e| e.canonical == entry.canonical && e.path != e.canonical);
     if let Some(alias) = alias {
         out.push_str(&format!("\nAlias: encamp {}", alias.path));
     }

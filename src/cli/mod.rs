@@ -8,17 +8,24 @@
 //! - [`general`]: flags that all commands share. [`job_file`]: reading job files.
 //! - [`cluster`]: the state a command works on. [`changes`]: changes to it that are only assumed.
 //! - [`monitor`]: watching what became of a request.
+//! - [`data`]: answers that are kept as they came. [`spec_file`]: files that say what an object shall be; [`examples`]: such files to
+//!   start from. [`objects`]: allocations and nodes by the beginning of their IDs.
 //! - [`render`]: how results look.
 
 pub mod agent;
 pub mod agent_flags;
+pub mod agent_info;
+pub mod agent_monitor;
+pub mod alloc;
 pub mod capacity;
 pub mod changes;
+pub mod check;
 pub mod cluster;
 pub mod completion;
 pub mod config_validate;
 pub mod connection;
 pub mod context;
+pub mod data;
 pub mod deployment_list;
 pub mod deployment_status;
 pub mod deployment_update;
@@ -27,6 +34,7 @@ pub mod eval_delete;
 pub mod eval_explain;
 pub mod eval_list;
 pub mod eval_status;
+pub mod examples;
 pub mod exec_session;
 pub mod flags;
 pub mod fmt;
@@ -55,17 +63,30 @@ pub mod lookup;
 pub mod lookup_id;
 pub mod manual;
 pub mod monitor;
+pub mod namespace;
+pub mod node;
+pub mod objects;
+pub mod operator;
 pub mod prompt;
 pub mod registry;
 pub mod render;
 pub mod scaling_policy;
+pub mod server;
+pub mod service;
 pub mod sim_cluster;
 pub mod snapshot_anonymize;
 pub mod snapshot_diff;
 pub mod snapshot_fetch;
 pub mod snapshot_inspect;
+pub mod spec_file;
+pub mod status;
 pub mod submitted;
+pub mod system;
+pub mod tristate;
+pub mod var;
 pub mod version;
+pub mod volume;
+pub mod web;
 pub mod what_if;
 
 use std::ffi::OsString;

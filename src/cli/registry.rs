@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use clap::{ArgMatches, Command, Parser};
 
 use super::context::Context;
-use super::help;
 use super::{
     agent, capacity, completion, config_validate, deployment_list, deployment_status, deployment_update, eval_delete,
     eval_explain, eval_list, eval_status, fmt, job_action, job_dispatch, job_eval, job_history, job_init, job_inspect,
@@ -28,6 +27,8 @@ pub enum Listing {
     Other,
     /// Nowhere: a short name of a command that is listed.
     Alias,
+    /// Nowhere, and no help names it: a former name, or a command for programs.
+    Hidden,
 }
 
 /// One command.
@@ -45,6 +46,8 @@ pub struct Entry {
     pub usage_exit: u8,
     /// Whether flags may stand behind other arguments.
     pub flags_anywhere: bool,
+    /// Whether a warning says that the name will go away.
+    pub deprecated: bool,
     /// Reads the arguments and runs it.
     pub run: fn(&ArgMatches, &mut Context<'_, '_>) -> Result<u8, clap::Error>,
 }
@@ -72,14 +75,33 @@ pub struct Registry {
 
 /// The groups: name, one line about it, its help.
 const GROUPS: &[(&str, &str)] = &[
+    ("alloc", "Interact with allocations: status, logs, files, stop, restart"),
     ("config", "Check an agent's configuration"),
     ("deployment", "Interact with deployments"),
     ("eval", "Interact with evaluations"),
-    ("job", "Interact with jobs"),
     ("job periodic", "Interact with periodic jobs"),
     ("job tag", "Name versions of jobs"),
-    ("scaling", "Interact with scaling policies"),
+    ("job", "Interact with jobs"),
+    ("namespace", "Interact with namespaces"),
+    ("node identity", "Interact with the identities of nodes"),
+    ("node meta", "Interact with metadata of nodes"),
+    ("node pool", "Interact with node pools"),
+    ("node", "Interact with nodes: status, drains, eligibility, pools"),
+    ("operator autopilot", "Say how failed servers are dealt with"),
+    ("operator raft", "Interact with the servers that agree on the log"),
+    ("operator root keyring", "Interact with the keys that encrypt variables and sign identities"),
+    ("operator root", "Interact with the keys that encrypt variables and sign identities"),
+    ("operator scheduler", "Say how allocations are placed"),
+    ("operator", "Operate the cluster: scheduling, servers, keys, requests as they are"),
+    ("plugin", "Interact with storage plugins"),
     ("scaling policy", "Look into scaling policies"),
+    ("scaling", "Interact with scaling policies"),
+    ("server", "Interact with servers"),
+    ("service", "Interact with services that are registered with the servers"),
+    ("system reconcile", "Have the servers count again"),
+    ("system", "Interact with the servers' housekeeping"),
+    ("var", "Interact with variables"),
+    ("volume", "Interact with volumes"),
     ("snapshot", "Read, look into and compare cluster snapshots"),
     ("sim", "Simulate clusters: make up one to plan against"),
 ];
@@ -111,6 +133,21 @@ impl Registry {
         registry.add::<snapshot_inspect::SnapshotInspect>("snapshot inspect", None, 1);
         registry.add::<version::Version>("version", None, 1);
         registry.add::<what_if::WhatIfCommand>("what-if", None, 255);
+        super::alloc::register(&mut registry);
+        super::namespace::register(&mut registry);
+        super::node::register(&mut registry);
+        super::operator::register(&mut registry);
+        super::server::register(&mut registry);
+        super::service::register(&mut registry);
+        super::system::register(&mut registry);
+        super::var::register(&mut registry);
+        super::volume::register(&mut registry);
+        registry.add::<super::agent_info::AgentInfo>("agent-info", None, 1);
+        registry.add::<super::web::Web>("ui", None, 1);
+        registry.add::<super::check::Check>("check", None, 2);
+        registry.add_hidden("check", "check", false);
+        registry.add::<super::agent_monitor::Monitor>("monitor", None, 1);
+        registry.add::<super::status::Status>("status", None, 1);
         registry
     }
 
@@ -151,7 +188,8 @@ impl Registry {
         self.add::<deployment_update::DeploymentUnblock>("deployment unblock", None, 1);
     }
 
-    fn add<T: Run>(&mut self, path: &'static str, alias: Option<(&'static str, Listing)>, usage_exit: u8) {
+    /// Adds a command, and another name for it.
+    pub(super) fn add<T: Run>(&mut self, path: &'static str, alias: Option<(&'static str, Listing)>, usage_exit: u8) {
         let entry = Entry {
             path,
             canonical: path,
@@ -159,12 +197,42 @@ impl Registry {
             listing: Listing::Other,
             usage_exit,
             flags_anywhere: FLAGS_ANYWHERE.contains(&path),
+            deprecated: false,
             run: |matches, context| Ok(T::from_arg_matches(matches)?.run(context)),
         };
         if let Some((path, listing)) = alias {
             self.entries.insert(path, Entry { path, listing, ..entry.clone() });
         }
         self.entries.insert(path, entry);
+    }
+
+    /// Adds a former name of a command, which no help shows.
+    pub(super) fn add_hidden(&mut self, path: &'static str, of: &str, deprecated: bool) {
+        if let Some(entry) = self.entries.get(of).cloned() {
+            self.entries.insert(path, Entry { path, listing: Listing::Hidden, deprecated, ..entry });
+        }
+    }
+
+    /// The commands and groups right below a group (all at the top for an empty name), former names left out: the last
+    /// word of each and its full name, by name.
+    pub fn below(&self, group: &str) -> Vec<(&'static str, &'static str)> {
+        let prefix = if group.is_empty() { String::new() } else { format!("{group} ") };
+        let shown = self.entries().filter(|e| e.listing != Listing::Hidden).map(|e| e.path);
+        let all = shown.chain(self.groups().map(|(name, _)| name));
+        let mut found: Vec<_> = all
+            .filter_map(|path| Some((path.strip_prefix(prefix.as_str())?, path)))
+            .filter(|(name, _)| !name.is_empty() && !name.contains(' '))
+            .collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// One line about a command or group.
+    pub fn about(&self, path: &str) -> String {
+        match self.get(path) {
+            Some(entry) => entry.clap.get_about().map(ToString::to_string).unwrap_or_default(),
+            None => self.groups().find(|(name, _)| *name == path).map(|(_, about)| about.into()).unwrap_or_default(),
+        }
     }
 
     /// The commands and aliases, by name.
@@ -222,33 +290,18 @@ impl Registry {
             .about("Plan, explain and run jobs on clusters that schedule the way Nomad does")
             .version(env!("CARGO_PKG_VERSION"))
             .disable_help_subcommand(true);
-        self.grown(root, "")
+        self.with_subcommands(root, "")
     }
 
-    /// A clap command with all that is below a path.
-    fn grown(&self, command: Command, path: &str) -> Command {
-        let below = self.below(path);
-        below.into_iter().fold(command, |command, (name, about)| {
-            let full = if path.is_empty() { name.to_string() } else { format!("{path} {name}") };
-            let member = match self.get(&full) {
-                Some(entry) => entry.clap.clone().name(name),
-                None => Command::new(name).about(about).disable_help_subcommand(true),
-            };
-            command.subcommand(self.grown(member, &full))
-        })
-    }
-
-    /// The commands and groups one word below a path, by name: the word and one line about it.
-    pub fn below(&self, path: &str) -> Vec<(&'static str, String)> {
-        let groups = self.groups().map(|(name, about)| (name, about.to_string()));
-        let entries = self.entries().map(|e| (e.path, help::synopsis(e)));
-        let named: BTreeMap<&'static str, String> = groups.chain(entries).collect();
-        let rest = |name: &'static str| match path {
-            "" => Some(name),
-            _ => name.strip_prefix(path)?.strip_prefix(' '),
-        };
-        let direct = named.into_iter().filter_map(|(name, about)| Some((rest(name)?, about)));
-        direct.filter(|(name, _)| !name.contains(' ')).collect()
+    fn with_subcommands(&self, command: Command, group: &str) -> Command {
+        let members = self.below(group).into_iter().map(|(name, path)| match self.entries.get(path) {
+            Some(entry) => entry.clap.clone().name(name),
+            None => {
+                let group = Command::new(name).about(self.about(path)).disable_help_subcommand(true);
+                self.with_subcommands(group, path)
+            }
+        });
+        command.subcommands(members)
     }
 }
 

@@ -6,6 +6,7 @@
 //! - [`what_if`]: where allocations go after changes. [`capacity`]: how many copies fit.
 //! - [`allocations`], [`deployments`], [`evaluations`]: tables of what a cluster has.
 //! - [`objects`]: answers of the API as `-json` shows them.
+//! - [`task_events`], [`stats`]: what happened to tasks, what is in use.
 //! - [`findings`]: problems of job files.
 
 pub mod allocations;
@@ -22,7 +23,9 @@ pub mod metrics;
 pub mod objects;
 pub mod past;
 pub mod plan;
+pub mod stats;
 pub mod table;
+pub mod task_events;
 pub mod template;
 pub mod ui;
 pub mod values;

@@ -48,6 +48,12 @@ pub fn table<S: AsRef<str>>(lines: &[S], form: Form) -> String {
     out.join("\n")
 }
 
+/// A block of names and values.
+pub fn pairs<N: AsRef<str>, V: AsRef<str>>(rows: &[(N, V)]) -> String {
+    let lines: Vec<String> = rows.iter().map(|(name, value)| format!("{}|{}", name.as_ref(), value.as_ref())).collect();
+    table(&lines, Form::KeyValue)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -124,6 +124,30 @@ impl<'a> Ui<'a> {
         self.write_err(&text);
     }
 
+    /// Bytes on standard output, at once: as they are. Whether they could be written.
+    pub fn bytes(&mut self, data: &[u8]) -> bool {
+        let written = self.out.write_all(data).and_then(|()| self.out.flush());
+        self.keep(written)
+    }
+
+    /// Bytes on standard error, yellow where texts have colours.
+    pub fn error_bytes(&mut self, data: &[u8]) -> bool {
+        let (on, off): (&[u8], &[u8]) = if self.colours.channels { (b"\x1b[93m", b"\x1b[0m") } else { (b"", b"") };
+        let written = [on, data, off].iter().try_for_each(|part| self.err.write_all(part));
+        let written = written.and_then(|()| self.err.flush());
+        self.keep(written)
+    }
+
+    fn keep(&mut self, done: io::Result<()>) -> bool {
+        match done {
+            Ok(()) => true,
+            Err(e) => {
+                self.failure.get_or_insert(e);
+                false
+            }
+        }
+    }
+
     /// Standard output itself, for results that are no text for people.
     pub fn stdout(&mut self) -> &mut dyn Write {
         self.out

@@ -2,6 +2,32 @@
 
 use crate::model::{SECOND, Time, format_duration};
 
+/// Now and the zone times are shown in.
+#[derive(Debug, Clone)]
+pub struct Clock {
+    /// Unix nanoseconds.
+    pub now: i64,
+    /// The zone.
+    pub zone: jiff::tz::TimeZone,
+}
+
+impl Clock {
+    /// How long ago a time was or, in full, the time.
+    pub fn shown(&self, nanos: i64, full: bool) -> String {
+        if full { self.time(nanos) } else { self.age(nanos) }
+    }
+
+    /// A time, as [`time`] shows it.
+    pub fn time(&self, nanos: i64) -> String {
+        time(nanos, &self.zone)
+    }
+
+    /// How long ago it was, as [`age`] shows it.
+    pub fn age(&self, nanos: i64) -> String {
+        age(nanos, self.now)
+    }
+}
+
 /// A point in time, Unix nanoseconds, in a zone: RFC 3339 with seconds. Times within the first second of the epoch are
 /// empty.
 pub fn time(nanos: i64, zone: &jiff::tz::TimeZone) -> String {
@@ -31,6 +57,21 @@ pub fn written_time(time: Time) -> String {
         Some((whole, rest)) => format!("{whole}{}", rest.trim_start_matches(|c: char| c.is_ascii_digit())),
         None => text,
     }
+}
+
+/// A percentage with two digits, and commas between thousands: `1,234.57%`.
+pub fn percent(value: f64) -> String {
+    let text = format!("{:.2}", (value * 100.0 + 0.5).floor() / 100.0);
+    let (whole, digits) = text.split_once('.').unwrap_or((&text, "00"));
+    let (sign, whole) = whole.strip_prefix('-').map_or(("", whole), |w| ("-", w));
+    let mut grouped = String::new();
+    for (i, c) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(c);
+    }
+    format!("{sign}{grouped}.{digits}%")
 }
 
 /// An ID as it is shown: the first 8 bytes of it, or all of it.
@@ -133,6 +174,12 @@ mod tests {
         ] {
             assert_eq!(score(x), want);
         }
+    }
+
+    #[test]
+    fn percentages_of_nodes_have_commas() {
+        let shown = [1234.567, 0.005, 99.999, 0.0, 1_000_000.0].map(percent);
+        assert_eq!(shown, ["1,234.57%", "0.01%", "100.00%", "0.00%", "1,000,000.00%"]);
     }
 
     #[test]

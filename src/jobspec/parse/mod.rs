@@ -178,6 +178,26 @@ pub fn parse(body: &[u8], opts: &ParseOptions) -> Result<Job, ParseError> {
         .map_err(|error| first_only(vec![Diag::nowhere("Invalid job", error.to_string())], ""))
 }
 
+/// Reads a file that is no job file, without a schema: attributes as they are, each kind of block as a list of objects, one
+/// level deeper for each label. Expressions know neither variables nor functions that read files.
+pub fn parse_free(body: &[u8], name: &str) -> Result<serde_json::Map<String, serde_json::Value>, ParseError> {
+    let sources = Sources::default();
+    let document = Document::read(body, name, &sources).map_err(|diags| ParseError {
+        diagnostics: Diagnostics { first_only: true, ..Diagnostics::new(&diags, &sources) },
+    })?;
+    let mut ev = Evaluator::new(&sources, body);
+    let functions = FunctionContext {
+        allow_fs: false,
+        working_dir: PathBuf::new(),
+        home_dir: None,
+        random: Arc::new(|bytes| bytes.fill(0)),
+    };
+    ev.functions = Some(&functions);
+    let members = free::body(document.body(), &mut ev, &Rc::new(Scope::default()));
+    end_phase(&mut ev)?;
+    Ok(members)
+}
+
 /// Ends the parse if anything was reported.
 fn end_phase(ev: &mut Evaluator) -> Result<(), ParseError> {
     let diags = match ev.exhausted() {

@@ -1,0 +1,244 @@
+//! Answers that are read piece by piece, and requests that are sent as they are (`spec/http-api.md §6`).
+
+use std::time::Duration;
+
+use base64::Engine;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Response};
+use serde::Deserialize;
+use tokio::time::timeout;
+
+use super::client::{Call, Client, Query, title};
+use super::error::ApiError;
+
+/// The largest error text that is read.
+const MAX_ERROR: usize = 1 << 20;
+/// The largest frame; servers send at most 64 KiB of data in one.
+const MAX_FRAME: usize = 16 << 20;
+
+/// A request that is sent as it is.
+#[derive(Debug, Clone, Default)]
+pub struct RawRequest {
+    /// The method; `GET` if empty.
+    pub method: String,
+    /// The path.
+    pub path: String,
+    /// Its parameters.
+    pub query: Query,
+    /// Headers besides those every request has.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Option<Vec<u8>>,
+}
+
+/// An answer on its way.
+#[derive(Debug)]
+pub struct ByteStream {
+    response: Response,
+    method: &'static str,
+    url: String,
+    /// How long nothing may arrive; no limit where answers may be silent.
+    patience: Option<Duration>,
+}
+
+impl ByteStream {
+    /// The status.
+    pub fn status(&self) -> u16 {
+        self.response.status().as_u16()
+    }
+
+    /// Status line and headers as text, for people.
+    pub fn head(&self) -> Vec<String> {
+        let status = self.response.status();
+        let first = format!("HTTP/1.1 {} {}", status.as_u16(), status.canonical_reason().unwrap_or_default());
+        let headers = self.response.headers().iter();
+        let headers = headers.map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes())));
+        std::iter::once(first).chain(headers).collect()
+    }
+
+    /// The next piece; nothing at the end.
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, ApiError> {
+        let next = self.response.chunk();
+        let chunk = match self.patience {
+            Some(patience) => timeout(patience, next).await.map_err(|_| late(self.method, &self.url))?,
+            None => next.await,
+        };
+        let chunk = chunk.map_err(|e| ApiError::transport(self.method, &self.url, &e))?;
+        Ok(chunk.map(|bytes| bytes.to_vec()))
+    }
+}
+
+fn late(method: &'static str, url: &str) -> ApiError {
+    ApiError::Transport { method, url: url.into(), problem: "no answer in time".into(), connecting: false }
+}
+
+/// A part of a file, or news about it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct Frame {
+    /// The data in base64.
+    data: Option<String>,
+    /// What happened to the file: `file deleted`, `file truncated`.
+    pub file_event: Option<String>,
+}
+
+/// What is in a frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// Data of the file.
+    Data(Vec<u8>),
+    /// There was nothing to send for a while.
+    Silence,
+    /// Something happened to the file.
+    File(String),
+}
+
+/// Frames, one after the other.
+#[derive(Debug)]
+pub struct FrameStream {
+    stream: ByteStream,
+    buffer: Vec<u8>,
+}
+
+impl FrameStream {
+    /// The next event; nothing at the end.
+    pub async fn next(&mut self) -> Result<Option<Event>, ApiError> {
+        loop {
+            if let Some(event) = self.take()? {
+                return Ok(Some(event));
+            }
+            match self.stream.next().await? {
+                Some(bytes) => self.buffer.extend_from_slice(&bytes),
+                None if self.buffer.iter().all(u8::is_ascii_whitespace) => return Ok(None),
+                None => return Err(self.broken("it ends in the middle of a frame")),
+            }
+        }
+    }
+
+    /// The first event of what has arrived, if all of it has.
+    fn take(&mut self) -> Result<Option<Event>, ApiError> {
+        match decode(&self.buffer) {
+            Ok(Some((event, used))) => {
+                self.buffer.drain(..used.min(self.buffer.len()));
+                Ok(Some(event))
+            }
+            Ok(None) if self.buffer.len() > MAX_FRAME => Err(self.broken("a frame is too large")),
+            Ok(None) => Ok(None),
+            // Errors found while a file is sent arrive as plain text.
+            Err(problem) => Err(self.broken(&format!("{problem}: {}", String::from_utf8_lossy(&self.buffer).trim()))),
+        }
+    }
+
+    fn broken(&self, problem: &str) -> ApiError {
+        ApiError::Answer { method: self.stream.method, url: self.stream.url.clone(), problem: problem.into() }
+    }
+}
+
+/// The first frame of some bytes, and how long it is. Nothing if it is not complete.
+fn decode(bytes: &[u8]) -> Result<Option<(Event, usize)>, String> {
+    let mut frames = serde_json::Deserializer::from_slice(bytes).into_iter::<Frame>();
+    let frame = match frames.next() {
+        None => return Ok(None),
+        Some(Err(e)) if e.is_eof() => return Ok(None),
+        Some(Err(_)) => return Err("it holds something that is no frame".into()),
+        Some(Ok(frame)) => frame,
+    };
+    let used = frames.byte_offset();
+    let event = match (frame.data, frame.file_event) {
+        (Some(data), _) if !data.is_empty() => {
+            let decoded = base64::engine::general_purpose::STANDARD.decode(data);
+            Event::Data(decoded.map_err(|_| "the data of a frame can't be read")?)
+        }
+        (_, Some(event)) if !event.is_empty() => Event::File(event),
+        _ => Event::Silence,
+    };
+    Ok(Some((event, used)))
+}
+
+impl Client {
+    /// Sends a request as it is; the answer may have any status. `silent` answers may send nothing for any time.
+    pub async fn send(&self, request: &RawRequest, silent: bool) -> Result<ByteStream, ApiError> {
+        let name = if request.method.is_empty() { "GET" } else { &request.method };
+        let method = Method::from_bytes(name.as_bytes())
+            .map_err(|_| ApiError::Config(format!("{name:?} is not a method of HTTP")))?;
+        let call = Call::<()> { method, path: &request.path, query: &request.query, body: None };
+        let (method, url) = (title(&call.method), self.url(&call));
+        let mut builder = self.request(&call)?.headers(headers(&request.headers)?);
+        if let Some(body) = &request.body {
+            builder = builder.body(body.clone());
+        }
+        let patience = self.config().read_timeout;
+        let sent = timeout(patience, builder.send()).await.map_err(|_| late(method, &url))?;
+        let response = sent.map_err(|e| ApiError::transport(method, &url, &e))?;
+        Ok(ByteStream { response, method, url, patience: (!silent).then_some(patience) })
+    }
+
+    /// The address that a request goes to.
+    pub fn url_of(&self, request: &RawRequest) -> Result<String, ApiError> {
+        let call = Call::<()> { method: Method::GET, path: &request.path, query: &request.query, body: None };
+        let built = self.request(&call)?.build().map_err(|e| ApiError::Config(e.to_string()))?;
+        Ok(built.url().to_string())
+    }
+
+    /// Reads an answer piece by piece.
+    pub async fn stream(&self, path: &str, query: &Query, silent: bool) -> Result<ByteStream, ApiError> {
+        let request = RawRequest { path: path.into(), query: query.clone(), ..RawRequest::default() };
+        let mut stream = self.send(&request, silent).await?;
+        let status = stream.status();
+        if status == 200 {
+            return Ok(stream);
+        }
+        let mut text = Vec::new();
+        while let Some(bytes) = stream.next().await? {
+            text.extend_from_slice(&bytes);
+            if text.len() > MAX_ERROR {
+                break;
+            }
+        }
+        Err(ApiError::Status { status, body: String::from_utf8_lossy(&text).into_owned() })
+    }
+
+    /// Reads an answer that consists of frames.
+    pub async fn frames(&self, path: &str, query: &Query) -> Result<FrameStream, ApiError> {
+        Ok(FrameStream { stream: self.stream(path, query, false).await?, buffer: Vec::new() })
+    }
+
+    /// Reads a whole answer as it is.
+    pub async fn bytes(&self, path: &str, query: &Query) -> Result<Vec<u8>, ApiError> {
+        let mut stream = self.stream(path, query, false).await?;
+        let mut all = Vec::new();
+        while let Some(bytes) = stream.next().await? {
+            all.extend_from_slice(&bytes);
+        }
+        Ok(all)
+    }
+}
+
+fn headers(pairs: &[(String, String)]) -> Result<HeaderMap, ApiError> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in pairs {
+        let bad = || ApiError::Config(format!("the header {name:?} can't be sent"));
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+        headers.append(name.clone(), HeaderValue::from_str(value).map_err(|_| bad())?);
+    }
+    Ok(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_taken_one_by_one_when_they_are_complete() {
+        let bytes = br#"{"Data":"YWI=","Offset":2} {}{"FileEvent":"file deleted"}{"Da"#;
+        let (first, used) = decode(bytes).unwrap().unwrap();
+        assert_eq!(first, Event::Data(b"ab".to_vec()));
+        let (second, more) = decode(&bytes[used..]).unwrap().unwrap();
+        assert_eq!(second, Event::Silence);
+        let (third, last) = decode(&bytes[used + more..]).unwrap().unwrap();
+        assert_eq!(third, Event::File("file deleted".into()));
+        assert_eq!(decode(&bytes[used + more + last..]).unwrap(), None);
+        assert!(decode(b"Unknown allocation").is_err());
+        assert!(decode(br#"{"Data":"*"}"#).is_err());
+    }
+}

@@ -1,0 +1,53 @@
+//! `agent-info`: figures of the agent (`spec/cli.md §15.3`).
+
+use serde_json::Value;
+
+use super::context::Context;
+use super::data;
+use super::format::FormatFlags;
+use super::general::GeneralFlags;
+use super::registry::Run;
+
+/// Show figures of the agent
+///
+/// Shows what the parts of the agent asked count and know.
+#[derive(Debug, clap::Parser)]
+pub struct AgentInfo {
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(hide = true)]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for AgentInfo {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if !self.optional_args.is_empty() {
+            return context.usage_error("This command takes no arguments");
+        }
+        context.connected(&self.general, |c, context| {
+            let (info, _) = c.wait(c.client.agent_self()).map_err(|e| format!("Error querying agent info: {e}"))?;
+            if self.format.wanted()? {
+                return self.format.print(context.ui, &info, "*api.AgentSelf");
+            }
+            let text = stats(&info);
+            context.ui.output(&text);
+            Ok(0)
+        })
+    }
+}
+
+/// Each group's name, and below it what it counts.
+fn stats(info: &Value) -> String {
+    let mut lines = Vec::new();
+    for (group, members) in data::map(info, "stats") {
+        lines.push(group.clone());
+        let members = members.as_object().into_iter().flatten();
+        lines.extend(members.map(|(name, value)| match value {
+            Value::String(text) => format!("  {name} = {text}"),
+            other => format!("  {name} = {other}"),
+        }));
+    }
+    lines.join("\n")
+}

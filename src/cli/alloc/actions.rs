@@ -1,0 +1,132 @@
+//! `alloc stop`, `alloc restart`, `alloc signal` (`spec/cli.md §9.2`).
+
+use crate::cli::context::Context;
+use crate::cli::general::GeneralFlags;
+use crate::cli::monitor::evaluation;
+use crate::cli::registry::Run;
+
+/// Stop an allocation and place it anew
+///
+/// The allocation is stopped and, as its job still wants it, another one takes its place. Waits for that unless -detach is
+/// given.
+#[derive(Debug, clap::Parser)]
+pub struct AllocStop {
+    /// Print the evaluation's ID and return
+    #[arg(long)]
+    pub detach: bool,
+    /// Stop at once, without the delays that group and tasks ask for
+    #[arg(long)]
+    pub no_shutdown_delay: bool,
+    /// Show full identifiers
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "allocation")]
+    pub args: Vec<String>,
+}
+
+impl Run for AllocStop {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [prefix] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <alloc-id>");
+        };
+        context.connected(&self.general, |c, context| {
+            let stub = super::named(c, context, prefix, self.verbose)?;
+            let namespace = Some(stub.namespace.as_str()).filter(|n| !n.is_empty());
+            let stopped = c.wait(c.client.stop_allocation(namespace, &stub.id, self.no_shutdown_delay, false));
+            let (answer, _) = stopped.map_err(|e| format!("Error stopping allocation: {e}"))?;
+            if self.detach {
+                context.ui.output(&answer.eval_id);
+                return Ok(0);
+            }
+            Ok(evaluation::watch(c, context.ui, &answer.eval_id, self.verbose))
+        })
+    }
+}
+
+/// Restart tasks of an allocation
+///
+/// Restarts the tasks of an allocation that run, where they are. A second argument or -task names the only task to restart.
+#[derive(Debug, clap::Parser)]
+pub struct AllocRestart {
+    /// Restart this task only
+    #[arg(long, value_name = "task")]
+    pub task: Option<String>,
+    /// Restart all tasks, also those that already ended
+    #[arg(long)]
+    pub all_tasks: bool,
+    /// Show full identifiers
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "allocation")]
+    pub args: Vec<String>,
+}
+
+impl Run for AllocRestart {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let (prefix, second) = match self.args.as_slice() {
+            [prefix] => (prefix, None),
+            [prefix, task] => (prefix, Some(task.clone())),
+            _ => return context.usage_error("This command takes one or two arguments: <alloc-id> [<task-name>]"),
+        };
+        let task = self.task.clone().or(second).unwrap_or_default();
+        if self.all_tasks && !task.is_empty() {
+            return context.failure("The -all-tasks option is not allowed when restarting a specific task.");
+        }
+        context.connected(&self.general, |c, context| {
+            let stub = super::named(c, context, prefix, self.verbose)?;
+            let alloc = super::in_full(c, &stub)?;
+            if !task.is_empty() {
+                super::known_task(&alloc, &task)?;
+            }
+            let namespace = Some(stub.namespace.as_str()).filter(|n| !n.is_empty());
+            let done = c.wait(c.client.restart_allocation(namespace, &stub.id, &task, self.all_tasks));
+            let what = if task.is_empty() { "allocation" } else { "task" };
+            done.map_err(|e| format!("Failed to restart {what}:\n\n{e}"))?;
+            Ok(0)
+        })
+    }
+}
+
+/// Send a signal to tasks of an allocation
+///
+/// Sends a signal to all tasks of an allocation. A second argument or -task names the only task that gets it.
+#[derive(Debug, clap::Parser)]
+pub struct AllocSignal {
+    /// The signal
+    #[arg(long = "s", value_name = "signal", default_value = "SIGKILL")]
+    pub signal: String,
+    /// Signal this task only
+    #[arg(long, value_name = "task")]
+    pub task: Option<String>,
+    /// Show full identifiers
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "allocation")]
+    pub args: Vec<String>,
+}
+
+impl Run for AllocSignal {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let (prefix, second) = match self.args.as_slice() {
+            [prefix] => (prefix, None),
+            [prefix, task] => (prefix, Some(task.clone())),
+            _ => return context.usage_error("This command takes one or two arguments: <alloc-id> [<task-name>]"),
+        };
+        let task = self.task.clone().or(second).unwrap_or_default();
+        context.connected(&self.general, |c, context| {
+            let stub = super::named(c, context, prefix, self.verbose)?;
+            if !task.is_empty() {
+                super::known_task(&super::in_full(c, &stub)?, &task)?;
+            }
+            let done = c.wait(c.client.signal_allocation(&stub.namespace, &stub.id, &task, &self.signal));
+            done.map_err(|e| format!("Error signalling allocation: {e}"))?;
+            Ok(0)
+        })
+    }
+}

@@ -1,0 +1,111 @@
+//! `alloc exec`: runs a command in a task (`spec/cli.md §9.2`).
+
+use crate::api::{Query, path};
+use crate::cli::connection::Connection;
+use crate::cli::context::Context;
+use crate::cli::exec_session::Session;
+use crate::cli::general::GeneralFlags;
+use crate::cli::objects;
+use crate::cli::registry::Run;
+
+/// Run a command in a task
+///
+/// Runs a command inside a task of an allocation, with this terminal or these streams. The exit code is that of the command.
+///
+/// On a terminal, ~. at the beginning of a line ends the connection, ~~ sends one ~.
+#[derive(Debug, clap::Parser)]
+pub struct AllocExec {
+    /// The task; it can be left out if the allocation has only one
+    #[arg(long, value_name = "task")]
+    pub task: Option<String>,
+    /// The first argument is a job: take one of its allocations
+    #[arg(long)]
+    pub job: bool,
+    /// With -job, take an allocation of this task group
+    #[arg(long, value_name = "group")]
+    pub group: Option<String>,
+    /// Pass standard input on to the command
+    #[arg(
+        long = "i",
+        value_name = "bool",
+        default_value_t = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    pub interactive: bool,
+    /// Give the command a terminal. Default: if standard input and output are terminals
+    #[arg(
+        long = "t",
+        value_name = "bool",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_parser = clap::value_parser!(bool)
+    )]
+    pub tty: Option<bool>,
+    /// The same as -i -t
+    #[arg(long = "it", hide = true)]
+    pub both: bool,
+    /// The same as -i -t
+    #[arg(long = "ti", hide = true)]
+    pub both_turned: bool,
+    /// Character that begins a command to this program at the beginning of a line, or none
+    #[arg(long = "e", value_name = "character", default_value = "~")]
+    pub escape: String,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "allocation> <command")]
+    pub args: Vec<String>,
+}
+
+impl Run for AllocExec {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let (name, command) = match self.args.split_first() {
+            Some((name, command)) if !command.is_empty() => (name, command),
+            Some(_) => return context.usage_error("A command is required"),
+            None if self.job => return context.usage_error("A job ID is required"),
+            None => return context.usage_error("An allocation ID is required"),
+        };
+        let both = self.both || self.both_turned;
+        let tty = if both { Some(true) } else { self.tty };
+        let session = match Session::new(self.interactive || both, tty, &self.escape) {
+            Ok(session) => session,
+            Err(e) if e.starts_with("-i ") => return context.failure(&e),
+            Err(e) => return context.usage_error(&e),
+        };
+        context.connected(&self.general, |c, context| self.exec(c, context, &session, name, command))
+    }
+}
+
+impl AllocExec {
+    fn exec(
+        &self,
+        c: &Connection,
+        context: &mut Context<'_, '_>,
+        session: &Session,
+        name: &str,
+        command: &[String],
+    ) -> Result<u8, String> {
+        let stub = if self.job {
+            objects::allocation_of_job(c, name, self.group.as_deref().unwrap_or_default())?
+        } else if let Some(text) = objects::too_short(name, "Alloc ID") {
+            return Err(text.trim_end_matches('.').into());
+        } else {
+            objects::allocation(c, name, false, &context.clock())?
+        };
+        let alloc = super::in_full(c, &stub)?;
+        let task = match self.task.as_deref().filter(|t| !t.is_empty()) {
+            Some(task) => {
+                super::known_task(&alloc, task)?;
+                task.to_string()
+            }
+            None => super::only_task(&alloc).map_err(|e| format!("Failed to validate task: {e}"))?,
+        };
+        let command = serde_json::to_string(command).map_err(|e| format!("failed to exec into task: {e}"))?;
+        let query = Query::in_namespace(&stub.namespace).with("task", task).with("command", command);
+        let to = path("/v1/client/allocation/", &stub.id, "/exec");
+        session.run(c, context.ui, &to, &query).map_err(|e| format!("failed to exec into task: {e}"))
+    }
+}

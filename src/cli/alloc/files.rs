@@ -1,0 +1,160 @@
+//! `alloc fs`: files of an allocation (`spec/cli.md §9.2`).
+
+use super::tail::{Start, copy, last_lines};
+use crate::api::types::AllocFileInfo;
+use crate::api::{ApiError, Query, path};
+use crate::cli::connection::Connection;
+use crate::cli::context::Context;
+use crate::cli::flags::parse_int;
+use crate::cli::general::GeneralFlags;
+use crate::cli::objects;
+use crate::cli::registry::Run;
+use crate::cli::render::table::{Form, table};
+use crate::cli::render::values::{self, written_time};
+use crate::model::AllocListStub;
+
+/// Show files of an allocation
+///
+/// Lists a folder of an allocation, or prints a file of it. The second argument is the path; without one the folder with
+/// everything is listed.
+#[derive(Debug, clap::Parser)]
+pub struct AllocFs {
+    /// Print sizes as plain numbers of bytes
+    #[arg(long = "H")]
+    pub machine: bool,
+    /// Show what is known about the file instead of its content
+    #[arg(long)]
+    pub stat: bool,
+    /// Go on as more is written
+    #[arg(long = "f")]
+    pub follow: bool,
+    /// Begin near the end
+    #[arg(long)]
+    pub tail: bool,
+    /// With -tail, that many lines
+    #[arg(long = "n", value_name = "lines", default_value = "-1", value_parser = parse_int, allow_hyphen_values = true)]
+    pub lines: i64,
+    /// With -tail, that many bytes
+    #[arg(long = "c", value_name = "bytes", default_value = "-1", value_parser = parse_int, allow_hyphen_values = true)]
+    pub bytes: i64,
+    /// The first argument is a job: take one of its allocations
+    #[arg(long)]
+    pub job: bool,
+    /// With -job, take an allocation of this task group
+    #[arg(long, value_name = "group")]
+    pub group: Option<String>,
+    /// Show full identifiers
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "allocation")]
+    pub args: Vec<String>,
+}
+
+impl Run for AllocFs {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let (name, file) = match self.args.as_slice() {
+            [name] => (name, "/"),
+            [name, file] => (name, file.as_str()),
+            [] if self.job => return context.usage_error("A job ID is required"),
+            [] => return context.usage_error("An allocation ID is required"),
+            _ => return context.usage_error("This command takes one or two arguments: <allocation> [<path>]"),
+        };
+        let start = match Start::new(self.tail, self.lines, self.bytes) {
+            Ok(start) => start,
+            Err(e) => return context.failure(&e),
+        };
+        context.connected(&self.general, |c, context| {
+            let stub = if self.job {
+                objects::allocation_of_job(c, name, self.group.as_deref().unwrap_or_default())?
+            } else {
+                super::named(c, context, name, self.verbose)?
+            };
+            self.show(c, context, &stub, file, start).map_err(|e| e.to_string())
+        })
+    }
+}
+
+impl AllocFs {
+    fn show(
+        &self,
+        c: &Connection,
+        context: &mut Context<'_, '_>,
+        stub: &AllocListStub,
+        file: &str,
+        start: Start,
+    ) -> Result<u8, ApiError> {
+        let (info, _) = c.wait(c.client.stat_file(&stub.namespace, &stub.id, file))?;
+        if self.stat {
+            let row = format!("{}|{}|{}", self.cells(&info), info.content_type, info.name);
+            let header = "Mode|Size|Modified Time|Content Type|Name".to_string();
+            context.ui.output(&table(&[header, row], Form::List));
+            return Ok(0);
+        }
+        if info.is_dir {
+            let (files, _) = c.wait(c.client.list_files(&stub.namespace, &stub.id, file))?;
+            let mut lines = vec!["Mode|Size|Modified Time|Name".to_string()];
+            lines.extend(
+                files.iter().map(|f| format!("{}|{}{}", self.cells(f), f.name, if f.is_dir { "/" } else { "" })),
+            );
+            context.ui.output(&table(&lines, Form::List));
+            return Ok(0);
+        }
+        let query = Query::in_namespace(&stub.namespace).with("path", file);
+        if self.follow {
+            return self.follow(c, context, stub, query, start);
+        }
+        match start.before_end {
+            None => self.copy(c, context, &path("/v1/client/fs/cat/", &stub.id, ""), &query),
+            Some(before_end) => {
+                let offset = info.size.saturating_sub(before_end);
+                let query = query.with("offset", offset.to_string()).with("limit", "0");
+                let to = path("/v1/client/fs/readat/", &stub.id, "");
+                let Some(lines) = start.lines else { return self.copy(c, context, &to, &query) };
+                let bytes = c.wait(c.client.bytes(&to, &query))?;
+                context.ui.bytes(last_lines(&bytes, lines));
+                Ok(0)
+            }
+        }
+    }
+
+    /// Mode, size and time of a file.
+    fn cells(&self, f: &AllocFileInfo) -> String {
+        let size = if self.machine { f.size.to_string() } else { values::bytes(f.size) };
+        format!("{}|{size}|{}", f.file_mode, written_time(f.mod_time))
+    }
+
+    fn copy(&self, c: &Connection, context: &mut Context<'_, '_>, to: &str, query: &Query) -> Result<u8, ApiError> {
+        c.wait(async {
+            let mut stream = c.client.stream(to, query, false).await?;
+            while let Some(bytes) = stream.next().await? {
+                if !context.ui.bytes(&bytes) {
+                    break;
+                }
+            }
+            Ok(0)
+        })
+    }
+
+    fn follow(
+        &self,
+        c: &Connection,
+        context: &mut Context<'_, '_>,
+        stub: &AllocListStub,
+        query: Query,
+        start: Start,
+    ) -> Result<u8, ApiError> {
+        let query = start.added_to(query.with("follow", "true"));
+        c.wait(async {
+            let work = async {
+                let frames = c.client.frames(&path("/v1/client/fs/stream/", &stub.id, ""), &query).await?;
+                copy(frames, start.lines, |data| context.ui.bytes(data)).await
+            };
+            tokio::select! {
+                done = work => done.map(|()| 0),
+                Ok(()) = tokio::signal::ctrl_c() => Ok(0),
+            }
+        })
+    }
+}

@@ -1,0 +1,138 @@
+//! `alloc logs`: what tasks wrote to their output (`spec/cli.md §9.2`).
+
+use std::cell::RefCell;
+
+use super::tail::{Start, copy};
+use crate::api::{ApiError, Client, Query, path};
+use crate::cli::connection::Connection;
+use crate::cli::context::Context;
+use crate::cli::flags::parse_int;
+use crate::cli::general::GeneralFlags;
+use crate::cli::objects;
+use crate::cli::registry::Run;
+use crate::model::Allocation;
+
+/// Show what a task wrote
+///
+/// Prints what a task of an allocation wrote to its output. A second argument or -task names the task; it can be left out if
+/// the allocation has only one. With -f alone, follows output and errors both.
+#[derive(Debug, clap::Parser)]
+pub struct AllocLogs {
+    /// Print standard output; the default
+    #[arg(long)]
+    pub stdout: bool,
+    /// Print standard error
+    #[arg(long)]
+    pub stderr: bool,
+    /// Go on as more is written
+    #[arg(long = "f")]
+    pub follow: bool,
+    /// Begin near the end
+    #[arg(long)]
+    pub tail: bool,
+    /// With -tail, that many lines
+    #[arg(long = "n", value_name = "lines", default_value = "-1", value_parser = parse_int, allow_hyphen_values = true)]
+    pub lines: i64,
+    /// With -tail, that many bytes
+    #[arg(long = "c", value_name = "bytes", default_value = "-1", value_parser = parse_int, allow_hyphen_values = true)]
+    pub bytes: i64,
+    /// The task
+    #[arg(long, value_name = "task")]
+    pub task: Option<String>,
+    /// With -job, take an allocation of this task group
+    #[arg(long, value_name = "group")]
+    pub group: Option<String>,
+    /// The first argument is a job: take one of its allocations
+    #[arg(long)]
+    pub job: bool,
+    /// Show full identifiers
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "allocation")]
+    pub args: Vec<String>,
+}
+
+impl Run for AllocLogs {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let (name, second) = match self.args.as_slice() {
+            [name] => (name, None),
+            [name, task] => (name, Some(task.clone())),
+            [] if self.job => return context.usage_error("A job ID is required"),
+            [] => return context.usage_error("An allocation ID is required"),
+            _ => return context.usage_error("This command takes one or two arguments: <allocation> [<task>]"),
+        };
+        if self.stdout && self.stderr {
+            return context.failure("Unable to support both stdout and stderr");
+        }
+        let start = match Start::new(self.tail, self.lines, self.bytes) {
+            Ok(start) => start,
+            Err(e) => return context.failure(&e),
+        };
+        context.connected(&self.general, |c, context| {
+            let stub = if self.job {
+                objects::allocation_of_job(c, name, self.group.as_deref().unwrap_or_default())?
+            } else {
+                super::named(c, context, name, self.verbose)?
+            };
+            let alloc = super::in_full(c, &stub)?;
+            let task = match self.task.clone().or(second) {
+                Some(task) if !task.is_empty() => task,
+                _ => super::only_task(&alloc).map_err(|e| format!("Failed to validate task: {e}"))?,
+            };
+            self.print(c, context, &Source { alloc: &alloc, task: &task, start })
+        })
+    }
+}
+
+/// What is read.
+struct Source<'a> {
+    alloc: &'a Allocation,
+    task: &'a str,
+    start: Start,
+}
+
+impl AllocLogs {
+    fn print(&self, c: &Connection, context: &mut Context<'_, '_>, source: &Source<'_>) -> Result<u8, String> {
+        let failed = |kind: &str, e: ApiError| format!("Failed to read {kind} file: error reading file: {e}");
+        let ui = RefCell::new(&mut *context.ui);
+        let out = |data: &[u8]| ui.borrow_mut().bytes(data);
+        let err = |data: &[u8]| ui.borrow_mut().error_bytes(data);
+        let read = async |kind: &'static str, sink: &dyn Fn(&[u8]) -> bool| {
+            source.copy(&c.client, kind, self.follow, sink).await.map_err(|e| failed(kind, e))
+        };
+        let both = self.follow && !self.stdout && !self.stderr;
+        let work = async {
+            if both {
+                futures_util::future::try_join(read("stdout", &out), read("stderr", &err)).await.map(drop)
+            } else {
+                read(if self.stderr { "stderr" } else { "stdout" }, &out).await
+            }
+        };
+        c.wait(async {
+            tokio::select! {
+                done = work => done.map(|()| 0),
+                Ok(()) = tokio::signal::ctrl_c() => Ok(0),
+            }
+        })
+    }
+}
+
+impl Source<'_> {
+    async fn copy(
+        &self,
+        client: &Client,
+        kind: &str,
+        follow: bool,
+        sink: impl FnMut(&[u8]) -> bool,
+    ) -> Result<(), ApiError> {
+        let query = Query::in_namespace(&self.alloc.namespace)
+            .with("follow", follow.to_string())
+            .with("task", self.task)
+            .with("type", kind);
+        let query = self.start.added_to(query);
+        let frames = client.frames(&path("/v1/client/fs/logs/", &self.alloc.id, ""), &query).await?;
+        copy(frames, self.start.lines, sink).await
+    }
+}

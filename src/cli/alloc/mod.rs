@@ -1,0 +1,80 @@
+//! Commands about allocations (`spec/cli.md §9`).
+//!
+//! - [`status`]: `alloc status`; [`tasks`]: its part about each task.
+//! - [`logs`], [`files`]: what tasks wrote. [`tail`]: the end of a file.
+//! - [`exec`]: `alloc exec`.
+//! - [`actions`]: `alloc stop`, `restart`, `signal`. [`checks`]: results of service checks.
+
+pub mod actions;
+pub mod checks;
+pub mod exec;
+pub mod files;
+pub mod logs;
+pub mod status;
+mod tail;
+mod tasks;
+
+pub(super) use tasks::max_run;
+
+use super::connection::Connection;
+use super::context::Context;
+use super::objects;
+use super::registry::{Listing, Registry};
+use crate::model::{AllocListStub, Allocation, quoted};
+
+/// Adds the commands.
+pub(super) fn register(registry: &mut Registry) {
+    registry.add::<status::AllocStatus>("alloc status", None, 1);
+    registry.add::<logs::AllocLogs>("alloc logs", Some(("logs", Listing::Alias)), 1);
+    registry.add::<files::AllocFs>("alloc fs", Some(("fs", Listing::Alias)), 1);
+    registry.add::<actions::AllocStop>("alloc stop", None, 1);
+    registry.add::<actions::AllocRestart>("alloc restart", None, 1);
+    registry.add::<actions::AllocSignal>("alloc signal", None, 1);
+    registry.add::<checks::AllocChecks>("alloc checks", None, 1);
+    registry.add::<exec::AllocExec>("alloc exec", Some(("exec", Listing::Other)), 1);
+    registry.add_hidden("alloc-status", "alloc status", false);
+}
+
+/// The allocation an argument names.
+fn named(c: &Connection, context: &Context<'_, '_>, prefix: &str, verbose: bool) -> Result<AllocListStub, String> {
+    if let Some(text) = objects::too_short(prefix, "Alloc ID") {
+        return Err(text);
+    }
+    Ok(objects::allocation(c, prefix, verbose, &context.clock())?)
+}
+
+/// The allocation in full.
+fn in_full(c: &Connection, stub: &AllocListStub) -> Result<Allocation, String> {
+    let read = c.wait(c.client.allocation_value(&stub.namespace, &stub.id));
+    let (value, _) = read.map_err(|e| format!("Error querying allocation: {e}"))?;
+    super::data::typed(&value)
+}
+
+/// Whether a task is part of the allocation; an error that names those that are.
+fn known_task(alloc: &Allocation, task: &str) -> Result<(), String> {
+    let tasks = task_names(alloc);
+    if tasks.is_empty() || tasks.iter().any(|t| t == task) {
+        return Ok(());
+    }
+    Err(format!("Could not find task named: {task}, found:\n{}", tasks.join("\n")))
+}
+
+/// The only task of an allocation.
+fn only_task(alloc: &Allocation) -> Result<String, String> {
+    let tasks = task_names(alloc);
+    match tasks.as_slice() {
+        [only] => Ok(only.clone()),
+        [] => Err(format!("Could not determine task: allocation {} has no tasks", quoted(&alloc.id))),
+        several => {
+            let id = quoted(super::render::values::id(&alloc.id, false));
+            let names: String = several.iter().map(|t| format!("  * {t}\n")).collect();
+            Err(format!("Allocation {id} is running the following tasks:\n{names}\nPlease specify the task."))
+        }
+    }
+}
+
+/// The names of the allocation's tasks, as the job has them.
+fn task_names(alloc: &Allocation) -> Vec<String> {
+    let group = alloc.job.as_ref().and_then(|job| job.lookup_group(&alloc.task_group));
+    group.map(|g| g.tasks.iter().map(|t| t.name.clone()).collect()).unwrap_or_default()
+}

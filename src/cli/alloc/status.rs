@@ -1,0 +1,277 @@
+//! `alloc status`: everything about an allocation (`spec/cli.md §9.1`).
+
+use serde_json::Value;
+
+use super::tasks;
+use crate::api::Query;
+use crate::api::stats::AllocResourceUsage;
+use crate::cli::connection::Connection;
+use crate::cli::context::Context;
+use crate::cli::data::{self, text};
+use crate::cli::format::FormatFlags;
+use crate::cli::general::GeneralFlags;
+use crate::cli::objects::{self, NotOne};
+use crate::cli::registry::Run;
+use crate::cli::render::metrics::metric_lines;
+use crate::cli::render::table::{Form, pairs, table};
+use crate::cli::render::values::{self, Clock};
+use crate::model::{Allocation, NetworkResource, format_duration, quoted};
+
+/// Show an allocation
+///
+/// Shows the state of an allocation: where it came from, its tasks, what they use and what happened to them. Of an allocation
+/// that had to make room it shows for which one. The argument is the allocation's ID or the beginning of it.
+///
+/// With -json or -t the argument can be left out: then all allocations are printed.
+#[derive(Debug, clap::Parser)]
+pub struct AllocStatus {
+    /// Show little
+    #[arg(long)]
+    pub short: bool,
+    /// Show all that is known about what tasks use
+    #[arg(long)]
+    pub stats: bool,
+    /// Show full identifiers and times, and how the node was chosen
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    /// Accepted for compatibility; there is no web interface to open
+    #[arg(long)]
+    pub ui: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "allocation")]
+    pub args: Vec<String>,
+}
+
+impl Run for AllocStatus {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let prefix = match self.args.as_slice() {
+            [] if self.format.wanted() != Ok(false) => {
+                return context.connected(&self.general, |c, context| {
+                    let list = c.wait(c.client.rows::<Value>("/v1/allocations", &Query::default()));
+                    let (mut rows, _) = list.map_err(|e| format!("Error querying allocations: {e}"))?;
+                    data::newest_first(&mut rows);
+                    self.format.wanted()?;
+                    self.format.print(context.ui, &rows, "[]*api.AllocationListStub")
+                });
+            }
+            [prefix] => prefix,
+            _ => {
+                return context.usage_error(
+                    "This command takes one of the following argument conditions:\n * A single <allocation>\n * No \
+                     arguments, with output format specified",
+                );
+            }
+        };
+        if let Some(text) = objects::too_short(prefix, "Identifier") {
+            return context.failure(&text);
+        }
+        context.connected(&self.general, |c, context| self.show(c, context, prefix))
+    }
+}
+
+impl AllocStatus {
+    fn show(&self, c: &Connection, context: &mut Context<'_, '_>, prefix: &str) -> Result<u8, String> {
+        let clock = context.clock();
+        let stub = match objects::allocation(c, prefix, self.verbose, &clock) {
+            Ok(stub) => stub,
+            Err(NotOne::Several(text)) => {
+                context.ui.output(&text);
+                return Ok(0);
+            }
+            Err(NotOne::Failed(text)) => return Err(text),
+        };
+        let read = c.wait(c.client.allocation_value(&stub.namespace, &stub.id));
+        let (mut value, _) = read.map_err(|e| format!("Error querying allocation: {e}"))?;
+        if self.format.wanted()? {
+            data::complete(&mut value, data::ALLOCATION);
+            return self.format.print(context.ui, &value, "*api.Allocation");
+        }
+        let alloc: Allocation = data::typed(&value)?;
+        if self.short {
+            context.ui.output(&short_header(&alloc, &clock));
+            context.ui.output_markup("\n[bold]Tasks[reset]");
+            context.ui.output(&tasks::short_table(&alloc, &c.zone));
+            return Ok(0);
+        }
+        context.ui.output(&self.header(c, &alloc, &clock));
+        if let Some(text) = addresses(&alloc) {
+            context.ui.output(&text);
+        }
+        if let Some(text) = checks(c, &alloc.id) {
+            context.ui.output(&text);
+        }
+        let stats = match c.wait(c.client.allocation_stats(&alloc.id)) {
+            Ok((stats, _)) => Some(stats),
+            Err(e) => {
+                context.ui.output("");
+                context.ui.error(&format!("Couldn't retrieve stats: {e}"));
+                None
+            }
+        };
+        self.tasks(c, context, &alloc, stats.as_ref());
+        if self.verbose {
+            context.ui.output_markup("\n[bold]Placement Metrics[reset]");
+            let metrics = alloc.metrics.clone().unwrap_or_default();
+            let lines = metric_lines(&metrics, "  ", true, context.ui.colours_on());
+            context.ui.output(&lines);
+        }
+        Ok(0)
+    }
+
+    fn tasks(
+        &self,
+        c: &Connection,
+        context: &mut Context<'_, '_>,
+        alloc: &Allocation,
+        stats: Option<&AllocResourceUsage>,
+    ) {
+        for task in tasks::ordered(alloc) {
+            context.ui.output_markup(&task.heading());
+            let usage = stats.and_then(|s| s.tasks.get(task.name)).map(|t| &t.resource_usage);
+            for part in task.parts(alloc, usage, self.stats) {
+                context.ui.output(&part);
+            }
+            for part in tasks::volumes(c, alloc, &task, self.verbose) {
+                context.ui.output(&part);
+            }
+            context.ui.output(&task.history(&c.zone));
+        }
+    }
+
+    /// The first block.
+    fn header(&self, c: &Connection, alloc: &Allocation, clock: &Clock) -> String {
+        let id = |id: &str| values::id(id, self.verbose).to_string();
+        let when = |nanos| clock.shown(nanos, self.verbose);
+        let mut rows: Vec<(&str, String)> = vec![
+            ("ID", alloc.id.clone()),
+            ("Eval ID", id(&alloc.eval_id)),
+            ("Name", alloc.name.clone()),
+            ("Node ID", id(&alloc.node_id)),
+            ("Node Name", alloc.node_name.clone()),
+            ("Job ID", alloc.job_id.clone()),
+            ("Job Version", alloc.job_version().map(|v| v.to_string()).unwrap_or_default()),
+            ("Client Status", alloc.client_status.clone()),
+            ("Client Description", alloc.client_description.clone()),
+            ("Desired Status", alloc.desired_status.clone()),
+            ("Desired Description", alloc.desired_description.clone()),
+            ("Created", when(alloc.create_time)),
+            ("Modified", when(alloc.modify_time)),
+        ];
+        if let Some(deadline) = tasks::deadline(alloc) {
+            rows.push(("Max Run Deadline", when(deadline)));
+        }
+        if !alloc.deployment_id.is_empty() {
+            let health = match alloc.health() {
+                Some(true) => "healthy",
+                Some(false) => "unhealthy",
+                None => "unset",
+            };
+            rows.extend([("Deployment ID", id(&alloc.deployment_id)), ("Deployment Health", health.into())]);
+            if alloc.is_canary() {
+                rows.push(("Canary", "true".into()));
+            }
+        }
+        if let Some(attempts) = reschedule_attempts(alloc) {
+            rows.push(("Reschedule Attempts", attempts));
+        }
+        if !alloc.next_allocation.is_empty() {
+            rows.push(("Replacement Alloc ID", id(&alloc.next_allocation)));
+        }
+        if let Some(at) = self.eligible_again(c, alloc, clock.now) {
+            rows.push(("Reschedule Eligibility", clock.age(at)));
+        }
+        if let (true, Some(metrics)) = (self.verbose, &alloc.metrics) {
+            rows.extend([
+                ("Evaluated Nodes", metrics.nodes_evaluated.to_string()),
+                ("Filtered Nodes", metrics.nodes_filtered.to_string()),
+                ("Exhausted Nodes", metrics.nodes_exhausted.to_string()),
+                ("Allocation Time", format_duration(metrics.allocation_time)),
+                ("Failures", metrics.coalesced_failures.to_string()),
+            ]);
+        }
+        pairs(&rows)
+    }
+
+    /// When a failed allocation may be placed again, if that is later than now.
+    fn eligible_again(&self, c: &Connection, alloc: &Allocation, now: i64) -> Option<i64> {
+        if alloc.followup_eval_id.is_empty() {
+            return None;
+        }
+        let (eval, _) = c.wait(c.client.evaluation(&alloc.followup_eval_id)).ok()?;
+        eval.wait_until.unix_nanos().filter(|at| *at > now)
+    }
+}
+
+fn short_header(alloc: &Allocation, clock: &Clock) -> String {
+    let mut rows = vec![
+        ("ID", alloc.id.clone()),
+        ("Name", alloc.name.clone()),
+        ("Created", clock.age(alloc.create_time)),
+        ("Modified", clock.age(alloc.modify_time)),
+    ];
+    if let Some(deadline) = tasks::deadline(alloc) {
+        rows.push(("Max Run Deadline", clock.age(deadline)));
+    }
+    pairs(&rows)
+}
+
+/// How often the allocation was placed again within the policy's interval, of how often that may be.
+fn reschedule_attempts(alloc: &Allocation) -> Option<String> {
+    let events = alloc.reschedule_tracker.as_ref()?.events.as_ref().filter(|events| !events.is_empty())?;
+    let job = alloc.job.as_ref()?;
+    let policy = job.lookup_group(&alloc.task_group)?.reschedule_policy.as_ref().filter(|p| p.attempts > 0)?;
+    let recent = |time: i64| alloc.modify_time.saturating_sub(time) < policy.interval;
+    let done = events.iter().filter(|event| recent(event.reschedule_time)).count();
+    Some(format!("{done}/{}", policy.attempts))
+}
+
+/// The ports of the group's network.
+fn addresses(alloc: &Allocation) -> Option<String> {
+    let shared = &alloc.allocated_resources.as_ref()?.shared;
+    let network = shared.networks.first()?;
+    let forwarded = |to: i64| if to > 0 { format!(" -> {to}") } else { String::new() };
+    let mut lines = vec!["Label|Dynamic|Address".to_string()];
+    if shared.ports.is_empty() {
+        let ports = network.dynamic_ports.iter().chain(&network.reserved_ports);
+        lines.extend(ports.map(|p| format!("{}|yes|{}{}", p.label, endpoint(network, p.value), forwarded(p.to))));
+    } else {
+        let ports = shared.ports.iter();
+        lines.extend(ports.map(|p| format!("*{}|yes|{}:{}{}", p.label, p.host_ip, p.value, forwarded(p.to))));
+    }
+    if lines.len() == 1 {
+        return None;
+    }
+    let mode = match network.mode.as_str() {
+        "" => String::new(),
+        mode => format!(" (mode = {})", quoted(mode)),
+    };
+    Some(format!("\nAllocation Addresses{mode}:\n{}", table(&lines, Form::List)))
+}
+
+/// An address in a network.
+pub(super) fn endpoint(network: &NetworkResource, port: i64) -> String {
+    format!("{}:{port}", network.ip)
+}
+
+/// The newest results of service checks. Nodes that can't be asked have none.
+fn checks(c: &Connection, id: &str) -> Option<String> {
+    let (results, _) = c.wait(c.client.allocation_checks(None, id)).ok()?;
+    let mut lines: Vec<String> = results.as_object()?.values().map(check_line).collect();
+    if lines.is_empty() {
+        return None;
+    }
+    lines.sort();
+    lines.insert(0, "Service|Task|Name|Mode|Status".into());
+    Some(format!("\nNomad Service Checks:\n{}", table(&lines, Form::List)))
+}
+
+fn check_line(check: &Value) -> String {
+    let task = match text(check, "Task") {
+        "" => "(group)",
+        task => task,
+    };
+    [text(check, "Service"), task, text(check, "Check"), text(check, "Mode"), text(check, "Status")].join("|")
+}

@@ -1,0 +1,122 @@
+//! Where in a file reading begins, and the last lines of it (`spec/cli.md §9.2`).
+
+use crate::api::stream::{Event, FrameStream};
+use crate::api::{ApiError, Query};
+
+/// How far before the end reading begins, per line that is wanted.
+const BYTES_PER_LINE: i64 = 120;
+/// Lines that are shown if nothing else is said.
+const LINES: i64 = 10;
+
+/// Where reading begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Start {
+    /// Bytes before the end; from the beginning if there is no number.
+    pub before_end: Option<u64>,
+    /// Only that many lines of it.
+    pub lines: Option<usize>,
+}
+
+impl Start {
+    /// From the flags: `-1` is what a flag has that was not given.
+    pub fn new(tail: bool, lines: i64, bytes: i64) -> Result<Start, String> {
+        if !tail {
+            return Ok(Start::default());
+        }
+        match (lines, bytes) {
+            (..-1, _) | (_, ..-1) => Err("Invalid size is specified".into()),
+            (-1, -1) => Ok(Start::of_lines(LINES)),
+            (lines, -1) => Ok(Start::of_lines(lines)),
+            (-1, bytes) => Ok(Start { before_end: u64::try_from(bytes).ok(), lines: None }),
+            _ => Err("Both -n and -c are not allowed".into()),
+        }
+    }
+
+    fn of_lines(lines: i64) -> Start {
+        let before_end = u64::try_from(lines.saturating_mul(BYTES_PER_LINE)).ok();
+        Start { before_end, lines: usize::try_from(lines).ok() }
+    }
+
+    /// A request for frames from there on.
+    pub fn added_to(&self, query: Query) -> Query {
+        let origin = if self.before_end.is_some() { "end" } else { "start" };
+        query.with("offset", self.before_end.unwrap_or(0).to_string()).with("origin", origin)
+    }
+}
+
+/// The last lines of a text.
+pub fn last_lines(bytes: &[u8], lines: usize) -> &[u8] {
+    if lines == 0 {
+        return &[];
+    }
+    let body = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let ends = body.iter().enumerate().rev().filter(|(_, b)| **b == b'\n').map(|(at, _)| at);
+    let from = ends.take(lines).nth(lines.saturating_sub(1)).map_or(0, |at| at.saturating_add(1));
+    bytes.get(from..).unwrap_or_default()
+}
+
+/// Copies frames until their end, or until the sink takes no more. With a number of lines, only the last ones of what there is
+/// at first.
+pub async fn copy(
+    mut frames: FrameStream,
+    lines: Option<usize>,
+    mut sink: impl FnMut(&[u8]) -> bool,
+) -> Result<(), ApiError> {
+    let mut waiting = lines.map(|lines| (lines, Vec::new()));
+    loop {
+        let event = frames.next().await?;
+        match (&mut waiting, event) {
+            (Some((_, held)), Some(Event::Data(data))) => held.extend_from_slice(&data),
+            (None, Some(Event::Data(data))) => {
+                if !sink(&data) {
+                    return Ok(());
+                }
+            }
+            // Nothing was there yet: a slow node, or an empty file.
+            (Some((_, held)), Some(_)) if held.is_empty() => {}
+            (Some((lines, held)), event) => {
+                let shown = sink(last_lines(held, *lines));
+                if event.is_none() || !shown {
+                    return Ok(());
+                }
+                waiting = None;
+            }
+            (None, None) => return Ok(()),
+            (None, Some(_)) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_begins_where_the_flags_say() {
+        let at = |before_end, lines| Ok(Start { before_end, lines });
+        for ((tail, n, c), want) in [
+            ((false, 5, 5), at(None, None)),
+            ((true, -1, -1), at(Some(1200), Some(10))),
+            ((true, 2, -1), at(Some(240), Some(2))),
+            ((true, -1, 7), at(Some(7), None)),
+            ((true, 2, 7), Err("Both -n and -c are not allowed".to_string())),
+            ((true, -2, -1), Err("Invalid size is specified".to_string())),
+        ] {
+            assert_eq!(Start::new(tail, n, c), want);
+        }
+    }
+
+    #[test]
+    fn the_last_lines_are_whole() {
+        for (text, lines, want) in [
+            ("a\nb\nc\n", 2, "b\nc\n"),
+            ("a\nb\nc", 2, "b\nc"),
+            ("a\n\n", 1, "\n"),
+            ("a\nb\n", 5, "a\nb\n"),
+            ("", 3, ""),
+            ("a\n", 0, ""),
+        ] {
+            assert_eq!(last_lines(text.as_bytes(), lines), want.as_bytes(), "{text:?}");
+        }
+    }
+}

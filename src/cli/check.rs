@@ -1,0 +1,94 @@
+//! `check`: whether the agent is well, for monitoring (`spec/cli.md §15.6`).
+
+use serde_json::Value;
+
+use super::context::Context;
+use super::data::text;
+use super::flags::parse_int;
+use super::general::GeneralFlags;
+use super::registry::Run;
+use crate::model::duration::parse_duration;
+
+/// The exit code of an agent that is not well.
+const CRITICAL: u8 = 2;
+
+/// Tell whether the agent is well
+///
+/// Ends with 0 if the agent asked is well, with 2 if it is not, as monitoring tools want it. A server has to know other servers,
+/// a client has to have heard from a server in time.
+#[derive(Debug, clap::Parser)]
+pub struct Check {
+    /// A server has to have this many peers
+    #[arg(long, value_name = "n", default_value = "0", value_parser = parse_int)]
+    pub min_peers: i64,
+    /// A client has to know this many servers
+    #[arg(long, value_name = "n", default_value = "1", value_parser = parse_int)]
+    pub min_servers: i64,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(hide = true)]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for Check {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let (peers, servers) = (self.min_peers, self.min_servers);
+        context.connected(&self.general, |c, context| {
+            let (agent, _) = match c.wait(c.client.agent_self()) {
+                Ok(agent) => agent,
+                Err(e) => {
+                    context.ui.output(&format!("unable to query agent info: {e}"));
+                    return Ok(CRITICAL);
+                }
+            };
+            match judge(agent.get("stats").unwrap_or(&Value::Null), peers, servers) {
+                Ok(()) => Ok(0),
+                Err(problem) => {
+                    context.ui.output(&problem);
+                    Ok(CRITICAL)
+                }
+            }
+        })
+    }
+}
+
+/// What is wrong with an agent that counts so.
+fn judge(stats: &Value, min_peers: i64, min_servers: i64) -> Result<(), String> {
+    if let Some(raft) = stats.get("raft") {
+        let peers: i64 = text(raft, "num_peers").parse().map_err(|_| "unable to read the number of peers")?;
+        if peers < min_peers {
+            return Err(format!("known peers: {peers}, is less than expected number of peers: {min_peers}"));
+        }
+        return Ok(());
+    }
+    let Some(client) = stats.get("client") else { return Ok(()) };
+    let known = text(client, "known_servers").split(',').filter(|s| !s.trim().is_empty()).count();
+    let known = i64::try_from(known).unwrap_or(i64::MAX);
+    if known < min_servers {
+        return Err(format!("known servers: {known}, is less than expected number of servers: {min_servers}"));
+    }
+    let duration = |name: &str| parse_duration(text(client, name)).map_err(|_| format!("unable to read {name}"));
+    let (last, ttl) = (duration("last_heartbeat")?, duration("heartbeat_ttl")?);
+    if last > ttl {
+        let shown = text(client, "last_heartbeat");
+        return Err(format!("last heartbeat is {shown}, expected heartbeat ttl: {}", text(client, "heartbeat_ttl")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn servers_need_peers_and_clients_servers_and_answers_in_time() {
+        let client = |known: &str, last: &str| json!({"client": {"known_servers": known, "last_heartbeat": last, "heartbeat_ttl": "18s"}});
+        assert_eq!(judge(&json!({"raft": {"num_peers": "2"}}), 2, 1), Ok(()));
+        assert!(judge(&json!({"raft": {"num_peers": "1"}}), 2, 1).unwrap_err().starts_with("known peers: 1"));
+        assert!(judge(&json!({"raft": {}}), 0, 1).is_err());
+        assert_eq!(judge(&client("a:1,b:1", "11.3s"), 0, 2), Ok(()));
+        assert!(judge(&client("", "1s"), 0, 1).unwrap_err().starts_with("known servers: 0"));
+        assert!(judge(&client("a:1", "19s"), 0, 1).unwrap_err().starts_with("last heartbeat is 19s"));
+    }
+}

@@ -1,0 +1,140 @@
+//! Answers that are kept as they came: their members, and what clients show besides (`spec/cli.md §3.6`).
+
+use serde_json::{Map, Value, json};
+
+/// Adds what servers leave out because it has no value: clients show all members of an object.
+pub fn complete(value: &mut Value, members: &[(&str, Zero)]) {
+    let Value::Object(map) = value else { return };
+    for (name, zero) in members {
+        if !map.contains_key(*name) {
+            map.insert((*name).into(), zero.value());
+        }
+    }
+}
+
+/// What a member shows when it has no value.
+#[derive(Debug, Clone, Copy)]
+pub enum Zero {
+    /// An empty text.
+    Text,
+    /// The number 0.
+    Number,
+    /// `false`.
+    Bool,
+    /// `null`: lists, maps, objects.
+    Null,
+}
+
+impl Zero {
+    fn value(self) -> Value {
+        match self {
+            Zero::Text => json!(""),
+            Zero::Number => json!(0),
+            Zero::Bool => json!(false),
+            Zero::Null => Value::Null,
+        }
+    }
+}
+
+/// The members of an allocation.
+pub const ALLOCATION: &[(&str, Zero)] = &[
+    ("AllocModifyIndex", Zero::Number),
+    ("AllocatedResources", Zero::Null),
+    ("ClientDescription", Zero::Text),
+    ("ClientStatus", Zero::Text),
+    ("CreateIndex", Zero::Number),
+    ("CreateTime", Zero::Number),
+    ("DeploymentID", Zero::Text),
+    ("DeploymentStatus", Zero::Null),
+    ("DesiredDescription", Zero::Text),
+    ("DesiredStatus", Zero::Text),
+    ("EvalID", Zero::Text),
+    ("FollowupEvalID", Zero::Text),
+    ("ID", Zero::Text),
+    ("Job", Zero::Null),
+    ("JobID", Zero::Text),
+    ("Metrics", Zero::Null),
+    ("ModifyIndex", Zero::Number),
+    ("ModifyTime", Zero::Number),
+    ("Name", Zero::Text),
+    ("Namespace", Zero::Text),
+    ("NetworkStatus", Zero::Null),
+    ("NextAllocation", Zero::Text),
+    ("NodeID", Zero::Text),
+    ("NodeName", Zero::Text),
+    ("PreemptedAllocations", Zero::Null),
+    ("PreemptedByAllocation", Zero::Text),
+    ("PreviousAllocation", Zero::Text),
+    ("RescheduleTracker", Zero::Null),
+    ("Resources", Zero::Null),
+    ("TaskGroup", Zero::Text),
+    ("TaskResources", Zero::Null),
+    ("TaskStates", Zero::Null),
+];
+
+/// A text member of an object; empty where there is none.
+pub fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A number of an object; 0 where there is none.
+pub fn number(value: &Value, name: &str) -> i64 {
+    value.get(name).and_then(Value::as_i64).unwrap_or(0)
+}
+
+/// A truth of an object; `false` where there is none.
+pub fn flag(value: &Value, name: &str) -> bool {
+    value.get(name).and_then(Value::as_bool).unwrap_or(false)
+}
+
+/// A map of an object; empty where there is none.
+pub fn map<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    value.get(name).and_then(Value::as_object).into_iter().flat_map(Map::iter)
+}
+
+/// A list of an object; empty where there is none.
+pub fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// A list of texts, joined.
+pub fn joined(value: &Value, name: &str, glue: &str) -> String {
+    list(value, name).iter().filter_map(Value::as_str).collect::<Vec<_>>().join(glue)
+}
+
+/// Rows by create index, newest first; equal ones by ID.
+pub fn newest_first(rows: &mut [Value]) {
+    rows.sort_by(|a, b| {
+        let index = |v: &Value| v.get("CreateIndex").and_then(Value::as_u64).unwrap_or(0);
+        index(b).cmp(&index(a)).then_with(|| text(a, "ID").cmp(text(b, "ID")))
+    });
+}
+
+/// Reads an object that was also kept as it came.
+pub fn typed<T: serde::de::DeserializeOwned>(value: &Value) -> Result<T, String> {
+    serde_path_to_error::deserialize(value).map_err(|e| format!("the answer can't be read: {e}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_value_is_added() {
+        let mut value = json!({"ID": "a"});
+        complete(&mut value, ALLOCATION);
+        assert_eq!((text(&value, "ID"), &value["PreemptedAllocations"]), ("a", &Value::Null));
+        assert_eq!((number(&value, "CreateIndex"), text(&value, "NodeID")), (0, ""));
+    }
+
+    #[test]
+    fn the_newest_row_is_first() {
+        let mut rows = [
+            json!({"ID": "b", "CreateIndex": 1}),
+            json!({"ID": "a", "CreateIndex": 1}),
+            json!({"ID": "c", "CreateIndex": 2}),
+        ];
+        newest_first(&mut rows);
+        assert_eq!(rows.map(|r| text(&r, "ID").to_string()).join(""), "cab");
+    }
+}

@@ -1,0 +1,48 @@
+//! Example files that `… init` commands write.
+
+use std::io::Write;
+
+use super::context::Context;
+use super::job_file::cause;
+use crate::model::quoted;
+
+/// An example in two formats.
+pub struct Files {
+    /// Name and text in HCL.
+    pub hcl: (&'static str, &'static str),
+    /// Name and text in JSON.
+    pub json: (&'static str, &'static str),
+    /// What the file is about.
+    pub what: &'static str,
+}
+
+/// Writes an example; a file that exists is left alone.
+pub fn write(context: &mut Context<'_, '_>, files: &Files, format: &str, quiet: bool, args: &[String]) -> u8 {
+    let (default, text) = match format {
+        "hcl" => files.hcl,
+        "json" => files.json,
+        _ => return context.usage_error("Invalid value for \"-out\"; valid values are [hcl, json]"),
+    };
+    let name = match args {
+        [] => default,
+        [name] => name.as_str(),
+        _ => return context.usage_error("This command takes no arguments or one: <filename>"),
+    };
+    let text = if quiet { without_comments(text) } else { text.to_string() };
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(context.env.directory.join(name));
+    match file.and_then(|mut f| f.write_all(text.as_bytes()).and_then(|()| f.sync_all())) {
+        Ok(()) => {
+            context.ui.output(&format!("Example {} specification written to {name}", files.what));
+            0
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
+            context.failure(&format!("File {} already exists", quoted(name)))
+        }
+        Err(e) => context.failure(&format!("Failed to write {}: {}", quoted(name), cause(&e))),
+    }
+}
+
+/// The text without lines that are comments only.
+fn without_comments(text: &str) -> String {
+    text.lines().filter(|line| !line.trim_start().starts_with('#')).map(|line| format!("{line}\n")).collect()
+}

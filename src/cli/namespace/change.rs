@@ -1,0 +1,168 @@
+//! `namespace apply`, `namespace delete` (`spec/cli.md §12.1`).
+
+use serde_json::{Value, json};
+
+use crate::cli::connection::Connection;
+use crate::cli::context::Context;
+use crate::cli::data::text;
+use crate::cli::general::GeneralFlags;
+use crate::cli::registry::Run;
+use crate::cli::spec_file::{self, Spec};
+use crate::model::quoted;
+
+/// Write a namespace
+///
+/// Creates or changes a namespace. The argument is its name, or a file that says how it shall be, or - for standard input.
+#[derive(Debug, clap::Parser)]
+pub struct NamespaceApply {
+    /// What the namespace is for
+    #[arg(long, value_name = "text")]
+    pub description: Option<String>,
+    /// Quota of the namespace; community clusters have none
+    #[arg(long, value_name = "name")]
+    pub quota: Option<String>,
+    /// The file is JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "input")]
+    pub args: Vec<String>,
+}
+
+impl Run for NamespaceApply {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [input] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <input>");
+        };
+        let is_file = input == "-" || context.env.directory.join(input).is_file();
+        let given = if is_file {
+            if self.description.is_some() || self.quota.is_some() {
+                context.ui.warn("Flags are ignored when a file is specified!");
+            }
+            match self.read_file(input, context) {
+                Ok(namespace) => Some(namespace),
+                Err(e) => return context.failure(&e),
+            }
+        } else {
+            None
+        };
+        context.connected(&self.general, |c, context| {
+            let namespace = given.map_or_else(|| self.flagged(c, input), Ok)?;
+            let done = c.wait(c.client.put_namespace(&namespace));
+            done.map_err(|e| format!("Error applying namespace: {e}"))?;
+            context.ui.output(&format!("Successfully applied namespace {}!", quoted(text(&namespace, "Name"))));
+            Ok(0)
+        })
+    }
+}
+
+impl NamespaceApply {
+    fn read_file(&self, input: &str, context: &Context<'_, '_>) -> Result<Value, String> {
+        let bytes = spec_file::read(input, context.env)?;
+        let read =
+            if self.json { serde_json::from_slice(&bytes).map_err(|e| e.to_string()) } else { hcl(&bytes, input) };
+        let namespace: Value = read.map_err(|e| format!("Error reading namespace specification: {e}"))?;
+        if text(&namespace, "Name").is_empty() {
+            return Err("Namespace name required".into());
+        }
+        Ok(namespace)
+    }
+
+    /// The namespace as it is, with what the flags change.
+    fn flagged(&self, c: &Connection, name: &str) -> Result<Value, String> {
+        let mut namespace = match c.wait(c.client.namespace(name)) {
+            Ok((namespace, _)) => namespace,
+            Err(e) if e.is_not_found() => json!({"Name": name}),
+            Err(e) => return Err(format!("Error looking up namespace: {e}")),
+        };
+        for (member, value) in [("Description", &self.description), ("Quota", &self.quota)] {
+            if let Some(value) = value {
+                namespace[member] = json!(value);
+            }
+        }
+        Ok(namespace)
+    }
+}
+
+/// A namespace in the form that servers read.
+fn hcl(bytes: &[u8], path: &str) -> Result<Value, String> {
+    const CHOICES: [(&str, &str); 3] = [
+        ("node_pool_config", "NodePoolConfiguration"),
+        ("vault", "VaultConfiguration"),
+        ("consul", "ConsulConfiguration"),
+    ];
+    let file = Spec::hcl(bytes, path)?;
+    file.only(&["name", "description", "quota", "capabilities", "meta", "node_pool_config", "vault", "consul"])?;
+    let mut out = json!({
+        "Name": file.text("name")?.unwrap_or_default(),
+        "Description": file.text("description")?.unwrap_or_default(),
+        "Quota": file.text("quota")?.unwrap_or_default(),
+        "Meta": file.text_map("meta")?,
+    });
+    if let Some(block) = file.block("capabilities")? {
+        block.only(&[
+            "enabled_task_drivers",
+            "disabled_task_drivers",
+            "enabled_network_modes",
+            "disabled_network_modes",
+        ])?;
+        out["Capabilities"] = json!({
+            "EnabledTaskDrivers": block.texts("enabled_task_drivers")?,
+            "DisabledTaskDrivers": block.texts("disabled_task_drivers")?,
+            "EnabledNetworkModes": block.texts("enabled_network_modes")?,
+            "DisabledNetworkModes": block.texts("disabled_network_modes")?,
+        });
+    }
+    for (name, member) in CHOICES {
+        if let Some(block) = file.block(name)? {
+            block.only(&["default", "allowed", "denied"])?;
+            out[member] = json!({
+                "Default": block.text("default")?.unwrap_or_default(),
+                "Allowed": block.texts("allowed")?,
+                "Denied": block.texts("denied")?,
+            });
+        }
+    }
+    Ok(out)
+}
+
+/// Delete a namespace
+///
+/// The argument is the namespace's name. A namespace with jobs, allocations, volumes or variables can't be deleted.
+#[derive(Debug, clap::Parser)]
+pub struct NamespaceDelete {
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "namespace")]
+    pub args: Vec<String>,
+}
+
+impl Run for NamespaceDelete {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [name] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <namespace>");
+        };
+        context.connected(&self.general, |c, context| {
+            let done = c.wait(c.client.delete_namespace(name));
+            done.map_err(|e| format!("Error deleting namespace: {e}"))?;
+            context.ui.output(&format!("Successfully deleted namespace {}!", quoted(name)));
+            Ok(0)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_become_what_servers_read() {
+        let text = b"name = \"apps\"\ndescription = \"team\"\ncapabilities {\n  enabled_task_drivers = [\"raw_exec\"]\n}\nmeta {\n  owner = \"a\"\n}\n";
+        let namespace = hcl(text, "ns.hcl").unwrap();
+        assert_eq!(namespace["Capabilities"]["EnabledTaskDrivers"], json!(["raw_exec"]));
+        assert_eq!(namespace["Capabilities"]["DisabledTaskDrivers"], Value::Null);
+        assert_eq!((&namespace["Name"], &namespace["Meta"]["owner"]), (&json!("apps"), &json!("a")));
+        assert!(hcl(b"nope = 1", "x").unwrap_err().contains("nope"));
+    }
+}

@@ -1,0 +1,191 @@
+//! `namespace list`, `namespace status`, `namespace inspect` (`spec/cli.md §12.1`).
+
+use serde_json::Value;
+
+use crate::cli::connection::Connection;
+use crate::cli::context::Context;
+use crate::cli::data::{self, Zero, complete, joined, text};
+use crate::cli::format::FormatFlags;
+use crate::cli::general::GeneralFlags;
+use crate::cli::registry::Run;
+use crate::cli::render::table::{Form, pairs, table};
+use crate::model::quoted;
+
+/// The members of a namespace.
+const MEMBERS: &[(&str, Zero)] = &[
+    ("Capabilities", Zero::Null),
+    ("ConsulConfiguration", Zero::Null),
+    ("CreateIndex", Zero::Number),
+    ("Description", Zero::Text),
+    ("Meta", Zero::Null),
+    ("ModifyIndex", Zero::Number),
+    ("Name", Zero::Text),
+    ("NodePoolConfiguration", Zero::Null),
+    ("OptionalExtraClaims", Zero::Null),
+    ("Quota", Zero::Text),
+    ("RequiredExtraClaims", Zero::Null),
+    ("VaultConfiguration", Zero::Null),
+];
+
+/// The namespace in the form that clients show it.
+fn as_shown(namespace: &Value) -> Value {
+    let mut shown = namespace.clone();
+    complete(&mut shown, MEMBERS);
+    if let Value::Object(map) = &mut shown {
+        map.remove("Hash");
+    }
+    shown
+}
+
+/// The table of namespaces.
+fn listed(namespaces: &[Value]) -> String {
+    let mut lines = vec!["Name|Description".to_string()];
+    lines.extend(namespaces.iter().map(|n| format!("{}|{}", text(n, "Name"), text(n, "Description"))));
+    table(&lines, Form::List)
+}
+
+/// The namespace of that name, or the only one whose name starts so.
+fn find(c: &Connection, prefix: &str) -> Result<Value, String> {
+    let failed = |e: String| format!("Error retrieving namespaces: {e}");
+    let (mut found, _) = c.wait(c.client.namespaces_with_prefix(prefix)).map_err(|e| failed(e.to_string()))?;
+    if let Some(exact) = found.iter().find(|n| text(n, "Name") == prefix) {
+        return Ok(exact.clone());
+    }
+    data::newest_first(&mut found);
+    match found.as_slice() {
+        [] => Err(failed(format!("Namespace {} matched no namespaces", quoted(prefix)))),
+        [only] => Ok(only.clone()),
+        several => Err(format!("Prefix matched multiple namespaces\n\n{}", listed(several))),
+    }
+}
+
+/// List namespaces
+///
+/// Lists the namespaces that the token may see.
+#[derive(Debug, clap::Parser)]
+pub struct NamespaceList {
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(hide = true)]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for NamespaceList {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if !self.optional_args.is_empty() {
+            return context.usage_error("This command takes no arguments");
+        }
+        context.connected(&self.general, |c, context| {
+            let read = c.wait(c.client.namespace_values());
+            let (mut namespaces, _) = read.map_err(|e| format!("Error retrieving namespaces: {e}"))?;
+            namespaces.sort_by(|a, b| text(a, "Name").cmp(text(b, "Name")));
+            if self.format.wanted()? {
+                let shown: Vec<Value> = namespaces.iter().map(as_shown).collect();
+                return self.format.print(context.ui, &shown, "[]*api.Namespace");
+            }
+            context.ui.output(&listed(&namespaces));
+            Ok(0)
+        })
+    }
+}
+
+/// Show a namespace
+///
+/// The argument is the namespace's name or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct NamespaceStatus {
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "namespace")]
+    pub args: Vec<String>,
+}
+
+impl Run for NamespaceStatus {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [prefix] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <namespace>");
+        };
+        context.connected(&self.general, |c, context| {
+            let namespace = find(c, prefix)?;
+            if self.format.wanted()? {
+                return self.format.print(context.ui, &as_shown(&namespace), "*api.Namespace");
+            }
+            context.ui.output(&block(&namespace));
+            let meta: Vec<(&String, &str)> =
+                data::map(&namespace, "Meta").map(|(k, v)| (k, v.as_str().unwrap_or_default())).collect();
+            if !meta.is_empty() {
+                context.ui.output_markup("\n[bold]Metadata[reset]");
+                context.ui.output(&pairs(&meta));
+            }
+            for (heading, member) in [
+                ("Node Pool Configuration", "NodePoolConfiguration"),
+                ("Vault Configuration", "VaultConfiguration"),
+                ("Consul Configuration", "ConsulConfiguration"),
+            ] {
+                if let Some(choice) = namespace.get(member).filter(|v| v.is_object()) {
+                    context.ui.output_markup(&format!("\n[bold]{heading}[reset]"));
+                    context.ui.output(&choice_block(choice));
+                }
+            }
+            Ok(0)
+        })
+    }
+}
+
+fn block(namespace: &Value) -> String {
+    let none = Value::Null;
+    let capabilities = namespace.get("Capabilities").unwrap_or(&none);
+    let or_all = |name: &str| Some(joined(capabilities, name, ",")).filter(|t| !t.is_empty()).unwrap_or("*".into());
+    pairs(&[
+        ("Name", text(namespace, "Name").to_string()),
+        ("Description", text(namespace, "Description").into()),
+        ("Quota", text(namespace, "Quota").into()),
+        ("Enabled Drivers", or_all("EnabledTaskDrivers")),
+        ("Disabled Drivers", joined(capabilities, "DisabledTaskDrivers", ",")),
+        ("Enabled Network Modes", or_all("EnabledNetworkModes")),
+        ("Disabled Network Modes", joined(capabilities, "DisabledNetworkModes", ",")),
+    ])
+}
+
+/// What is taken if a job names nothing, and what it may name.
+fn choice_block(choice: &Value) -> String {
+    let mut rows = vec![("Default", text(choice, "Default").to_string())];
+    for name in ["Allowed", "Denied"] {
+        let names = joined(choice, name, ", ");
+        if !names.is_empty() {
+            rows.push((name, names));
+        }
+    }
+    pairs(&rows)
+}
+
+/// Print a namespace as JSON
+///
+/// The argument is the namespace's name or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct NamespaceInspect {
+    /// Print by this template, in the syntax of Go's text/template
+    #[arg(long = "t", value_name = "template")]
+    pub template: Option<String>,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "namespace")]
+    pub args: Vec<String>,
+}
+
+impl Run for NamespaceInspect {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [prefix] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <namespace>");
+        };
+        context.connected(&self.general, |c, context| {
+            let namespace = as_shown(&find(c, prefix)?);
+            let format = FormatFlags { json: false, template: self.template };
+            format.print(context.ui, &namespace, "*api.Namespace")
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! `node config`: the servers that a node's agent knows (`spec/cli.md §10.2`).
+
+use crate::cli::context::Context;
+use crate::cli::general::GeneralFlags;
+use crate::cli::registry::Run;
+
+/// Show or change the servers of a node's agent
+///
+/// Works on the agent asked. With -update-servers the arguments are the RPC addresses of its servers.
+#[derive(Debug, clap::Parser)]
+pub struct NodeConfig {
+    /// Print the servers that the agent knows
+    #[arg(long)]
+    pub servers: bool,
+    /// Replace them by the arguments
+    #[arg(long)]
+    pub update_servers: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "server")]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for NodeConfig {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if !self.servers && !self.update_servers {
+            return context.usage_error("The '-servers' or '-update-servers' flag(s) must be set");
+        }
+        if self.update_servers && self.optional_args.is_empty() {
+            return context.usage_error("If the '-update-servers' flag is set, the addresses of servers must be given");
+        }
+        context.connected(&self.general, |c, context| {
+            if self.update_servers {
+                let done = c.wait(c.client.set_agent_servers(&self.optional_args));
+                done.map_err(|e| format!("Error updating server list: {e}"))?;
+                context.ui.output("Updated server list");
+                return Ok(0);
+            }
+            let read = c.wait(c.client.agent_servers());
+            let (servers, _) = read.map_err(|e| format!("Error querying server list: {e}"))?;
+            for server in servers {
+                context.ui.output(&server);
+            }
+            Ok(0)
+        })
+    }
+}

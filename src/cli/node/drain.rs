@@ -1,0 +1,178 @@
+//! `node drain`: empties a node (`spec/cli.md §10.2`).
+
+use std::collections::BTreeMap;
+
+use super::watch;
+use crate::api::operations::DrainSpec;
+use crate::cli::connection::Connection;
+use crate::cli::context::Context;
+use crate::cli::data::{self, text};
+use crate::cli::general::GeneralFlags;
+use crate::cli::monitor::Lines;
+use crate::cli::objects;
+use crate::cli::prompt::confirm;
+use crate::cli::registry::Run;
+use crate::model::duration::parse_duration;
+use crate::model::{HOUR, Node, quoted};
+
+/// Move the allocations of a node elsewhere
+///
+/// A draining node takes no new allocations and moves those it has to other nodes, as many at a time as their jobs allow.
+/// Watches until all of them have stopped unless -detach is given. The argument is the node's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct NodeDrain {
+    /// Drain the node
+    #[arg(long)]
+    pub enable: bool,
+    /// Stop draining it
+    #[arg(long)]
+    pub disable: bool,
+    /// How long allocations have to move before they are stopped. Default: 1h
+    #[arg(long, value_name = "duration", value_parser = parse_duration)]
+    pub deadline: Option<i64>,
+    /// Return without watching
+    #[arg(long)]
+    pub detach: bool,
+    /// Only watch a drain that is going on
+    #[arg(long)]
+    pub monitor: bool,
+    /// Stop all allocations at once
+    #[arg(long)]
+    pub force: bool,
+    /// Let allocations move without any limit of time
+    #[arg(long)]
+    pub no_deadline: bool,
+    /// Leave the allocations of system jobs alone
+    #[arg(long)]
+    pub ignore_system: bool,
+    /// With -disable, take no new allocations afterwards either
+    #[arg(long)]
+    pub keep_ineligible: bool,
+    /// Why, for the node's records
+    #[arg(long = "m", value_name = "message")]
+    pub message: Option<String>,
+    /// More for the node's records: key=value. Can be repeated
+    #[arg(long, value_name = "key=value")]
+    pub meta: Vec<String>,
+    /// The node is the agent asked
+    #[arg(long = "self")]
+    pub own: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "node")]
+    pub args: Vec<String>,
+}
+
+impl Run for NodeDrain {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if let Some(line) = self.wrong_use() {
+            return context.usage_error(line);
+        }
+        if self.deadline.is_some_and(|d| d <= 0) {
+            return context.failure("A positive drain duration must be given");
+        }
+        let meta = match self.records() {
+            Ok(meta) => meta,
+            Err(e) => return context.failure(&e),
+        };
+        context.connected(&self.general, |c, context| self.act(c, context, &meta))
+    }
+}
+
+impl NodeDrain {
+    fn wrong_use(&self) -> Option<&'static str> {
+        let strategy = self.deadline.is_some() || self.force || self.no_deadline || self.ignore_system;
+        let cases = [
+            (
+                !self.monitor && self.enable == self.disable,
+                "Either the '-enable' or '-disable' flag must be set, unless using '-monitor'",
+            ),
+            (
+                self.monitor && (self.enable || self.disable),
+                "The -monitor flag cannot be used with the '-enable' or '-disable' flags",
+            ),
+            (!self.own && self.args.len() != 1, "Node ID must be specified if -self isn't being used"),
+            (self.disable && strategy, "-disable can't be combined with flags configuring drain strategy"),
+            (
+                self.deadline.is_some() && (self.force || self.no_deadline),
+                "-deadline can't be combined with -force or -no-deadline",
+            ),
+            (self.force && self.no_deadline, "-force and -no-deadline are mutually exclusive"),
+        ];
+        cases.iter().find(|(wrong, _)| *wrong).map(|(_, line)| *line)
+    }
+
+    /// What goes into the node's records.
+    fn records(&self) -> Result<BTreeMap<String, String>, String> {
+        let pair = |pair: &String| match pair.split_once('=') {
+            Some((key, value)) => Ok((key.to_string(), value.to_string())),
+            None => Err(format!("Error parsing -meta {}: it must have the form key=value", quoted(pair))),
+        };
+        let mut meta: BTreeMap<String, String> = self.meta.iter().map(pair).collect::<Result<_, _>>()?;
+        if let Some(message) = self.message.as_ref().filter(|m| !m.is_empty()) {
+            let key = if self.enable { "message" } else { "cancel_message" };
+            meta.insert(key.into(), message.clone());
+        }
+        Ok(meta)
+    }
+
+    fn act(
+        &self,
+        c: &Connection,
+        context: &mut Context<'_, '_>,
+        meta: &BTreeMap<String, String>,
+    ) -> Result<u8, String> {
+        let given = self.args.first().map(String::as_str).unwrap_or_default();
+        let id = if self.own {
+            objects::own_node(c)?
+        } else if let Some(text) = objects::too_short(given, "Identifier") {
+            return Err(text);
+        } else {
+            text(&objects::node(c, given, true, true)?, "ID").to_string()
+        };
+        let read = c.wait(c.client.node_value(&id));
+        let (value, read_meta) = read.map_err(|e| format!("Error toggling drain mode: {e}"))?;
+        let node: Node = data::typed(&value)?;
+        let name = quoted(&id);
+        if self.monitor {
+            if node.drain_strategy.is_none() {
+                context.ui.warn("No drain strategy set");
+                return Ok(0);
+            }
+            let mut lines = Lines::plain(context.ui, c.zone.clone());
+            lines.info(&format!("Monitoring node {name}: Ctrl-C to detach monitoring"));
+            return watch::watch(c, context, &node, read_meta.index, self.ignore_system);
+        }
+        if !self.yes && !self.own && given != id {
+            let verb = if self.enable { "enable" } else { "disable" };
+            let question = format!("Are you sure you want to {verb} drain mode for node {name}? [y/N]");
+            if let Err(code) = confirm(context.ui, &question, "Canceling drain toggle") {
+                return Ok(code);
+            }
+        }
+        let spec = self.enable.then(|| DrainSpec {
+            deadline: match (self.force, self.no_deadline) {
+                (true, _) => -1,
+                (_, true) => 0,
+                _ => self.deadline.unwrap_or(HOUR),
+            },
+            ignore_system_jobs: self.ignore_system,
+        });
+        let eligible = self.disable && !self.keep_ineligible;
+        let done = c.wait(c.client.drain_node(&id, spec.as_ref(), eligible, meta));
+        let (answer, _) = done.map_err(|e| format!("Error updating drain specification: {e}"))?;
+        if self.disable || self.detach {
+            let word = if self.enable { "set" } else { "unset" };
+            context.ui.output(&format!("Node {name} drain strategy {word}"));
+            return Ok(0);
+        }
+        let mut lines = Lines::plain(context.ui, c.zone.clone());
+        lines.info("Ctrl-C to stop monitoring: will not cancel the node drain");
+        lines.info(&format!("Node {name} drain strategy set"));
+        let index = answer.get("NodeModifyIndex").and_then(serde_json::Value::as_u64).unwrap_or(0);
+        watch::watch(c, context, &node, index.saturating_sub(1), self.ignore_system)
+    }
+}

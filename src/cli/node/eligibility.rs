@@ -1,0 +1,47 @@
+//! `node eligibility`: whether a node takes new allocations (`spec/cli.md §10.2`).
+
+use crate::cli::context::Context;
+use crate::cli::general::GeneralFlags;
+use crate::cli::registry::Run;
+use crate::model::quoted;
+
+/// Say whether a node takes new allocations
+///
+/// An ineligible node keeps its allocations but takes no new ones. The argument is the node's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct NodeEligibility {
+    /// Take new allocations
+    #[arg(long)]
+    pub enable: bool,
+    /// Take no new allocations
+    #[arg(long)]
+    pub disable: bool,
+    /// The node is the agent asked
+    #[arg(long = "self")]
+    pub own: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "node")]
+    pub args: Vec<String>,
+}
+
+impl Run for NodeEligibility {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if self.enable == self.disable {
+            return context.usage_error("Either the '-enable' or '-disable' flag must be set");
+        }
+        let prefix = match (self.args.as_slice(), self.own) {
+            ([], true) => "",
+            ([prefix], _) => prefix.as_str(),
+            _ => return context.usage_error("Node ID must be specified if -self isn't being used"),
+        };
+        context.connected(&self.general, |c, context| {
+            let id = super::meant(c, self.own, prefix, "Identifier")?;
+            let done = c.wait(c.client.set_node_eligibility(&id, self.enable));
+            done.map_err(|e| format!("Error updating scheduling eligibility: {e}"))?;
+            let word = if self.enable { "eligible" } else { "ineligible" };
+            context.ui.output(&format!("Node {} scheduling eligibility set: {word} for scheduling", quoted(&id)));
+            Ok(0)
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! `node identity`: with what a node proves who it is (`spec/cli.md §10.2`).
+
+use serde_json::Value;
+
+use super::meant;
+use crate::cli::context::Context;
+use crate::cli::data;
+use crate::cli::format::FormatFlags;
+use crate::cli::general::GeneralFlags;
+use crate::cli::registry::Run;
+use crate::cli::render::table::{Form, table};
+use crate::cli::render::values;
+use crate::model::SECOND;
+
+/// Show the claims of a node's identity
+///
+/// The argument is the node's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct NodeIdentityGet {
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "node")]
+    pub args: Vec<String>,
+}
+
+impl Run for NodeIdentityGet {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [prefix] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <node_id>");
+        };
+        context.connected(&self.general, |c, context| {
+            let id = meant(c, false, prefix, "Node ID")?;
+            let read = c.wait(c.client.node_identity(&id));
+            let (answer, _) = read.map_err(|e| format!("Error requesting node identity: {e}"))?;
+            if self.format.wanted()? {
+                return self.format.print(context.ui, &answer, "*api.NodeIdentityGetResp");
+            }
+            let text = claims(&answer, &c.zone);
+            context.ui.output(&text);
+            Ok(0)
+        })
+    }
+}
+
+/// The usual claims, then those that only these tokens have.
+fn claims(answer: &Value, zone: &jiff::tz::TimeZone) -> String {
+    let shown = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Number(n) => values::time(n.as_i64().unwrap_or(0).saturating_mul(SECOND), zone),
+        Value::Array(items) => items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    };
+    let mut lines = vec!["Claim Key|Claim Value".to_string()];
+    for own in [false, true] {
+        let some = data::map(answer, "Claims").filter(|(key, _)| key.starts_with("nomad") == own);
+        lines.extend(some.map(|(key, value)| format!("{key}|{}", shown(value))));
+    }
+    table(&lines, Form::List)
+}
+
+/// Have a node ask for a new identity
+///
+/// The argument is the node's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct NodeIdentityRenew {
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "node")]
+    pub args: Vec<String>,
+}
+
+impl Run for NodeIdentityRenew {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [prefix] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <node_id>");
+        };
+        context.connected(&self.general, |c, _| {
+            let id = meant(c, false, prefix, "Node ID")?;
+            let done = c.wait(c.client.renew_node_identity(&id));
+            done.map_err(|e| format!("Error requesting node identity renewal: {e}"))?;
+            Ok(0)
+        })
+    }
+}

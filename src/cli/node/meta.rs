@@ -1,0 +1,105 @@
+//! `node meta`: metadata of a node that changes while it runs (`spec/cli.md §10.2`).
+
+use serde_json::{Map, Value};
+
+use super::meant;
+use crate::cli::connection::Connection;
+use crate::cli::context::Context;
+use crate::cli::data;
+use crate::cli::format::FormatFlags;
+use crate::cli::general::GeneralFlags;
+use crate::cli::registry::Run;
+use crate::cli::render::table::pairs;
+
+/// Change metadata of a node
+///
+/// The arguments are key=value pairs. They stay when the agent restarts, and win over what its configuration says.
+#[derive(Debug, clap::Parser)]
+pub struct NodeMetaApply {
+    /// The node; that of the agent asked if left out
+    #[arg(long, value_name = "id")]
+    pub node_id: Option<String>,
+    /// Keys to take away, separated by commas
+    #[arg(long, value_name = "keys")]
+    pub unset: Option<String>,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "key=value")]
+    pub optional_args: Vec<String>,
+}
+
+/// The full ID of the node that is asked for; empty for that of the agent.
+fn node_id(c: &Connection, given: Option<&str>) -> Result<String, String> {
+    match given.filter(|id| !id.is_empty()) {
+        None => Ok(String::new()),
+        Some(prefix) => meant(c, false, prefix, "Node ID"),
+    }
+}
+
+impl Run for NodeMetaApply {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let removed = self.unset.as_deref().unwrap_or_default().split(',').map(str::trim).filter(|key| !key.is_empty());
+        let mut meta: Map<String, Value> = removed.map(|key| (key.to_string(), Value::Null)).collect();
+        for pair in &self.optional_args {
+            let Some((key, value)) = pair.split_once('=') else {
+                return context.failure(&format!("Invalid metadata pair {pair:?}: it must have the form key=value"));
+            };
+            meta.insert(key.into(), value.into());
+        }
+        if meta.is_empty() {
+            return context.failure("Must specify -unset or at least 1 key=value pair");
+        }
+        context.connected(&self.general, |c, _| {
+            let id = node_id(c, self.node_id.as_deref())?;
+            let done = c.wait(c.client.set_node_meta(&id, &Value::Object(meta)));
+            done.map_err(|e| format!("Error applying dynamic node metadata: {e}"))?;
+            Ok(0)
+        })
+    }
+}
+
+/// Show metadata of a node
+///
+/// Shows all metadata of a node, and which of it was set while it runs and which its configuration says.
+#[derive(Debug, clap::Parser)]
+pub struct NodeMetaRead {
+    /// The node; that of the agent asked if left out
+    #[arg(long, value_name = "id")]
+    pub node_id: Option<String>,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(hide = true)]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for NodeMetaRead {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if !self.optional_args.is_empty() {
+            return context.usage_error("This command takes no arguments");
+        }
+        context.connected(&self.general, |c, context| {
+            let id = node_id(c, self.node_id.as_deref())?;
+            let read = c.wait(c.client.node_meta(&id));
+            let (meta, _) = read.map_err(|e| format!("Error reading dynamic node metadata: {e}"))?;
+            if self.format.wanted()? {
+                return self.format.print(context.ui, &meta, "*api.NodeMetaResponse");
+            }
+            context.ui.output_markup("[bold]All Meta[reset]");
+            context.ui.output(&block(&meta, "Meta"));
+            for (heading, member) in [("Dynamic Meta", "Dynamic"), ("Static Meta", "Static")] {
+                context.ui.output_markup(&format!("\n[bold]{heading}[reset]"));
+                context.ui.output(&block(&meta, member));
+            }
+            Ok(0)
+        })
+    }
+}
+
+/// Keys and values; a key that was taken away has `<unset>`.
+fn block(meta: &Value, member: &str) -> String {
+    let rows: Vec<(&String, &str)> =
+        data::map(meta, member).map(|(key, value)| (key, value.as_str().unwrap_or("<unset>"))).collect();
+    pairs(&rows)
+}

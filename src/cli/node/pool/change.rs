@@ -1,0 +1,144 @@
+//! `node pool apply`, `node pool delete`, `node pool init` (`spec/cli.md §10.3`).
+
+use serde_json::{Value, json};
+
+use crate::cli::context::Context;
+use crate::cli::examples;
+use crate::cli::general::GeneralFlags;
+use crate::cli::registry::Run;
+use crate::cli::spec_file::{self, Spec};
+use crate::model::duration::parse_duration;
+use crate::model::quoted;
+
+/// Write a node pool
+///
+/// Creates or changes a node pool as a file says it. The argument is the file, or - for standard input.
+#[derive(Debug, clap::Parser)]
+pub struct NodePoolApply {
+    /// The file is JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "input")]
+    pub args: Vec<String>,
+}
+
+impl Run for NodePoolApply {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [path] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <input>");
+        };
+        let pool = spec_file::read(path, context.env).and_then(|bytes| {
+            let read =
+                if self.json { serde_json::from_slice(&bytes).map_err(|e| e.to_string()) } else { hcl(&bytes, path) };
+            read.map_err(|e| format!("Failed to parse input content: {e}"))
+        });
+        let pool = match pool {
+            Ok(pool) => pool,
+            Err(e) => return context.failure(&e),
+        };
+        context.connected(&self.general, |c, context| {
+            let done = c.wait(c.client.put_node_pool(&pool));
+            done.map_err(|e| format!("Error applying node pool: {e}"))?;
+            let name = quoted(pool.get("Name").and_then(Value::as_str).unwrap_or_default());
+            context.ui.output(&format!("Successfully applied node pool {name}!"));
+            Ok(0)
+        })
+    }
+}
+
+/// A node pool in the form that servers read.
+fn hcl(bytes: &[u8], path: &str) -> Result<Value, String> {
+    let file = Spec::hcl(bytes, path)?;
+    file.only(&["node_pool"])?;
+    let (name, pool) = file.labelled("node_pool")?.ok_or("the node_pool block is missing")?;
+    pool.only(&["description", "meta", "node_identity_ttl", "scheduler_config"])?;
+    let mut out = json!({
+        "Name": name,
+        "Description": pool.text("description")?.unwrap_or_default(),
+        "Meta": pool.text_map("meta")?,
+    });
+    if let Some(ttl) = pool.text("node_identity_ttl")? {
+        out["NodeIdentityTTL"] = json!(parse_duration(&ttl).map_err(|e| format!("node_identity_ttl: {e}"))?);
+    }
+    if let Some(config) = pool.block("scheduler_config")? {
+        config.only(&["scheduler_algorithm", "memory_oversubscription_enabled"])?;
+        out["SchedulerConfiguration"] = json!({
+            "SchedulerAlgorithm": config.text("scheduler_algorithm")?.unwrap_or_default(),
+            "MemoryOversubscriptionEnabled": config.bool("memory_oversubscription_enabled")?,
+        });
+    }
+    Ok(out)
+}
+
+/// Delete a node pool
+///
+/// The argument is the pool's name. A pool with nodes or with jobs that run can't be deleted.
+#[derive(Debug, clap::Parser)]
+pub struct NodePoolDelete {
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "node-pool")]
+    pub args: Vec<String>,
+}
+
+impl Run for NodePoolDelete {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [name] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <node-pool>");
+        };
+        context.connected(&self.general, |c, context| {
+            let done = c.wait(c.client.delete_node_pool(name));
+            done.map_err(|e| format!("Error deleting node pool: {e}"))?;
+            context.ui.output(&format!("Successfully deleted node pool {}!", quoted(name)));
+            Ok(0)
+        })
+    }
+}
+
+/// Write an example of a node pool's file
+///
+/// Without an argument the file is called pool.nomad.hcl, or pool.nomad.json. A file that exists is left alone.
+#[derive(Debug, clap::Parser)]
+pub struct NodePoolInit {
+    /// Format of the file: hcl or json
+    #[arg(long, value_name = "format", default_value = "hcl")]
+    pub out: String,
+    /// Write the example without comments
+    #[arg(long)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "filename")]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for NodePoolInit {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let files = examples::Files {
+            hcl: ("pool.nomad.hcl", include_str!("../../examples/pool.nomad.hcl")),
+            json: ("pool.nomad.json", include_str!("../../examples/pool.nomad.json")),
+            what: "node pool",
+        };
+        examples::write(context, &files, &self.out, self.quiet, &self.optional_args)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_become_what_servers_read() {
+        let text = include_bytes!("../../examples/pool.nomad.hcl");
+        let pool = hcl(text, "pool.nomad.hcl").unwrap();
+        let same: Value = serde_json::from_str(include_str!("../../examples/pool.nomad.json")).unwrap();
+        assert_eq!(pool, same);
+        assert!(hcl(b"node_pool \"a\" { nope = 1 }", "x").unwrap_err().contains("nope"));
+        assert!(hcl(b"", "x").unwrap_err().contains("missing"));
+        assert!(
+            hcl(b"node_pool \"a\" { node_identity_ttl = \"soon\" }", "x").unwrap_err().contains("node_identity_ttl")
+        );
+    }
+}

@@ -1,0 +1,97 @@
+//! `node pool jobs`, `node pool nodes` (`spec/cli.md §10.3`).
+
+use serde_json::Value;
+
+use super::find;
+use crate::api::Query;
+use crate::api::types::JobListStub;
+use crate::cli::context::Context;
+use crate::cli::data::{self, text};
+use crate::cli::format::{FormatFlags, PageFlags, next_page};
+use crate::cli::general::GeneralFlags;
+use crate::cli::lookup;
+use crate::cli::objects::node_table;
+use crate::cli::registry::Run;
+
+/// List the jobs of a node pool
+///
+/// The argument is the pool's name or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct NodePoolJobs {
+    #[command(flatten)]
+    pub page: PageFlags,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "node-pool")]
+    pub args: Vec<String>,
+}
+
+impl Run for NodePoolJobs {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [prefix] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <node-pool>");
+        };
+        context.connected(&self.general, |c, context| {
+            let pool = find(c, prefix)?;
+            let query = self.page.query(Query::default());
+            let read = c.wait(c.client.node_pool_members(text(&pool, "Name"), "jobs", &query));
+            let (jobs, meta) = read.map_err(|e| format!("Error querying jobs: {e}"))?;
+            if jobs.is_empty() {
+                context.ui.output("No jobs");
+                return Ok(0);
+            }
+            if self.format.wanted()? {
+                return self.format.print(context.ui, &jobs, "[]*api.JobListStub");
+            }
+            let stubs: Vec<JobListStub> = jobs.iter().map(data::typed).collect::<Result<_, _>>()?;
+            context.ui.output(&lookup::listed(&stubs, c.everywhere(), &c.zone));
+            next_page(context, &meta);
+            Ok(0)
+        })
+    }
+}
+
+/// List the nodes of a node pool
+///
+/// The argument is the pool's name or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct NodePoolNodes {
+    #[command(flatten)]
+    pub page: PageFlags,
+    /// Show full identifiers
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "node-pool")]
+    pub args: Vec<String>,
+}
+
+impl Run for NodePoolNodes {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [prefix] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <node-pool>");
+        };
+        context.connected(&self.general, |c, context| {
+            let pool = find(c, prefix)?;
+            let query = self.page.query(Query::default());
+            let read = c.wait(c.client.node_pool_members(text(&pool, "Name"), "nodes", &query));
+            let (mut nodes, meta): (Vec<Value>, _) = read.map_err(|e| format!("Error querying nodes: {e}"))?;
+            if nodes.is_empty() {
+                context.ui.output("No nodes");
+                return Ok(0);
+            }
+            data::newest_first(&mut nodes);
+            if self.format.wanted()? {
+                return self.format.print(context.ui, &nodes, "[]*api.NodeListStub");
+            }
+            context.ui.output(&node_table(&nodes, self.verbose));
+            next_page(context, &meta);
+            Ok(0)
+        })
+    }
+}

@@ -1,0 +1,164 @@
+//! `node status`: the nodes, or one of them (`spec/cli.md §10.1`).
+
+use serde_json::Value;
+
+use super::detail;
+use crate::api::Query;
+use crate::cli::connection::Connection;
+use crate::cli::context::Context;
+use crate::cli::data::{self, text};
+use crate::cli::format::{FormatFlags, PageFlags, next_page};
+use crate::cli::general::GeneralFlags;
+use crate::cli::objects;
+use crate::cli::registry::Run;
+use crate::cli::render::table::{Form, table};
+use crate::cli::render::values;
+use crate::model::Node;
+
+/// Show nodes
+///
+/// Lists the nodes of the cluster, or shows one of them: what it offers, what is used of it, and which allocations it has. The
+/// argument is the node's ID or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct NodeStatus {
+    /// Show the node that is the agent asked
+    #[arg(long = "self")]
+    pub own: bool,
+    /// Show all that is known about what is used
+    #[arg(long)]
+    pub stats: bool,
+    /// In the list, show how many allocations run on each node
+    #[arg(long)]
+    pub allocs: bool,
+    /// Show little
+    #[arg(long)]
+    pub short: bool,
+    /// Show full identifiers and times, and everything known about the node
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub page: PageFlags,
+    /// Accepted for compatibility; there is no web interface to open
+    #[arg(long)]
+    pub ui: bool,
+    /// In the list, show the operating systems
+    #[arg(long)]
+    pub os: bool,
+    /// Print the identifiers only
+    #[arg(long)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "node")]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for NodeStatus {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let prefix = match self.optional_args.as_slice() {
+            [] => None,
+            [prefix] => Some(prefix.as_str()),
+            _ => return context.usage_error("This command takes either one or no arguments"),
+        };
+        match prefix {
+            None if !self.own => {
+                if self.quiet && (self.verbose || self.format.json) {
+                    return context.failure("-quiet cannot be used with -verbose or -json");
+                }
+                context.connected(&self.general, |c, context| self.list(c, context))
+            }
+            prefix => context.connected(&self.general, |c, context| self.one(c, context, prefix.unwrap_or_default())),
+        }
+    }
+}
+
+impl NodeStatus {
+    fn list(&self, c: &Connection, context: &mut Context<'_, '_>) -> Result<u8, String> {
+        let mut query = Query::default();
+        if self.os {
+            query = query.with("os", "true");
+        }
+        let read = c.wait(c.client.rows::<Value>("/v1/nodes", &self.page.query(query)));
+        let (mut nodes, meta) = read.map_err(|e| format!("Error querying node status: {e}"))?;
+        data::newest_first(&mut nodes);
+        if self.format.wanted()? {
+            return self.format.print(context.ui, &nodes, "[]*api.NodeListStub");
+        }
+        if nodes.is_empty() {
+            context.ui.output("No nodes registered");
+            return Ok(0);
+        }
+        if self.quiet {
+            let ids: Vec<&str> = nodes.iter().map(|node| text(node, "ID")).collect();
+            context.ui.output(&ids.join("\n"));
+        } else {
+            let text = self.table(c, &nodes)?;
+            context.ui.output(&text);
+        }
+        next_page(context, &meta);
+        Ok(0)
+    }
+
+    fn table(&self, c: &Connection, nodes: &[Value]) -> Result<String, String> {
+        let mut header = "ID|Node Pool|DC|Name|Class".to_string();
+        for (wanted, columns) in [(self.os, "|OS"), (self.verbose, "|Address|Version")] {
+            if wanted {
+                header.push_str(columns);
+            }
+        }
+        header.push_str("|Drain|Eligibility|Status");
+        if self.allocs {
+            header.push_str("|Running Allocs");
+        }
+        let mut lines = vec![header];
+        for node in nodes {
+            let id = text(node, "ID");
+            let mut cells = vec![values::id(id, self.verbose).to_string()];
+            cells.extend(["NodePool", "Datacenter", "Name", "NodeClass"].map(|m| text(node, m).to_string()));
+            if self.os {
+                let os = node.get("Attributes").map(|a| text(a, "os.name")).unwrap_or_default();
+                cells.push(os.into());
+            }
+            if self.verbose {
+                cells.extend([text(node, "Address").to_string(), text(node, "Version").into()]);
+            }
+            cells.push(data::flag(node, "Drain").to_string());
+            cells.extend([text(node, "SchedulingEligibility").to_string(), text(node, "Status").into()]);
+            if self.allocs {
+                let read = c.wait(c.client.node_allocations(id));
+                let (allocs, _) = read.map_err(|e| format!("Error querying node allocations: {e}"))?;
+                cells.push(allocs.iter().filter(|a| a.client_status == "running").count().to_string());
+            }
+            lines.push(cells.join("|"));
+        }
+        Ok(table(&lines, Form::List))
+    }
+
+    fn one(&self, c: &Connection, context: &mut Context<'_, '_>, prefix: &str) -> Result<u8, String> {
+        let id = if self.own {
+            objects::own_node(c)?
+        } else {
+            if let Some(text) = objects::too_short(prefix, "Identifier") {
+                return Err(text);
+            }
+            text(&objects::node(c, prefix, self.verbose, false)?, "ID").to_string()
+        };
+        let read = c.wait(c.client.node_value(&id));
+        let (value, _) = read.map_err(|e| format!("Error querying node info: {e}"))?;
+        if self.format.wanted()? {
+            return self.format.print(context.ui, &value, "*api.Node");
+        }
+        let node: Node = data::typed(&value)?;
+        let read = c.wait(c.client.node_allocations(&id));
+        let (allocs, _) = read.map_err(|e| format!("Error querying node allocations: {e}"))?;
+        let view = detail::View { node: &node, allocs: &allocs, verbose: self.verbose, stats: self.stats };
+        if self.short {
+            view.print_short(context);
+            return Ok(0);
+        }
+        view.print(c, context);
+        Ok(0)
+    }
+}

@@ -1,0 +1,219 @@
+//! `operator api`: a request as it is (`spec/cli.md §14`).
+
+use std::borrow::Cow;
+use std::io::Read;
+
+use rustix::fs::FileType;
+
+use crate::api::Query;
+use crate::api::stream::RawRequest;
+use crate::cli::connection::Connection;
+use crate::cli::context::Context;
+use crate::cli::general::GeneralFlags;
+use crate::cli::registry::Run;
+
+/// Send a request to the HTTP API
+///
+/// Sends a request with the address, the token and the certificates of the flags and the environment, and prints the body of
+/// the answer as it is. The argument is a path such as /v1/nodes, or a whole URL. What comes on standard input is sent as body.
+#[derive(Debug, clap::Parser)]
+pub struct OperatorApi {
+    /// Method. Default: GET, or POST if there is a body
+    #[arg(long = "X", value_name = "method")]
+    pub method: Option<String>,
+    /// One more header, key: value. Can be repeated
+    #[arg(long = "H", value_name = "header")]
+    pub headers: Vec<String>,
+    /// Filter expression, as parameter of the request
+    #[arg(long, value_name = "expression")]
+    pub filter: Option<String>,
+    /// Print a curl command instead of sending the request
+    #[arg(long)]
+    pub dryrun: bool,
+    /// Show request and answer on standard error
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "path")]
+    pub args: Vec<String>,
+}
+
+impl Run for OperatorApi {
+    fn run(mut self, context: &mut Context<'_, '_>) -> u8 {
+        let given = match self.args.as_slice() {
+            [given] if !given.is_empty() => given.clone(),
+            [] => return context.usage_error("A path or URL is required"),
+            _ => return context.usage_error("This command takes one argument: <path>"),
+        };
+        let (address, path) = parts(&given);
+        if address.is_some() {
+            self.general.address = address;
+        }
+        let (path, query) = path.split_once('?').unwrap_or((&path, ""));
+        let mut parameters: Vec<(String, String)> = url_pairs(query);
+        if let Some(filter) = self.filter.clone().filter(|f| !f.is_empty()) {
+            parameters.push(("filter".into(), filter));
+        }
+        let headers = match self.headers.iter().map(|h| header(h)).collect::<Result<Vec<_>, _>>() {
+            Ok(headers) => headers,
+            Err(e) => return context.failure(&e),
+        };
+        let body = match body() {
+            Ok(body) => body,
+            Err(e) => return context.failure(&format!("Error reading standard input: {e}")),
+        };
+        let method = self.method.clone().filter(|m| !m.is_empty());
+        let method = method.unwrap_or_else(|| if body.is_some() { "POST" } else { "GET" }.into());
+        let parameters = parameters.into_iter().map(|(name, value)| (Cow::Owned(name), value)).collect();
+        let query = Query { parameters, ..Query::default() };
+        let request = RawRequest { method, path: path.into(), query, headers, body };
+        context.connected(&self.general, |c, context| {
+            if self.dryrun {
+                let text = curl(c, &request)?;
+                context.ui.output(&text);
+                return Ok(0);
+            }
+            self.send(c, context, &request)
+        })
+    }
+}
+
+impl OperatorApi {
+    fn send(&self, c: &Connection, context: &mut Context<'_, '_>, request: &RawRequest) -> Result<u8, String> {
+        let failed = |e| format!("Error performing request: {e}");
+        c.wait(async {
+            if self.verbose {
+                let url = c.client.url_of(request).map_err(failed)?;
+                context.ui.error_plain(&format!("> {} {url}", request.method));
+                for (name, value) in &request.headers {
+                    context.ui.error_plain(&format!("> {name}: {value}"));
+                }
+                context.ui.error_plain(">");
+            }
+            let mut stream = c.client.send(request, true).await.map_err(failed)?;
+            if self.verbose {
+                for line in stream.head() {
+                    context.ui.error_plain(&format!("< {line}"));
+                }
+                context.ui.error_plain("<");
+            }
+            while let Some(bytes) = stream.next().await.map_err(failed)? {
+                if !context.ui.bytes(&bytes) {
+                    break;
+                }
+            }
+            Ok(0)
+        })
+    }
+}
+
+/// Address and path of a URL; a path has no address of its own.
+fn parts(given: &str) -> (Option<String>, String) {
+    let Some((scheme, rest)) = given.split_once("://").filter(|(s, _)| matches!(*s, "http" | "https")) else {
+        return (None, if given.starts_with('/') { given.into() } else { format!("/{given}") });
+    };
+    let (host, path) = rest.find(['/', '?']).map_or((rest, ""), |at| rest.split_at(at));
+    let path = if path.starts_with('/') { path.to_string() } else { format!("/{path}") };
+    (Some(format!("{scheme}://{host}")), path)
+}
+
+/// The parameters of a query, decoded.
+fn url_pairs(query: &str) -> Vec<(String, String)> {
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    pairs
+        .map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (decoded(name), decoded(value))
+        })
+        .collect()
+}
+
+fn decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let hex = bytes.get(at.saturating_add(1)..at.saturating_add(3)).and_then(|h| std::str::from_utf8(h).ok());
+        match (byte, hex.and_then(|hex| u8::from_str_radix(hex, 16).ok())) {
+            (b'%', Some(value)) => {
+                out.push(value);
+                at = at.saturating_add(3);
+                continue;
+            }
+            (b'+', _) => out.push(b' '),
+            (byte, _) => out.push(*byte),
+        }
+        at = at.saturating_add(1);
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) =
+        text.split_once(':').ok_or_else(|| format!("Invalid header {text:?}: it must be key: value"))?;
+    Ok((name.trim().into(), value.trim().into()))
+}
+
+/// What standard input holds, unless it is a terminal or nothing.
+fn body() -> std::io::Result<Option<Vec<u8>>> {
+    let stdin = std::io::stdin();
+    let is_device =
+        rustix::fs::fstat(&stdin).map_or(true, |s| FileType::from_raw_mode(s.st_mode) == FileType::CharacterDevice);
+    if is_device {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    stdin.lock().read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// The request as a curl command. The token is taken from the environment, so that none is printed.
+fn curl(c: &Connection, request: &RawRequest) -> Result<String, String> {
+    let url = c.client.url_of(request).map_err(|e| format!("Error performing request: {e}"))?;
+    let mut lines = vec!["curl".to_string()];
+    if request.method != "GET" {
+        lines.push(format!("-X {}", request.method));
+    }
+    lines.extend(request.headers.iter().map(|(name, value)| format!("-H '{name}: {value}'")));
+    let config = c.client.config();
+    if config.token.is_some() {
+        lines.push("-H 'X-Nomad-Token: ${NOMAD_TOKEN}'".into());
+    }
+    let tls = &config.tls;
+    let files = [
+        ("--cacert", &tls.ca_cert),
+        ("--capath", &tls.ca_path),
+        ("--cert", &tls.client_cert),
+        ("--key", &tls.client_key),
+    ];
+    lines
+        .extend(files.iter().filter_map(|(flag, file)| Some(format!("{flag} {:?}", file.as_ref()?.to_string_lossy()))));
+    if tls.skip_verify {
+        lines.push("--insecure".into());
+    }
+    if request.body.is_some() {
+        lines.push("--data-binary @-".into());
+    }
+    lines.push(url);
+    Ok(lines.join(" \\\n  "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_paths_or_urls() {
+        assert_eq!(parts("/v1/jobs?a=b"), (None, "/v1/jobs?a=b".into()));
+        assert_eq!(parts("v1/jobs"), (None, "/v1/jobs".into()));
+        assert_eq!(parts("http://a:1/v1/x?y"), (Some("http://a:1".into()), "/v1/x?y".into()));
+        assert_eq!(parts("https://a"), (Some("https://a".into()), "/".into()));
+        assert_eq!(
+            url_pairs("a=b%20c&d&e=%zz+"),
+            [("a", "b c"), ("d", ""), ("e", "%zz ")].map(|(k, v)| (k.into(), v.into()))
+        );
+        assert_eq!(header("X-Y:  z").unwrap(), ("X-Y".to_string(), "z".to_string()));
+        assert!(header("nope").is_err());
+    }
+}

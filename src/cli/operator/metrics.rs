@@ -1,0 +1,56 @@
+//! `operator metrics`: what the agent measured (`spec/cli.md §14`).
+
+use serde_json::Value;
+
+use crate::api::Query;
+use crate::cli::context::Context;
+use crate::cli::format::FormatFlags;
+use crate::cli::general::GeneralFlags;
+use crate::cli::registry::Run;
+
+/// Show what the agent measured
+///
+/// Prints the newest measurements of the agent asked.
+#[derive(Debug, clap::Parser)]
+pub struct OperatorMetrics {
+    /// Indented
+    #[arg(long)]
+    pub pretty: bool,
+    /// Format: prometheus
+    #[arg(long = "format", value_name = "format")]
+    pub kind: Option<String>,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(hide = true)]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for OperatorMetrics {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if !self.optional_args.is_empty() {
+            context.ui.error("This command takes no arguments");
+            context.ui.error("For additional help try 'encamp metrics -help'");
+            return 1;
+        }
+        context.connected(&self.general, |c, context| {
+            let mut query = Query::default();
+            if self.pretty {
+                query = query.with("pretty", "true");
+            }
+            if let Some(format) = self.kind.as_deref().filter(|f| !f.is_empty()) {
+                query = query.with("format", format);
+            }
+            let read = c.wait(c.client.bytes("/v1/metrics", &query));
+            let bytes = read.map_err(|e| format!("Error querying metrics: {e}"))?;
+            if self.format.wanted()? {
+                let value: Value =
+                    serde_json::from_slice(&bytes).map_err(|e| format!("Error formatting the data: {e}"))?;
+                return self.format.print(context.ui, &value, "*api.MetricsSummary");
+            }
+            context.ui.output(String::from_utf8_lossy(&bytes).trim_end_matches('\n'));
+            Ok(0)
+        })
+    }
+}

@@ -1,0 +1,39 @@
+//! Commands for operators (`spec/cli.md §14`).
+//!
+//! - [`scheduler`]: the scheduler configuration. [`raft`]: the servers that agree on the log. [`autopilot`]: how failed servers
+//!   are dealt with. [`keyring`]: the keys that encrypt variables and sign identities.
+//! - [`api`]: requests as they are. [`metrics`]: measurements.
+
+pub mod api;
+pub mod autopilot;
+pub mod keyring;
+pub mod metrics;
+pub mod raft;
+pub mod scheduler;
+
+use serde_json::Value;
+
+use super::registry::Registry;
+
+/// Adds the commands.
+pub(super) fn register(registry: &mut Registry) {
+    registry.add::<api::OperatorApi>("operator api", None, 1);
+    registry.add::<metrics::OperatorMetrics>("operator metrics", None, 1);
+    registry.add::<scheduler::SchedulerGetConfig>("operator scheduler get-config", None, 1);
+    registry.add::<scheduler::SchedulerSetConfig>("operator scheduler set-config", None, 1);
+    registry.add::<raft::RaftListPeers>("operator raft list-peers", None, 1);
+    registry.add::<raft::RaftRemovePeer>("operator raft remove-peer", None, 1);
+    registry.add::<raft::RaftTransferLeadership>("operator raft transfer-leadership", None, 1);
+    registry.add::<autopilot::AutopilotGetConfig>("operator autopilot get-config", None, 1);
+    registry.add::<autopilot::AutopilotSetConfig>("operator autopilot set-config", None, 1);
+    registry.add::<autopilot::AutopilotHealth>("operator autopilot health", None, 1);
+    registry.add::<keyring::RootKeyringList>("operator root keyring list", None, 1);
+    registry.add::<keyring::RootKeyringRotate>("operator root keyring rotate", None, 1);
+    registry.add::<keyring::RootKeyringRemove>("operator root keyring remove", None, 1);
+}
+
+/// Members of an object as JSON on one line, in this order.
+fn compact(value: &Value, order: &[&str]) -> String {
+    let members = order.iter().map(|name| format!("\"{name}\":{}", value.get(*name).unwrap_or(&Value::Null)));
+    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+}

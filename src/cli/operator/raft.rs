@@ -1,0 +1,101 @@
+//! `operator raft`: the servers that agree on the log (`spec/cli.md §14`).
+
+use crate::cli::context::Context;
+use crate::cli::general::GeneralFlags;
+use crate::cli::registry::Run;
+use crate::cli::render::table::{Form, table};
+use crate::model::quoted;
+
+/// List the servers that agree on the log
+///
+/// Shows each server's name, ID and address, whether it leads, and whether it votes.
+#[derive(Debug, clap::Parser)]
+pub struct RaftListPeers {
+    /// Let any server answer, also when there is no leader
+    #[arg(long)]
+    pub stale: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(hide = true)]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for RaftListPeers {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        context.connected(&self.general, |c, context| {
+            let read = c.wait(c.client.raft_configuration(self.stale));
+            let (mut config, _) = read.map_err(|e| format!("Failed to retrieve raft configuration: {e}"))?;
+            config.servers.sort_by(|a, b| (&a.node, &a.id).cmp(&(&b.node, &b.id)));
+            let mut lines = vec!["Node|ID|Address|State|Voter|RaftProtocol".to_string()];
+            lines.extend(config.servers.iter().map(|s| {
+                let state = if s.leader { "leader" } else { "follower" };
+                format!("{}|{}|{}|{state}|{}|{}", s.node, s.id, s.address, s.voter, s.raft_protocol)
+            }));
+            context.ui.output(&table(&lines, Form::Spaced));
+            Ok(0)
+        })
+    }
+}
+
+/// Take a server out of those that agree on the log
+///
+/// For servers that are gone for good and did not leave.
+#[derive(Debug, clap::Parser)]
+pub struct RaftRemovePeer {
+    /// The server's ID
+    #[arg(long, value_name = "id")]
+    pub peer_id: Option<String>,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(hide = true)]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for RaftRemovePeer {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let Some(id) = self.peer_id.filter(|id| !id.is_empty()) else {
+            return context.failure("Missing peer id required");
+        };
+        context.connected(&self.general, |c, context| {
+            let done = c.wait(c.client.remove_raft_peer(&id));
+            done.map_err(|e| format!("Error removing peer: {e}"))?;
+            context.ui.output(&format!("Removed peer with id {}", quoted(&id)));
+            Ok(0)
+        })
+    }
+}
+
+/// Make another server the leader
+///
+/// The server is named by its ID or its address.
+#[derive(Debug, clap::Parser)]
+pub struct RaftTransferLeadership {
+    /// The server's ID
+    #[arg(long, value_name = "id")]
+    pub peer_id: Option<String>,
+    /// The server's address
+    #[arg(long, value_name = "address")]
+    pub peer_address: Option<String>,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(hide = true)]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for RaftTransferLeadership {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let given = |value: Option<String>| value.filter(|v| !v.is_empty());
+        let (by, value) = match (given(self.peer_id), given(self.peer_address)) {
+            (Some(id), None) => ("id", id),
+            (None, Some(address)) => ("address", address),
+            (None, None) => return context.failure("Missing peer id or address required"),
+            _ => return context.failure("Only one of -peer-id and -peer-address can be given"),
+        };
+        context.connected(&self.general, |c, context| {
+            let done = c.wait(c.client.transfer_leadership(by, &value));
+            done.map_err(|e| format!("Error transferring leadership to peer: {e}"))?;
+            context.ui.output(&format!("Transferred leadership to peer with {by} {}", quoted(&value)));
+            Ok(0)
+        })
+    }
+}

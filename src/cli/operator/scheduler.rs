@@ -1,0 +1,196 @@
+//! `operator scheduler get-config`, `operator scheduler set-config` (`spec/cli.md §14`).
+
+use serde_json::{Value, json};
+
+use crate::cli::connection::Connection;
+use crate::cli::context::Context;
+use crate::cli::data;
+use crate::cli::flags::parse_int;
+use crate::cli::format::FormatFlags;
+use crate::cli::general::GeneralFlags;
+use crate::cli::registry::Run;
+use crate::cli::render::table::pairs;
+use crate::cli::tristate::Tristate;
+use crate::model::{SchedulerConfiguration, quoted};
+
+/// Show the scheduler configuration
+///
+/// Shows how the servers place allocations: the algorithm, who may make room for whom, and what is paused.
+#[derive(Debug, clap::Parser)]
+pub struct SchedulerGetConfig {
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(hide = true)]
+    pub optional_args: Vec<String>,
+}
+
+/// The answer of the server and the configuration in it.
+fn read(c: &Connection) -> Result<(Value, SchedulerConfiguration), String> {
+    let read = c.wait(c.client.scheduler_configuration_value());
+    let (answer, _) = read.map_err(|e| format!("Error querying for scheduler configuration: {e}"))?;
+    let config = match answer.get("SchedulerConfig") {
+        None | Some(Value::Null) => SchedulerConfiguration::default(),
+        Some(config) => data::typed(config)?,
+    };
+    Ok((answer, config))
+}
+
+impl Run for SchedulerGetConfig {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        context.connected(&self.general, |c, context| {
+            let (answer, config) = read(c)?;
+            if self.format.wanted()? {
+                let shown = json!({
+                    "KnownLeader": data::flag(&answer, "KnownLeader"),
+                    "LastContact": data::number(&answer, "LastContact"),
+                    "LastIndex": 0,
+                    "NextToken": data::text(&answer, "NextToken"),
+                    "RequestTime": 0,
+                    "SchedulerConfig": answer.get("SchedulerConfig"),
+                });
+                return self.format.print(context.ui, &shown, "*api.SchedulerConfigurationResponse");
+            }
+            let preemption = &config.preemption_config;
+            context.ui.output(&pairs(&[
+                ("Scheduler Algorithm", config.scheduler_algorithm.clone()),
+                ("Memory Oversubscription", config.memory_oversubscription_enabled.to_string()),
+                ("Reject Job Registration", config.reject_job_registration.to_string()),
+                ("Pause Eval Broker", config.pause_eval_broker.to_string()),
+                ("Preemption System Scheduler", preemption.system_scheduler_enabled.to_string()),
+                ("Preemption Service Scheduler", preemption.service_scheduler_enabled.to_string()),
+                ("Preemption Batch Scheduler", preemption.batch_scheduler_enabled.to_string()),
+                ("Preemption SysBatch Scheduler", preemption.sys_batch_scheduler_enabled.to_string()),
+                ("Node Limit For Feasibility Checks", config.node_limit_for_feasibility_checks.to_string()),
+                ("Modify Index", config.modify_index.to_string()),
+            ]));
+            Ok(0)
+        })
+    }
+}
+
+/// Change the scheduler configuration
+///
+/// What no flag names stays as it is. The flags about preemption say for which kinds of jobs the servers may stop allocations of
+/// less important jobs.
+#[derive(Debug, clap::Parser)]
+pub struct SchedulerSetConfig {
+    /// Change it only if its modify index is this
+    #[arg(long, value_name = "index")]
+    pub check_index: Option<String>,
+    /// How nodes are ranked: binpack or spread
+    #[arg(long, value_name = "algorithm")]
+    pub scheduler_algorithm: Option<String>,
+    /// Whether tasks may use more memory than they reserve
+    #[arg(long, value_name = "true|false")]
+    pub memory_oversubscription: Option<String>,
+    /// Whether job registrations are refused
+    #[arg(long, value_name = "true|false")]
+    pub reject_job_registration: Option<String>,
+    /// Whether evaluations wait
+    #[arg(long, value_name = "true|false")]
+    pub pause_eval_broker: Option<String>,
+    /// Whether batch jobs may make room for themselves
+    #[arg(long, value_name = "true|false")]
+    pub preempt_batch_scheduler: Option<String>,
+    /// Whether service jobs may make room for themselves
+    #[arg(long, value_name = "true|false")]
+    pub preempt_service_scheduler: Option<String>,
+    /// Whether sysbatch jobs may make room for themselves
+    #[arg(long, value_name = "true|false")]
+    pub preempt_sysbatch_scheduler: Option<String>,
+    /// Whether system jobs may make room for themselves
+    #[arg(long, value_name = "true|false")]
+    pub preempt_system_scheduler: Option<String>,
+    /// Nodes that are looked at per placement; 0 for as many as is usual
+    #[arg(long, value_name = "n", value_parser = parse_int)]
+    pub node_limit_for_feasibility_checks: Option<i64>,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(hide = true)]
+    pub optional_args: Vec<String>,
+}
+
+/// What the flags that may be left out say.
+struct Wanted {
+    memory_oversubscription: Tristate,
+    reject_job_registration: Tristate,
+    pause_eval_broker: Tristate,
+    batch: Tristate,
+    service: Tristate,
+    sysbatch: Tristate,
+    system: Tristate,
+}
+
+impl Run for SchedulerSetConfig {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let wanted = match self.wanted() {
+            Ok(wanted) => wanted,
+            Err(e) => return context.flag_error(&e),
+        };
+        if !self.optional_args.is_empty() {
+            return context.usage_error("This command takes no arguments");
+        }
+        let check = match self.check_index.as_deref().filter(|i| !i.is_empty()).map(|i| (i, i.parse::<u64>())) {
+            None => None,
+            Some((_, Ok(index))) => Some(index),
+            Some((text, Err(_))) => {
+                let text = quoted(text);
+                return context.failure(&format!(
+                    "Error parsing check-index value {text}: strconv.ParseUint: parsing {text}: invalid syntax"
+                ));
+            }
+        };
+        context.connected(&self.general, |c, context| {
+            let (_, mut config) = read(c)?;
+            let current = config.modify_index;
+            if let Some(check) = check.filter(|check| *check != current) {
+                return Err(format!(
+                    "Error performing check index set: check-index {check} does not match does not match current state \
+                     value {current}"
+                ));
+            }
+            self.merge(&wanted, &mut config);
+            let done = c.wait(c.client.set_scheduler_configuration(&config, current));
+            let (written, _) = done.map_err(|e| format!("Error setting scheduler configuration: {e}"))?;
+            if !written {
+                context.ui.output("Scheduler configuration could not be atomically updated, please try again");
+                return Ok(1);
+            }
+            context.ui.output("Scheduler configuration updated!");
+            Ok(0)
+        })
+    }
+}
+
+impl SchedulerSetConfig {
+    fn wanted(&self) -> Result<Wanted, String> {
+        Ok(Wanted {
+            memory_oversubscription: Tristate::read("memory-oversubscription", &self.memory_oversubscription)?,
+            reject_job_registration: Tristate::read("reject-job-registration", &self.reject_job_registration)?,
+            pause_eval_broker: Tristate::read("pause-eval-broker", &self.pause_eval_broker)?,
+            batch: Tristate::read("preempt-batch-scheduler", &self.preempt_batch_scheduler)?,
+            service: Tristate::read("preempt-service-scheduler", &self.preempt_service_scheduler)?,
+            sysbatch: Tristate::read("preempt-sysbatch-scheduler", &self.preempt_sysbatch_scheduler)?,
+            system: Tristate::read("preempt-system-scheduler", &self.preempt_system_scheduler)?,
+        })
+    }
+
+    fn merge(&self, wanted: &Wanted, config: &mut SchedulerConfiguration) {
+        if let Some(algorithm) = self.scheduler_algorithm.as_ref().filter(|a| !a.is_empty()) {
+            config.scheduler_algorithm = algorithm.clone();
+        }
+        wanted.memory_oversubscription.merge(&mut config.memory_oversubscription_enabled);
+        wanted.reject_job_registration.merge(&mut config.reject_job_registration);
+        wanted.pause_eval_broker.merge(&mut config.pause_eval_broker);
+        let preemption = &mut config.preemption_config;
+        wanted.batch.merge(&mut preemption.batch_scheduler_enabled);
+        wanted.service.merge(&mut preemption.service_scheduler_enabled);
+        wanted.sysbatch.merge(&mut preemption.sys_batch_scheduler_enabled);
+        wanted.system.merge(&mut preemption.system_scheduler_enabled);
+        if let Some(limit) = self.node_limit_for_feasibility_checks {
+            config.node_limit_for_feasibility_checks = u64::try_from(limit).unwrap_or(0);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! `server members`, `server join`, `server force-leave` (`spec/cli.md §15.1`).
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::connection::Connection;
+use super::context::Context;
+use super::data::{self, list, text};
+use super::format::FormatFlags;
+use super::general::GeneralFlags;
+use super::registry::{Registry, Run};
+use super::render::table::{Form, table};
+use crate::model::quoted;
+
+/// Adds the commands.
+pub(super) fn register(registry: &mut Registry) {
+    registry.add::<ServerMembers>("server members", None, 1);
+    registry.add::<ServerJoin>("server join", None, 1);
+    registry.add::<ServerForceLeave>("server force-leave", None, 1);
+    registry.add_hidden("server-members", "server members", true);
+    registry.add_hidden("server-join", "server join", true);
+    registry.add_hidden("server-force-leave", "server force-leave", true);
+}
+
+/// List the servers
+///
+/// Lists the servers that the server asked knows of, and which of them lead.
+#[derive(Debug, clap::Parser)]
+pub struct ServerMembers {
+    /// Show also protocol versions and tags
+    #[arg(long)]
+    pub verbose: bool,
+    /// The same as -verbose
+    #[arg(long)]
+    pub detailed: bool,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    /// Accepted for compatibility; there is no web interface to open
+    #[arg(long)]
+    pub ui: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(hide = true)]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for ServerMembers {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if !self.optional_args.is_empty() {
+            return context.usage_error("This command takes no arguments");
+        }
+        context.connected(&self.general, |c, context| self.show(c, context))
+    }
+}
+
+/// The member's RPC address, by which leaders are known.
+fn rpc_address(member: &Value) -> String {
+    format!("{}:{}", text(member, "Addr"), tag(member, "port"))
+}
+
+fn tag<'a>(member: &'a Value, name: &str) -> &'a str {
+    member.get("Tags").map(|tags| text(tags, name)).unwrap_or_default()
+}
+
+/// The leaders' addresses by region, and what went wrong in others.
+fn leaders(c: &Connection, members: &[Value]) -> (BTreeMap<String, String>, Option<String>) {
+    let mut regions: Vec<&str> = members.iter().map(|member| tag(member, "region")).collect();
+    regions.sort_unstable();
+    regions.dedup();
+    let (mut found, mut errors) = (BTreeMap::new(), Vec::new());
+    for region in regions {
+        match c.wait(c.client.leader(region)) {
+            Ok((address, _)) => drop(found.insert(region.to_string(), address)),
+            Err(e) => errors.push(format!("\t* Region {}: {e}", quoted(region))),
+        }
+    }
+    let count = errors.len();
+    let text = (count > 0).then(|| {
+        let word = if count == 1 { "error" } else { "errors" };
+        format!("{count} {word} occurred:\n{}\n\n", errors.join("\n"))
+    });
+    (found, text)
+}
+
+impl ServerMembers {
+    fn show(&self, c: &Connection, context: &mut Context<'_, '_>) -> Result<u8, String> {
+        let read = c.wait(c.client.agent_members());
+        let (answer, _) = read.map_err(|e| format!("Error querying servers: {e}"))?;
+        let mut members = list(&answer, "Members").to_vec();
+        if members.is_empty() {
+            return Err("Agent doesn't know about server members".into());
+        }
+        members.sort_by(|a, b| text(a, "Name").cmp(text(b, "Name")));
+        let (leaders, problem) = leaders(c, &members);
+        let leads = |m: &Value| leaders.get(tag(m, "region")).is_some_and(|leader| *leader == rpc_address(m));
+        if self.format.wanted()? {
+            for member in &mut members {
+                if leads(member) && member.get("Tags").is_some_and(Value::is_object) {
+                    member["Tags"]["Leader"] = json!("true");
+                }
+            }
+            return self.format.print(context.ui, &members, "[]*api.AgentMember");
+        }
+        context.ui.output(&self.table(&members, leads));
+        if let Some(problem) = problem {
+            context.ui.output("");
+            context.ui.warn(&format!("Error determining leaders: {problem}"));
+            return Ok(1);
+        }
+        Ok(0)
+    }
+
+    fn table(&self, members: &[Value], leads: impl Fn(&Value) -> bool) -> String {
+        let verbose = self.verbose || self.detailed;
+        let (protocol, tags) = if verbose { ("|Protocol", "|Tags") } else { ("", "") };
+        let mut lines =
+            vec![format!("Name|Address|Port|Status|Leader{protocol}|Raft Version|Build|Datacenter|Region{tags}")];
+        lines.extend(members.iter().map(|m| {
+            let port = data::number(m, "Port").to_string();
+            let mut cells = vec![text(m, "Name").to_string(), text(m, "Addr").into(), port, text(m, "Status").into()];
+            cells.push(leads(m).to_string());
+            if verbose {
+                cells.push(data::number(m, "ProtocolCur").to_string());
+            }
+            cells.extend(["raft_vsn", "build", "dc", "region"].map(|name| tag(m, name).to_string()));
+            if verbose {
+                let tags: Vec<String> =
+                    data::map(m, "Tags").map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or_default())).collect();
+                cells.push(tags.join(","));
+            }
+            cells.join("|")
+        }));
+        table(&lines, Form::Spaced)
+    }
+}
+
+/// Join servers to a cluster
+///
+/// The arguments are addresses of servers that the server asked joins.
+#[derive(Debug, clap::Parser)]
+pub struct ServerJoin {
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "addr")]
+    pub args: Vec<String>,
+}
+
+impl Run for ServerJoin {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if self.args.is_empty() {
+            return context.usage_error("One or more server addresses must be given as arguments");
+        }
+        context.connected(&self.general, |c, context| {
+            let (joined, _) = c.wait(c.client.join(&self.args)).map_err(|e| format!("Error joining: {e}"))?;
+            if !joined.error.is_empty() {
+                return Err(format!("Error joining: {}", joined.error));
+            }
+            context.ui.output(&format!("Joined {} servers successfully", joined.num_joined));
+            Ok(0)
+        })
+    }
+}
+
+/// Make a failed server leave
+///
+/// Takes a server that failed out of the list of members, instead of waiting for it. The argument is its name.
+#[derive(Debug, clap::Parser)]
+pub struct ServerForceLeave {
+    /// Forget it entirely
+    #[arg(long)]
+    pub prune: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "node")]
+    pub args: Vec<String>,
+}
+
+impl Run for ServerForceLeave {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [name] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <node>");
+        };
+        context.connected(&self.general, |c, _| {
+            let done = c.wait(c.client.force_leave(name, self.prune));
+            done.map_err(|e| format!("Error force-leaving server {name}: {e}"))?;
+            Ok(0)
+        })
+    }
+}

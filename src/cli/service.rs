@@ -1,0 +1,211 @@
+//! `service list`, `service info`, `service delete` (`spec/cli.md §12.4`).
+
+use serde_json::Value;
+
+use super::connection::Connection;
+use super::context::Context;
+use super::data::{self, list, text};
+use super::format::{FormatFlags, PageFlags, without_token};
+use super::general::GeneralFlags;
+use super::registry::{Registry, Run};
+use super::render::table::{Form, pairs, table};
+use super::render::values;
+use crate::api::Query;
+use crate::model::{ServiceRegistration, quoted};
+
+/// Adds the commands.
+pub(super) fn register(registry: &mut Registry) {
+    registry.add::<ServiceList>("service list", None, 1);
+    registry.add::<ServiceInfo>("service info", None, 1);
+    registry.add::<ServiceDelete>("service delete", None, 1);
+}
+
+/// A service: namespace, name, tags.
+type Row = (String, String, Vec<String>);
+
+fn rows(answer: &[Value]) -> Vec<Row> {
+    let services = answer.iter().flat_map(|entry| {
+        let namespace = text(entry, "Namespace");
+        list(entry, "Services").iter().map(move |service| {
+            let mut tags: Vec<String> =
+                list(service, "Tags").iter().filter_map(Value::as_str).map(String::from).collect();
+            tags.sort();
+            (namespace.to_string(), text(service, "ServiceName").to_string(), tags)
+        })
+    });
+    let mut rows: Vec<Row> = services.collect();
+    rows.sort();
+    rows
+}
+
+/// The table of services.
+fn listed(rows: &[Row], namespaces: bool) -> String {
+    let column = |text: &str| if namespaces { format!("|{text}") } else { String::new() };
+    let mut lines = vec![format!("Service Name{}|Tags", column("Namespace"))];
+    lines
+        .extend(rows.iter().map(|(namespace, name, tags)| format!("{name}{}|[{}]", column(namespace), tags.join(","))));
+    table(&lines, Form::List)
+}
+
+fn read(c: &Connection) -> Result<Vec<Value>, String> {
+    let read = c.wait(c.client.services());
+    Ok(read.map_err(|e| format!("Error listing service registrations: {e}"))?.0)
+}
+
+/// List services
+///
+/// Lists the services that are registered with the servers themselves.
+#[derive(Debug, clap::Parser)]
+pub struct ServiceList {
+    /// Accepted for compatibility
+    #[arg(long, value_name = "name")]
+    pub name: Option<String>,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(hide = true)]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for ServiceList {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if !self.optional_args.is_empty() {
+            return context.usage_error("This command takes no arguments");
+        }
+        context.connected(&self.general, |c, context| {
+            let answer = read(c)?;
+            if answer.is_empty() {
+                context.ui.output("No service registrations found");
+                return Ok(0);
+            }
+            if self.format.wanted()? {
+                return self.format.print(context.ui, &answer, "[]*api.ServiceRegistrationListStub");
+            }
+            context.ui.output(&listed(&rows(&answer), c.everywhere()));
+            Ok(0)
+        })
+    }
+}
+
+/// Show where a service runs
+///
+/// The argument is the service's name or the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct ServiceInfo {
+    /// Show everything about each place
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub page: PageFlags,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "service_name")]
+    pub args: Vec<String>,
+}
+
+impl Run for ServiceInfo {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [prefix] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <service_name>");
+        };
+        context.connected(&self.general, |c, context| self.show(c, context, prefix))
+    }
+}
+
+/// Namespace and name of the service that is meant.
+fn find(c: &Connection, prefix: &str) -> Result<(String, String), String> {
+    let found: Vec<Row> = rows(&read(c)?).into_iter().filter(|(_, name, _)| name.starts_with(prefix)).collect();
+    let exact: Vec<&Row> = found.iter().filter(|(_, name, _)| name == prefix).collect();
+    match (exact.as_slice(), found.as_slice()) {
+        ([(namespace, name, _)], _) | ([], [(namespace, name, _)]) => Ok((namespace.clone(), name.clone())),
+        ([], []) => Err(format!(
+            "Error listing service registrations: No service registrations with prefix {} found",
+            quoted(prefix)
+        )),
+        _ => Err(format!("Prefix matched multiple services\n\n{}", listed(&found, c.everywhere()))),
+    }
+}
+
+impl ServiceInfo {
+    fn show(&self, c: &Connection, context: &mut Context<'_, '_>, prefix: &str) -> Result<u8, String> {
+        let (namespace, name) = find(c, prefix)?;
+        let query = self.page.query(Query::in_namespace(&namespace));
+        let read = c.wait(c.client.service(&name, &query));
+        let (places, meta) = read.map_err(|e| format!("Error listing service registrations: {e}"))?;
+        if places.is_empty() {
+            context.ui.output("No service registrations found");
+            return Ok(0);
+        }
+        if self.format.wanted()? {
+            return self.format.print(context.ui, &places, "[]*api.ServiceRegistration");
+        }
+        let mut places: Vec<ServiceRegistration> = places.iter().map(data::typed).collect::<Result<_, _>>()?;
+        places.sort_by(|a, b| (&a.job_id, &a.alloc_id, &a.id).cmp(&(&b.job_id, &b.alloc_id, &b.id)));
+        if self.verbose {
+            for place in &places {
+                context.ui.output(&format!("{}\n", block(place)));
+            }
+        } else {
+            let mut lines = vec!["Job ID|Address|Tags|Node ID|Alloc ID".to_string()];
+            lines.extend(places.iter().map(|p| {
+                let (node, alloc) = (values::id(&p.node_id, false), values::id(&p.alloc_id, false));
+                format!("{}|{}|[{}]|{node}|{alloc}", p.job_id, address(p), p.tags.join(","))
+            }));
+            context.ui.output(&table(&lines, Form::List));
+        }
+        if let Some(next) = &meta.next_token {
+            let line = without_token(context.args);
+            let (before, last) = line.rsplit_once(' ').unwrap_or(("", &line));
+            let line = format!("encamp {before} -page-token={next} {last}");
+            context.ui.output(&format!("\nResults have been paginated. To get the next page run:\n\n{line}"));
+        }
+        Ok(0)
+    }
+}
+
+/// The address, with a port if there is one.
+fn address(place: &ServiceRegistration) -> String {
+    if place.port > 0 { format!("{}:{}", place.address, place.port) } else { place.address.clone() }
+}
+
+fn block(place: &ServiceRegistration) -> String {
+    pairs(&[
+        ("ID", place.id.clone()),
+        ("Service Name", place.service_name.clone()),
+        ("Namespace", place.namespace.clone()),
+        ("Job ID", place.job_id.clone()),
+        ("Alloc ID", place.alloc_id.clone()),
+        ("Node ID", place.node_id.clone()),
+        ("Datacenter", place.datacenter.clone()),
+        ("Address", address(place)),
+        ("Tags", format!("[{}]", place.tags.join(","))),
+    ])
+}
+
+/// Take back a registration of a service
+///
+/// For registrations that nobody else takes back. The arguments are the service's name and the registration's ID.
+#[derive(Debug, clap::Parser)]
+pub struct ServiceDelete {
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "service_name> <service_id")]
+    pub args: Vec<String>,
+}
+
+impl Run for ServiceDelete {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [name, id] = self.args.as_slice() else {
+            return context.usage_error("This command takes two arguments: <service_name> and <service_id>");
+        };
+        context.connected(&self.general, |c, context| {
+            let done = c.wait(c.client.delete_service(name, id));
+            done.map_err(|e| format!("Error deleting service registration: {e}"))?;
+            context.ui.output("Successfully deleted service registration");
+            Ok(0)
+        })
+    }
+}

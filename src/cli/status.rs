@@ -1,0 +1,126 @@
+//! `status`: whatever has that ID or name (`spec/cli.md §15.6`).
+
+use std::collections::BTreeMap;
+
+use super::context::Context;
+use super::general::GeneralFlags;
+use super::registry::Run;
+use crate::api::types::SearchResponse;
+use crate::model::quoted;
+
+/// Show the status of anything
+///
+/// Finds the job, allocation, node, evaluation, deployment, namespace, plugin or volume whose ID or name starts with the
+/// argument, and shows its status. Without an argument, lists jobs.
+#[derive(Debug, clap::Parser)]
+pub struct Status {
+    /// Show full identifiers
+    #[arg(long)]
+    pub verbose: bool,
+    /// Accepted for compatibility; there is no web interface to open
+    #[arg(long)]
+    pub ui: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "identifier")]
+    pub optional_args: Vec<String>,
+}
+
+/// The command that shows objects of a kind.
+fn command(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "allocs" => "alloc status",
+        "deployment" => "deployment status",
+        "evals" => "eval status",
+        "jobs" => "job status",
+        "namespaces" => "namespace status",
+        "nodes" => "node status",
+        "plugins" => "plugin status",
+        "volumes" | "host_volumes" => "volume status",
+        _ => return None,
+    })
+}
+
+impl Run for Status {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        // The command that is found reads the same flags.
+        let args = context.args.iter().skip(1).cloned().collect();
+        let id = match self.optional_args.as_slice() {
+            [] => return context.run_other("job status", args),
+            [id, ..] => id,
+        };
+        let mut found = None;
+        let code = context.connected(&self.general, |c, _| {
+            let read = c.wait(c.client.search(id));
+            let (answer, _) = read.map_err(|e| format!("Error querying search with id: {}: {e}", quoted(id)))?;
+            found = Some(self::found(id, answer)?.0);
+            Ok(0)
+        });
+        match found {
+            Some(kind) => match command(&kind) {
+                Some(command) => context.run_other(command, args),
+                None => context.failure(&format!("Unable to resolve ID: {}", quoted(id))),
+            },
+            None => code,
+        }
+    }
+}
+
+/// Kind and full ID of the object that is meant.
+pub(super) fn found(id: &str, answer: SearchResponse) -> Result<(String, String), String> {
+    let matches = matches(answer);
+    let kind = meant(id, &matches)?;
+    let full = matches.get(&kind).and_then(|ids| ids.first()).cloned().unwrap_or_default();
+    Ok((kind, full))
+}
+
+/// What was found by kind, empty kinds left out.
+fn matches(answer: SearchResponse) -> BTreeMap<String, Vec<String>> {
+    let found = answer.matches.into_iter().map(|(kind, ids)| (kind, ids.unwrap_or_default()));
+    found.filter(|(kind, ids)| !ids.is_empty() && command(kind).is_some()).collect()
+}
+
+/// The kind of the object that is meant.
+fn meant(id: &str, matches: &BTreeMap<String, Vec<String>>) -> Result<String, String> {
+    let exact: Vec<&String> =
+        matches.iter().filter(|(_, ids)| ids.first().is_some_and(|first| first == id)).map(|(kind, _)| kind).collect();
+    let one_by_one: Vec<(&String, usize)> = matches.iter().map(|(kind, ids)| (kind, ids.len())).collect();
+    match (exact.as_slice(), one_by_one.as_slice()) {
+        ([kind], _) => Ok(kind.to_string()),
+        ([], []) => Err(format!("Unable to resolve ID: {}", quoted(id))),
+        ([], [(kind, 1)]) => Ok(kind.to_string()),
+        _ => {
+            let lists: String =
+                matches.iter().map(|(kind, ids)| format!("\n\n{}:\n{}", title(kind), ids.join(", "))).collect();
+            Err(format!("Multiple matches found for id {}{lists}", quoted(id)))
+        }
+    }
+}
+
+/// A kind with a capital.
+fn title(kind: &str) -> String {
+    let mut letters = kind.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(id: &str, found: &[(&str, &[&str])]) -> Result<String, String> {
+        let ids = |list: &[&str]| list.iter().map(|i| i.to_string()).collect();
+        meant(id, &found.iter().map(|(kind, list)| (kind.to_string(), ids(list))).collect())
+    }
+
+    #[test]
+    fn an_exact_match_wins_and_then_the_only_one() {
+        assert_eq!(run("web", &[("jobs", &["web", "web-2"]), ("namespaces", &["web-ns"])]), Ok("jobs".into()));
+        assert_eq!(run("we", &[("jobs", &["web"])]), Ok("jobs".into()));
+        assert_eq!(run("x", &[]), Err("Unable to resolve ID: \"x\"".into()));
+        assert_eq!(
+            run("c", &[("jobs", &["clean", "crunch"]), ("allocs", &["c82f"])]),
+            Err("Multiple matches found for id \"c\"\n\nAllocs:\nc82f\n\nJobs:\nclean, crunch".into())
+        );
+        assert!(run("a", &[("jobs", &["a"]), ("namespaces", &["a"])]).unwrap_err().starts_with("Multiple"));
+    }
+}

@@ -1,0 +1,62 @@
+//! `system gc`, `system reconcile summaries` (`spec/cli.md §14`).
+
+use super::context::Context;
+use super::general::GeneralFlags;
+use super::registry::{Registry, Run};
+
+/// Adds the commands.
+pub(super) fn register(registry: &mut Registry) {
+    registry.add::<SystemGc>("system gc", None, 1);
+    registry.add::<SystemReconcileSummaries>("system reconcile summaries", None, 1);
+}
+
+/// Delete what is dead
+///
+/// Has the servers delete evaluations, allocations, jobs, deployments and nodes that are dead, however old they are.
+#[derive(Debug, clap::Parser)]
+pub struct SystemGc {
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(hide = true)]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for SystemGc {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        complain(context, &self.optional_args);
+        context.connected(&self.general, |c, _| {
+            let done = c.wait(c.client.collect_garbage());
+            done.map_err(|e| format!("Error running system garbage-collection: {e}"))?;
+            Ok(0)
+        })
+    }
+}
+
+/// Arguments are complained about, and then ignored: that is how these commands are defined.
+fn complain(context: &mut Context<'_, '_>, args: &[String]) {
+    if !args.is_empty() {
+        context.usage_error("This command takes no arguments");
+    }
+}
+
+/// Count the summaries of all jobs again
+///
+/// Has the servers count the allocations of all jobs again.
+#[derive(Debug, clap::Parser)]
+pub struct SystemReconcileSummaries {
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(hide = true)]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for SystemReconcileSummaries {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        complain(context, &self.optional_args);
+        context.connected(&self.general, |c, _| {
+            let done = c.wait(c.client.reconcile_summaries());
+            done.map_err(|e| format!("Error running system summary reconciliation: {e}"))?;
+            Ok(0)
+        })
+    }
+}

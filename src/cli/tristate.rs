@@ -1,0 +1,49 @@
+//! Flags that are true, false, or not given (`spec/cli.md §2.3`).
+
+use super::flags::parse_bool;
+use crate::model::quoted;
+
+/// What such a flag says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tristate(Option<bool>);
+
+impl Tristate {
+    /// Reads the value of a flag; an error as flags have it.
+    pub fn read(flag: &str, value: &Option<String>) -> Result<Tristate, String> {
+        let Some(text) = value else { return Ok(Tristate(None)) };
+        let wrong = || {
+            let text = quoted(text);
+            format!("invalid value {text} for flag -{flag}: strconv.ParseBool: parsing {text}: invalid syntax")
+        };
+        parse_bool(text).ok_or_else(wrong).map(|value| Tristate(Some(value)))
+    }
+
+    /// Changes a setting if the flag was given.
+    pub fn merge(self, setting: &mut bool) {
+        *setting = self.0.unwrap_or(*setting);
+    }
+
+    /// The value, if the flag was given.
+    pub fn given(self) -> Option<bool> {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_given_changes() {
+        let read = |value: Option<&str>| Tristate::read("x", &value.map(String::from));
+        let mut setting = true;
+        read(None).unwrap().merge(&mut setting);
+        assert!(setting);
+        read(Some("F")).unwrap().merge(&mut setting);
+        assert!(!setting);
+        assert_eq!(
+            read(Some("perhaps")).unwrap_err(),
+            "invalid value \"perhaps\" for flag -x: strconv.ParseBool: parsing \"perhaps\": invalid syntax"
+        );
+    }
+}

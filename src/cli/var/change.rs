@@ -1,0 +1,75 @@
+//! `var purge`, `var init` (`spec/cli.md §12.2`).
+
+use super::{conflict, one_namespace};
+use crate::api::variables::VariableError;
+use crate::cli::context::Context;
+use crate::cli::examples;
+use crate::cli::flags::parse_int;
+use crate::cli::general::GeneralFlags;
+use crate::cli::registry::Run;
+use crate::model::quoted;
+
+/// Delete a variable
+///
+/// The argument is the variable's path.
+#[derive(Debug, clap::Parser)]
+pub struct VarPurge {
+    /// Delete it only if its modify index is this
+    #[arg(long, value_name = "index", value_parser = parse_int)]
+    pub check_index: Option<i64>,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "path")]
+    pub args: Vec<String>,
+}
+
+impl Run for VarPurge {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [path] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <path>");
+        };
+        if let Err(e) = one_namespace(&self.general, context.env) {
+            return context.failure(&e);
+        }
+        let expected = self.check_index.and_then(|i| u64::try_from(i).ok());
+        context.connected(&self.general, |c, context| match c.wait(c.client.delete_variable(path, expected)) {
+            Ok(()) => {
+                context.ui.output(&format!("Successfully purged variable {}!", quoted(path)));
+                Ok(0)
+            }
+            Err(VariableError::Conflict(found)) => {
+                context.ui.error_markup(&conflict::text(expected.unwrap_or(0), &found, &c.zone));
+                Ok(1)
+            }
+            Err(VariableError::Other(e)) => Err(format!("Error purging variable: {e}")),
+        })
+    }
+}
+
+/// Write an example of a variable's specification
+///
+/// Without an argument the file is called spec.nv.hcl, or spec.nv.json. A file that exists is left alone.
+#[derive(Debug, clap::Parser)]
+pub struct VarInit {
+    /// Format of the file: hcl or json
+    #[arg(long, value_name = "format", default_value = "hcl")]
+    pub out: String,
+    /// Write the example without comments
+    #[arg(long)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "filename")]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for VarInit {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let files = examples::Files {
+            hcl: ("spec.nv.hcl", include_str!("../examples/spec.nv.hcl")),
+            json: ("spec.nv.json", include_str!("../examples/spec.nv.json")),
+            what: "variable",
+        };
+        examples::write(context, &files, &self.out, self.quiet, &self.optional_args)
+    }
+}

@@ -1,0 +1,199 @@
+//! `var lock`: runs a command while it holds the lock of a variable (`spec/cli.md §12.2`).
+
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use tokio::process::Command;
+
+use super::one_namespace;
+use super::put;
+use crate::api::variables::{Variable, VariableError};
+use crate::api::{ApiError, Client};
+use crate::cli::connection::Connection;
+use crate::cli::context::Context;
+use crate::cli::flags::parse_int;
+use crate::cli::general::GeneralFlags;
+use crate::cli::registry::Run;
+use crate::model::duration::parse_duration;
+use crate::model::{SECOND, VariableLock, format_duration, quoted};
+
+/// Run a command under a lock
+///
+/// Takes the lock of the variable at a path, runs the command, and gives the lock back when the command has ended. Of several
+/// that ask for the same lock one gets it; the others wait. When the lock is lost the command is stopped. With a specification
+/// (@file) the variable is written too.
+#[derive(Debug, clap::Parser)]
+pub struct VarLock {
+    /// How long the lock stays when this command can't renew it
+    #[arg(long, value_name = "duration", default_value = "15s", value_parser = parse_duration)]
+    pub ttl: i64,
+    /// How long nobody gets the lock after that
+    #[arg(long, value_name = "duration", default_value = "15s", value_parser = parse_duration)]
+    pub delay: i64,
+    /// How often a failed request is tried again
+    #[arg(long, value_name = "n", default_value = "5", value_parser = parse_int)]
+    pub max_retry: i64,
+    /// End at once if somebody else holds the lock
+    #[arg(long)]
+    pub early_return: bool,
+    /// Time between two attempts to get the lock. Default: a little more than -ttl
+    #[arg(long, value_name = "duration", value_parser = parse_duration)]
+    pub backoff: Option<i64>,
+    /// Give the command to a shell
+    #[arg(long, default_value = "true")]
+    pub shell: Option<bool>,
+    /// Tell what is done on standard error
+    #[arg(long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "path> <command")]
+    pub args: Vec<String>,
+}
+
+impl Run for VarLock {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if let Err(e) = one_namespace(&self.general, context.env) {
+            return context.failure(&e);
+        }
+        let (mut variable, command) = match self.given(context) {
+            Ok(given) => given,
+            Err(e) => return context.usage_error(&e),
+        };
+        variable.lock = Some(VariableLock { id: String::new(), ttl: self.ttl, lock_delay: self.delay });
+        context.connected(&self.general, |c, context| {
+            self.hold(c, context, variable, &command).map_err(|e| format!("Lock error:{e}"))
+        })
+    }
+}
+
+/// What happened to the command.
+enum Ended {
+    Itself(ExitStatus),
+    LockLost(String),
+}
+
+impl VarLock {
+    /// The variable and the command.
+    fn given(&self, context: &mut Context<'_, '_>) -> Result<(Variable, Vec<String>), String> {
+        let is_spec = |arg: &String| arg.starts_with('@');
+        let (variable, command, notes) = match self.args.as_slice() {
+            [spec, command @ ..] if is_spec(spec) && !command.is_empty() => {
+                let given = put::given(std::slice::from_ref(spec), "json", context.env)?;
+                (given.variable, command, given.notes)
+            }
+            [path, spec, command @ ..] if is_spec(spec) && !command.is_empty() => {
+                let given = put::given(&[path.clone(), spec.clone()], "json", context.env)?;
+                (given.variable, command, given.notes)
+            }
+            [path, command @ ..] if !command.is_empty() => {
+                let note = format!("Writing to path {}", quoted(path));
+                (Variable { path: path.clone(), ..Variable::default() }, command, vec![note])
+            }
+            _ => return Err(format!("Not enough arguments (expected >2, got {})", self.args.len())),
+        };
+        for note in notes {
+            self.tell(context, &note);
+        }
+        self.tell(context, &format!("Using TTL for the lock of {}", format_duration(self.ttl)));
+        Ok((variable, command.to_vec()))
+    }
+
+    fn tell(&self, context: &mut Context<'_, '_>, text: &str) {
+        if self.verbose {
+            context.ui.warn(text);
+        }
+    }
+
+    fn hold(
+        &self,
+        c: &Connection,
+        context: &mut Context<'_, '_>,
+        variable: Variable,
+        command: &[String],
+    ) -> Result<u8, String> {
+        self.tell(context, "Attempting to acquire lock");
+        let Some(locked) = c.wait(self.acquire(&c.client, &variable))? else {
+            self.tell(context, "Lock is held by somebody else");
+            return Ok(0);
+        };
+        let held = Variable { lock: locked.lock, ..variable };
+        self.tell(context, &format!("Variable locked, ready to execute: {}", command.join(" ")));
+        context.ui.flush();
+        let ended = c.wait(self.run_held(&c.client, &held, command, context.env.var("SHELL")));
+        self.tell(context, "Releasing the lock");
+        let released = c.wait(c.client.touch_lock("lock-release", &held));
+        match ended? {
+            Ended::LockLost(e) => Err(e),
+            Ended::Itself(status) => {
+                released.map_err(text)?;
+                let code = status.code().and_then(|code| u8::try_from(code).ok());
+                Ok(code.unwrap_or(1))
+            }
+        }
+    }
+
+    /// Waits for the lock. Nothing if another holds it and this command does not want to wait.
+    async fn acquire(&self, client: &Client, variable: &Variable) -> Result<Option<Variable>, String> {
+        let pause = self.backoff.unwrap_or_else(|| self.ttl.saturating_add(self.ttl / 10));
+        let pause = Duration::from_nanos(u64::try_from(pause).unwrap_or(0));
+        let mut failures = 0;
+        loop {
+            match client.lock_variable(variable).await {
+                Ok(locked) => return Ok(Some(locked)),
+                Err(VariableError::Conflict(_)) if self.early_return => return Ok(None),
+                Err(VariableError::Conflict(_)) => {}
+                Err(VariableError::Other(e)) if e.is_temporary() && failures < self.max_retry => failures += 1,
+                Err(e) => return Err(text(e)),
+            }
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Runs the command and keeps the lock meanwhile.
+    async fn run_held(
+        &self,
+        client: &Client,
+        held: &Variable,
+        command: &[String],
+        shell: Option<&str>,
+    ) -> Result<Ended, String> {
+        let mut process = if self.shell != Some(false) {
+            let mut process = Command::new(shell.unwrap_or("/bin/sh"));
+            process.arg("-c").arg(command.join(" "));
+            process
+        } else {
+            let (program, args) = command.split_first().ok_or("there is no command")?;
+            let mut process = Command::new(program);
+            process.args(args);
+            process
+        };
+        let mut child = process.kill_on_drop(true).spawn().map_err(|e| format!("the command can't be run: {e}"))?;
+        let period = Duration::from_nanos(u64::try_from(self.ttl.max(SECOND) / 2).unwrap_or(0));
+        let mut failures = 0;
+        loop {
+            tokio::select! {
+                status = child.wait() => {
+                    return status.map(Ended::Itself).map_err(|e| format!("the command can't be waited for: {e}"));
+                }
+                () = tokio::time::sleep(period) => match client.touch_lock("lock-renew", held).await {
+                    Ok(()) => failures = 0,
+                    Err(VariableError::Other(e)) if e.is_temporary() && failures < self.max_retry => failures += 1,
+                    Err(e) => {
+                        // The command must not go on without the lock; it may be gone already.
+                        let _ = child.kill().await;
+                        return Ok(Ended::LockLost(text(e)));
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// The text of a failure.
+fn text(e: VariableError) -> String {
+    match e {
+        VariableError::Conflict(_) => "the lock is held by somebody else".into(),
+        VariableError::Other(e) => ApiError::to_string(&e),
+    }
+}

@@ -1,0 +1,34 @@
+//! Commands about variables (`spec/cli.md §12.2`).
+//!
+//! - [`list`], [`get`]: reading. [`put`], [`change`]: writing, deleting, example files. [`lock`]: a command under a lock.
+//! - [`form`]: how a variable is printed. [`conflict`]: what is said when somebody else was faster.
+
+pub mod change;
+mod conflict;
+mod form;
+pub mod get;
+pub mod list;
+pub mod lock;
+pub mod put;
+
+use super::context::Environment;
+use super::general::GeneralFlags;
+use super::registry::Registry;
+
+/// Adds the commands.
+pub(super) fn register(registry: &mut Registry) {
+    registry.add::<list::VarList>("var list", None, 1);
+    registry.add::<get::VarGet>("var get", None, 1);
+    registry.add::<put::VarPut>("var put", None, 1);
+    registry.add::<change::VarPurge>("var purge", None, 1);
+    registry.add::<change::VarInit>("var init", None, 1);
+    registry.add::<lock::VarLock>("var lock", None, 1);
+}
+
+/// An error if the namespace stands for all: a variable is in one.
+fn one_namespace(general: &GeneralFlags, env: &Environment) -> Result<(), String> {
+    match general.namespace(env) {
+        Some("*") => Err("The wildcard namespace (\"*\") is not valid for this command.".into()),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,30 @@
+//! Commands about volumes and storage plugins (`spec/cli.md §12.3`).
+//!
+//! [`status`]: dynamic host volumes and CSI volumes. [`plugin`]: CSI plugins.
+
+pub mod plugin;
+pub mod status;
+
+use serde_json::Value;
+
+use super::context::Context;
+use super::data::{list, typed};
+use super::registry::Registry;
+use super::render::allocations::{self, Listing};
+use crate::model::AllocListStub;
+
+/// Adds the commands.
+pub(super) fn register(registry: &mut Registry) {
+    registry.add::<status::VolumeStatus>("volume status", None, 1);
+    registry.add::<plugin::PluginStatus>("plugin status", None, 1);
+}
+
+/// The allocations of a volume or plugin, as a section.
+fn print_allocations(context: &mut Context<'_, '_>, object: &Value, verbose: bool) -> Result<(), String> {
+    let stubs: Vec<AllocListStub> = list(object, "Allocations").iter().map(typed).collect::<Result<_, _>>()?;
+    let clock = context.clock();
+    let how = Listing { verbose, node_names: true, zone: &clock.zone, now: clock.now };
+    context.ui.output_markup("\n[bold]Allocations[reset]");
+    context.ui.output(&allocations::stubs(&stubs, &how));
+    Ok(())
+}

@@ -1,0 +1,272 @@
+//! `volume status` (`spec/cli.md §12.3`).
+
+use serde_json::{Value, json};
+
+use super::print_allocations;
+use crate::api::Query;
+use crate::cli::connection::Connection;
+use crate::cli::context::Context;
+use crate::cli::data::{self, flag, list, number, text};
+use crate::cli::format::FormatFlags;
+use crate::cli::general::GeneralFlags;
+use crate::cli::registry::Run;
+use crate::cli::render::table::{Form, pairs, table};
+use crate::cli::render::values;
+use crate::model::quoted;
+
+/// Show volumes
+///
+/// Lists the dynamic host volumes and the CSI volumes of the cluster, or shows one of them. The argument is the volume's ID or
+/// the beginning of it.
+#[derive(Debug, clap::Parser)]
+pub struct VolumeStatus {
+    /// Only volumes of this type: csi or host
+    #[arg(long = "type", value_name = "type")]
+    pub kind: Option<String>,
+    /// Show little
+    #[arg(long)]
+    pub short: bool,
+    /// Show full identifiers and times
+    #[arg(long)]
+    pub verbose: bool,
+    /// Only volumes of this node
+    #[arg(long, value_name = "id")]
+    pub node: Option<String>,
+    /// Only host volumes of this node pool
+    #[arg(long, value_name = "name")]
+    pub node_pool: Option<String>,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "id")]
+    pub optional_args: Vec<String>,
+}
+
+/// The two kinds of volumes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Host,
+    Csi,
+}
+
+impl Kind {
+    /// As requests name it, as errors do, and the heading of its list.
+    fn names(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Kind::Host => ("host", "host", "Dynamic Host Volumes"),
+            Kind::Csi => ("csi", "CSI", "Container Storage Interface"),
+        }
+    }
+}
+
+impl Run for VolumeStatus {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let kinds: &[Kind] = match self.kind.as_deref().unwrap_or_default() {
+            "" => &[Kind::Host, Kind::Csi],
+            "host" => &[Kind::Host],
+            "csi" => &[Kind::Csi],
+            other => return context.failure(&format!("Error unknown volume type: {other}")),
+        };
+        match self.optional_args.as_slice() {
+            [] => context.connected(&self.general, |c, context| self.list(c, context, kinds)),
+            [prefix] => context.connected(&self.general, |c, context| self.one(c, context, kinds, prefix)),
+            _ => context.usage_error("This command takes either no arguments or one: <id>"),
+        }
+    }
+}
+
+impl VolumeStatus {
+    fn rows(&self, c: &Connection, kind: Kind, prefix: Option<&str>) -> Result<Vec<Value>, String> {
+        let mut query = Query::default().with("type", kind.names().0);
+        for (name, value) in [
+            ("node_id", self.node.as_deref()),
+            ("node_pool", self.node_pool.as_deref().filter(|_| kind == Kind::Host)),
+            ("prefix", prefix),
+        ] {
+            if let Some(value) = value.filter(|v| !v.is_empty()) {
+                query = query.with(name, value);
+            }
+        }
+        let read = c.wait(c.client.rows::<Value>("/v1/volumes", &query));
+        let (mut rows, _) = read.map_err(|e| format!("Error querying {} volumes: {e}", kind.names().1))?;
+        data::newest_first(&mut rows);
+        Ok(rows)
+    }
+
+    fn list(&self, c: &Connection, context: &mut Context<'_, '_>, kinds: &[Kind]) -> Result<u8, String> {
+        if self.format.wanted()? {
+            let mut all = Vec::new();
+            for kind in kinds {
+                all.push(self.rows(c, *kind, None)?);
+            }
+            let value = match all.as_slice() {
+                [only] => json!(only),
+                both => json!({"HostVolumes": both.first(), "CSIVolumes": both.get(1)}),
+            };
+            return self.format.print(context.ui, &value, "[]*api.VolumeListStub");
+        }
+        for (i, kind) in kinds.iter().enumerate() {
+            if i > 0 {
+                context.ui.output("");
+            }
+            let rows = self.rows(c, *kind, None)?;
+            context.ui.output_markup(&format!("[bold]{}[reset]", kind.names().2));
+            match (rows.is_empty(), kind) {
+                (false, _) => context.ui.output(&self.table(*kind, &rows)),
+                (true, Kind::Host) => context.ui.error("No dynamic host volumes"),
+                (true, Kind::Csi) => context.ui.error("No CSI volumes"),
+            }
+        }
+        Ok(0)
+    }
+
+    fn table(&self, kind: Kind, rows: &[Value]) -> String {
+        let id = |row: &Value, name: &str| values::id(text(row, name), self.verbose).to_string();
+        let mut lines = vec![match kind {
+            Kind::Host => "ID|Name|Namespace|Plugin ID|Node ID|Node Pool|State".to_string(),
+            Kind::Csi => "ID|Name|Namespace|Plugin ID|Schedulable|Access Mode".to_string(),
+        }];
+        lines.extend(rows.iter().map(|row| {
+            let own = |name: &str| text(row, name).to_string();
+            match kind {
+                Kind::Host => [
+                    id(row, "ID"),
+                    own("Name"),
+                    own("Namespace"),
+                    own("PluginID"),
+                    id(row, "NodeID"),
+                    own("NodePool"),
+                    own("State"),
+                ]
+                .join("|"),
+                Kind::Csi => [
+                    own("ID"),
+                    own("Name"),
+                    own("Namespace"),
+                    own("PluginID"),
+                    flag(row, "Schedulable").to_string(),
+                    own("AccessMode"),
+                ]
+                .join("|"),
+            }
+        }));
+        table(&lines, Form::List)
+    }
+
+    fn one(&self, c: &Connection, context: &mut Context<'_, '_>, kinds: &[Kind], prefix: &str) -> Result<u8, String> {
+        let mut missing = Vec::new();
+        for kind in kinds {
+            let rows = self.rows(c, *kind, Some(prefix))?;
+            let exact = rows.iter().find(|row| text(row, "ID") == prefix || text(row, "Name") == prefix);
+            let row = match (exact, rows.as_slice()) {
+                (Some(row), _) | (None, [row]) => row,
+                (None, []) => {
+                    let (name, id) = (kind.names().1, quoted(prefix));
+                    missing.push(format!("Error listing {name} volumes: no volumes with prefix or ID {id} found"));
+                    continue;
+                }
+                (None, several) => {
+                    let table = self.table(*kind, several);
+                    return Err(format!("Prefix matched multiple volumes\n\n{table}"));
+                }
+            };
+            return self.show(c, context, *kind, row);
+        }
+        Err(missing.join("\n"))
+    }
+
+    fn show(&self, c: &Connection, context: &mut Context<'_, '_>, kind: Kind, row: &Value) -> Result<u8, String> {
+        let to = crate::api::path(&format!("/v1/volume/{}/", kind.names().0), text(row, "ID"), "");
+        let query = Query::in_namespace(text(row, "Namespace"));
+        let read = c.wait(c.client.get::<Value>(&to, &query));
+        let (volume, _) = read.map_err(|e| format!("Error querying {} volume: {e}", kind.names().1))?;
+        if self.format.wanted()? {
+            return self.format.print(context.ui, &volume, "*api.Volume");
+        }
+        let block = match kind {
+            Kind::Host => host_block(&volume),
+            Kind::Csi => csi_block(&volume),
+        };
+        context.ui.output(&block);
+        if self.short {
+            return Ok(0);
+        }
+        let topologies = list(&volume, "Topologies");
+        if !topologies.is_empty() {
+            context.ui.output_markup("\n[bold]Topologies[reset]");
+            context.ui.output(&topology_table(topologies));
+        }
+        let capabilities = list(&volume, "RequestedCapabilities");
+        if !capabilities.is_empty() {
+            let mut lines = vec!["Access Mode|Attachment Mode".to_string()];
+            lines.extend(
+                capabilities.iter().map(|c| format!("{}|{}", text(c, "AccessMode"), text(c, "AttachmentMode"))),
+            );
+            context.ui.output_markup("\n[bold]Capabilities[reset]");
+            context.ui.output(&table(&lines, Form::List));
+        }
+        print_allocations(context, &volume, self.verbose)?;
+        Ok(0)
+    }
+}
+
+fn size(volume: &Value, name: &str) -> String {
+    values::bytes(u64::try_from(number(volume, name)).unwrap_or(0))
+}
+
+fn host_block(volume: &Value) -> String {
+    let own = |name: &str| text(volume, name).to_string();
+    pairs(&[
+        ("ID", own("ID")),
+        ("Name", own("Name")),
+        ("Namespace", own("Namespace")),
+        ("Plugin ID", own("PluginID")),
+        ("Node ID", own("NodeID")),
+        ("Node Pool", own("NodePool")),
+        ("Capacity", size(volume, "CapacityBytes")),
+        ("State", own("State")),
+        ("Host Path", own("HostPath")),
+    ])
+}
+
+fn csi_block(volume: &Value) -> String {
+    let own = |name: &str| text(volume, name).to_string();
+    let count = |name: &str| number(volume, name).to_string();
+    let options = volume.get("MountOptions").filter(|o| o.is_object());
+    // Flags of mounts may hold secrets.
+    let options = options.map(|o| {
+        let kind = Some(text(o, "FSType")).filter(|t| !t.is_empty()).map(|t| format!("fs_type: {t}"));
+        let flags = (!list(o, "MountFlags").is_empty()).then(|| "flags: [REDACTED]".to_string());
+        kind.into_iter().chain(flags).collect::<Vec<_>>().join(" ")
+    });
+    pairs(&[
+        ("ID", own("ID")),
+        ("Name", own("Name")),
+        ("Namespace", own("Namespace")),
+        ("External ID", own("ExternalID")),
+        ("Plugin ID", own("PluginID")),
+        ("Provider", own("Provider")),
+        ("Version", own("ProviderVersion")),
+        ("Capacity", size(volume, "Capacity")),
+        ("Schedulable", flag(volume, "Schedulable").to_string()),
+        ("Controllers Healthy", count("ControllersHealthy")),
+        ("Controllers Expected", count("ControllersExpected")),
+        ("Nodes Healthy", count("NodesHealthy")),
+        ("Nodes Expected", count("NodesExpected")),
+        ("Access Mode", own("AccessMode")),
+        ("Attachment Mode", own("AttachmentMode")),
+        ("Mount Options", options.unwrap_or_default()),
+    ])
+}
+
+fn topology_table(topologies: &[Value]) -> String {
+    let mut lines = vec!["Topology|Segments".to_string()];
+    lines.extend(topologies.iter().enumerate().map(|(i, topology)| {
+        let segments: Vec<String> = data::map(topology, "Segments")
+            .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+            .collect();
+        format!("{i:02}|{}", segments.join(", "))
+    }));
+    table(&lines, Form::List)
+}

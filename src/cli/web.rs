@@ -1,0 +1,80 @@
+//! `ui`: the web interface (`spec/cli.md §15.6`).
+
+use std::process::{Command, Stdio};
+
+use super::context::Context;
+use super::general::GeneralFlags;
+use super::registry::Run;
+use super::status;
+use crate::api::path;
+use crate::model::quoted;
+
+/// Open the web interface
+///
+/// Opens the web interface of the cluster in a browser: the page of the object whose ID or name starts with the argument, or
+/// the first page.
+#[derive(Debug, clap::Parser)]
+pub struct Web {
+    /// Accepted for compatibility: signing in is left to the browser
+    #[arg(long)]
+    pub authenticate: bool,
+    /// Print the address instead
+    #[arg(long)]
+    pub show_url: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "identifier")]
+    pub optional_args: Vec<String>,
+}
+
+/// The page of an object.
+fn page(kind: &str, id: &str) -> String {
+    let below = |folder: &str| path(&format!("/ui/{folder}/"), id, "");
+    match kind {
+        "allocs" => below("allocations"),
+        "evals" => format!("/ui/evaluations?currentEval={id}"),
+        "jobs" => below("jobs"),
+        "nodes" => below("clients"),
+        "plugins" => below("storage/plugins"),
+        "volumes" | "host_volumes" => below("storage/volumes"),
+        _ => "/ui".into(),
+    }
+}
+
+impl Run for Web {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let id = match self.optional_args.as_slice() {
+            [] => None,
+            [id] => Some(id.as_str()),
+            _ => return context.usage_error("This command takes no arguments or one: <identifier>"),
+        };
+        context.connected(&self.general, |c, context| {
+            let page = match id {
+                None => "/ui".to_string(),
+                Some(id) => {
+                    let read = c.wait(c.client.search(id));
+                    let (answer, _) =
+                        read.map_err(|e| format!("Error querying search with id: {}: {e}", quoted(id)))?;
+                    let (kind, full) = status::found(id, answer)?;
+                    page(&kind, &full)
+                }
+            };
+            let url = format!("{}{page}", c.client.address().trim_end_matches('/'));
+            if self.show_url {
+                context.ui.output(&format!("URL for web UI: {url}"));
+                return Ok(0);
+            }
+            context.ui.output(&format!("Opening URL {}", quoted(&url)));
+            open(&url).map_err(|e| format!("Failed to open browser: {e}"))?;
+            Ok(0)
+        })
+    }
+}
+
+/// Has the desktop open an address.
+fn open(url: &str) -> std::io::Result<()> {
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let status =
+        Command::new(opener).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+    if status.success() { Ok(()) } else { Err(std::io::Error::other(format!("{opener} ended with {status}"))) }
+}
