@@ -1,4 +1,4 @@
-//! `job action`: actions that run in tasks, over a WebSocket.
+//! `job action` and `alloc exec`: commands that run in tasks, over a WebSocket.
 
 #[path = "support/canned.rs"]
 mod canned;
@@ -120,7 +120,13 @@ fn serve(tcp: TcpStream, script: Script, asked: &Mutex<Vec<String>>, heard: Arc<
     let answer = match path {
         "/v1/jobs" => json!([stub("web")]),
         "/v1/job/web/allocations" => json!([ended, running]),
-        "/v1/job/web/action" => {
+        "/v1/allocations" => json!([running]),
+        "/v1/allocation/aaaaaaaa-1111-2222-3333-444444444444" => {
+            let tasks = json!([{"Name": "t"}, {"Name": "u"}]);
+            let job = json!({"ID": "web", "TaskGroups": [{"Name": "g", "Tasks": tasks}]});
+            json!({"ID": "aaaaaaaa-1111-2222-3333-444444444444", "Namespace": "default", "TaskGroup": "g", "Job": job})
+        }
+        "/v1/job/web/action" | "/v1/client/allocation/aaaaaaaa-1111-2222-3333-444444444444/exec" => {
             let accept = STANDARD.encode(Sha1::digest(format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11")));
             let head = format!(
                 "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
@@ -176,6 +182,38 @@ fn without_input_the_action_reads_an_empty_one() {
     let ran = actions.run(&["job", "action", "-job", "web", "-alloc", "aaaaaaaa", "-i=false", "say"], "typed\n");
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.exit), ("", "", 0));
     assert!(actions.heard.lock().unwrap().iter().all(|said| said["stdin"]["data"].is_null()));
+}
+
+#[test]
+fn commands_run_in_tasks_of_allocations() {
+    let actions = Actions::start(|s| {
+        while s.hear().is_some_and(|said| said["stdin"]["close"] != true) {}
+        s.say(json!({"stdout": {"data": STANDARD.encode("out\n")}}));
+        s.say(json!({"stderr": {"data": STANDARD.encode("err\n")}}));
+        s.say(json!({"exited": true, "result": {"exit_code": 7}}));
+        while s.hear().is_some() {}
+    });
+    let ran = actions.run(&["alloc", "exec", "-task", "t", "aaaaaaaa", "/bin/sh", "-c", "exit 7"], "");
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.exit), ("out\n", "err\n", 7));
+    let asked = actions.asked.lock().unwrap().last().unwrap().clone();
+    let query = "task=t&command=%5B%22%2Fbin%2Fsh%22%2C%22-c%22%2C%22exit+7%22%5D&tty=false&namespace=default";
+    assert_eq!(asked, format!("/v1/client/allocation/aaaaaaaa-1111-2222-3333-444444444444/exec?{query}"));
+    let ran = actions.run(&["exec", "-job", "-task=t", "web", "ls"], "");
+    assert_eq!((ran.stdout.as_str(), ran.exit), ("out\n", 7));
+    for (args, want) in [
+        (&["aaaaaaaa"][..], "A command is required\nFor additional help try 'encamp alloc exec -help'\n"),
+        (&["a", "ls"], "Alloc ID must contain at least two characters\n"),
+        (&["-i=false", "-t", "aaaaaaaa", "ls"], "-i must be enabled if running with tty\n"),
+        (&["-task=zz", "aaaaaaaa", "ls"], "Could not find task named: zz, found:\nt\nu\n"),
+        (
+            &["aaaaaaaa", "ls"],
+            "Failed to validate task: Allocation \"aaaaaaaa\" is running the following tasks:\n  * t\n  * u\n\n\
+             Please specify the task.\n",
+        ),
+    ] {
+        let ran = actions.run(&[&["alloc", "exec"], args].concat(), "");
+        assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.exit), ("", want, 1), "{args:?}");
+    }
 }
 
 #[test]
