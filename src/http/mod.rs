@@ -40,14 +40,20 @@
 //! - [`request`], [`response`], [`error`], [`params`], [`paths`]: requests and answers. [`json`]: bodies. [`encode`]: compression.
 //! - [`listener`], [`tls`]: sockets. [`page`], [`filter`], [`ids`]: lists. [`access`]: rights. [`app`], [`local`]: what the interface needs of its agent.
 //! - [`plain`], [`status`], [`agent`]: the endpoints, by area.
+//! - [`jobs`] with [`job_writes`], [`evals`], [`allocs`], [`deployments`], [`scaling`]: jobs and what comes of them.
 
 pub mod access;
 pub mod agent;
+pub mod allocs;
 pub mod app;
+pub mod deployments;
 pub mod encode;
 pub mod error;
+pub mod evals;
 pub mod filter;
 pub mod ids;
+pub mod job_writes;
+pub mod jobs;
 pub mod json;
 pub mod listener;
 pub mod local;
@@ -58,6 +64,7 @@ pub mod plain;
 pub mod request;
 pub mod response;
 pub mod routes;
+pub mod scaling;
 pub mod status;
 #[cfg(test)]
 pub mod testing;

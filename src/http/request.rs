@@ -1,6 +1,7 @@
 //! A request as handlers see it: parameters, body, blocking reads (`spec/http-api.md §4`).
 
 use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -124,7 +125,8 @@ pub struct Request {
     headers: HeaderMap,
     extensions: Extensions,
     peer: Option<SocketAddr>,
-    body: Option<Body>,
+    /// Behind a lock because bodies are not shared between threads, and requests are.
+    body: Mutex<Option<Body>>,
 }
 
 impl Request {
@@ -140,7 +142,7 @@ impl Request {
         let query_text = parts.uri.query().unwrap_or_default().to_string();
         let query = Query::parse(&query_text);
         let (method, headers, extensions) = (parts.method, parts.headers, parts.extensions);
-        Request { app, method, path, route, query, query_text, headers, extensions, peer, body: Some(body) }
+        Request { app, method, path, route, query, query_text, headers, extensions, peer, body: Mutex::new(Some(body)) }
     }
 
     /// The agent.
@@ -283,7 +285,7 @@ impl Request {
     /// # Errors
     /// The connection broke, or the body is too large.
     pub async fn bytes(&mut self) -> Result<Bytes, Error> {
-        let body = self.body.take().unwrap_or_default();
+        let body = self.take_body();
         let declared = self.headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
         let large = || Error::new(413, format!("Request body is larger than {} MiB", MAX_BODY >> 20));
         if declared.is_some_and(|n| n > MAX_BODY) {
@@ -297,7 +299,7 @@ impl Request {
 
     /// The body as it comes.
     pub fn take_body(&mut self) -> Body {
-        self.body.take().unwrap_or_default()
+        self.body.get_mut().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
     }
 
     /// Whether a body was announced.

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use super::error::Error;
 use super::request::Request;
 use super::response::Response;
-use super::{agent, plain, status};
+use super::{agent, allocs, deployments, evals, jobs, plain, scaling, status};
 
 /// What a handler gives.
 pub type Outcome = Result<Response, Error>;
@@ -28,7 +28,16 @@ macro_rules! route {
 pub(super) use route;
 
 /// The tables of all modules.
-const TABLES: &[&[Route]] = &[plain::ROUTES, status::ROUTES, agent::ROUTES];
+const TABLES: &[&[Route]] = &[
+    plain::ROUTES,
+    status::ROUTES,
+    agent::ROUTES,
+    jobs::ROUTES,
+    evals::ROUTES,
+    allocs::ROUTES,
+    deployments::ROUTES,
+    scaling::ROUTES,
+];
 
 /// The handler of a pattern.
 pub fn handler(pattern: &str) -> Option<Handler> {

@@ -4,7 +4,7 @@
 //! - [`job`], [`group`], [`resources`], [`service`]: stored jobs. [`api`]: jobs as clients send them, where every value
 //!   may still be null.
 //! - [`node`], [`alloc`], [`eval`], [`cluster`], [`volume`], [`acl`], [`variable`], [`records`]: the rest of the cluster.
-//!   [`plan`]: what schedulers propose.
+//!   [`plan`]: what schedulers propose. [`requests`], [`responses`]: what callers send and get that is not stored.
 //! - [`diff`]: job diffs. [`json`], [`bytes`], [`time`], [`duration`], [`quote`]: how values look in JSON and in texts. [`random`]: numbers from a
 //!   seed.
 //! - [`sorted_map`]: maps of few names. [`version`], [`regexp`]: what constraints compare with. [`cron`]: when periodic jobs launch.
@@ -29,7 +29,9 @@ pub mod quote;
 pub mod random;
 pub mod records;
 pub mod regexp;
+pub mod requests;
 pub mod resources;
+pub mod responses;
 pub mod scores;
 pub mod service;
 pub mod sorted_map;

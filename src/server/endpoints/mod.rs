@@ -1,5 +1,16 @@
 //! What the server does for its callers: operators over HTTP, and the nodes. Rules and texts; no HTTP types.
 //!
+//! - [`job`]: jobs registered, planned, validated. [`job_changes`]: stopped, evaluated, launched, reverted, tagged.
+//!   [`dispatch`], [`scale`]. [`job_reads`]: what is read of them.
+//! - [`eval`], [`alloc`], [`deployment`]: evaluations, allocations, deployments.
 //! - [`node_rpc`]: what node agents ask.
 
+pub mod alloc;
+pub mod deployment;
+pub mod dispatch;
+pub mod eval;
+pub mod job;
+pub mod job_changes;
+pub mod job_reads;
 pub mod node_rpc;
+pub mod scale;

@@ -20,6 +20,14 @@ pub(super) fn warning_list(items: &[String]) -> String {
     format!("{head}\n\n{}", lines.join("\n"))
 }
 
+/// The text of a list of warnings with one more at its end.
+pub fn add_warning(warnings: &str, item: &str) -> String {
+    let Some((count, rest)) = warnings.split_once(" warning") else { return warning_list(&[item.to_string()]) };
+    let count = count.parse::<usize>().unwrap_or(1).saturating_add(1);
+    let list = rest.split_once("\n\n").map_or(rest, |(_, list)| list);
+    format!("{count} warnings:\n\n{list}\n* {}", item.trim())
+}
+
 /// Collects items in the order in which they are found.
 #[derive(Debug, Default)]
 pub(super) struct Errors(Vec<String>);
@@ -69,6 +77,8 @@ mod tests {
         assert_eq!(warning_list(&items(0)), "");
         assert_eq!(warning_list(&[" A\n\n".to_string()]), "1 warning:\n\n* A");
         assert_eq!(warning_list(&items(2)), "2 warnings:\n\n* A\n* B");
+        assert_eq!(add_warning("", "A"), warning_list(&items(1)));
+        assert_eq!(add_warning(&warning_list(&items(1)), "B"), warning_list(&items(2)));
     }
 
     #[test]

@@ -26,7 +26,7 @@ mod warnings;
 use super::ServerContext;
 use crate::model::Job;
 
-pub use errors::error_list;
+pub use errors::{add_warning, error_list};
 pub use warnings::{source_size_warning, warnings};
 
 /// All errors of a mutated job, in the validators' order (`§14.1-14.3`); none: the job is valid.
