@@ -1,6 +1,7 @@
 //! Files of 1 MB made to hurt, given to the real program: `job validate` must end, soon, without taking much memory, and
-//! without saying more than anybody can read. Builds without optimisation are not measured: CI runs this with `--release`.
+//! without saying more than anybody can read. Builds without optimisation are not measured: CI names the release build.
 //!
+//! `ENCAMP_PROGRAM=path`: an optimised build to measure instead of the one the tests were built with.
 //! `ENCAMP_HOSTILE=text`: only the files whose names contain the text, in any build, with what each takes.
 
 #[path = "fuzz_support/hostile/mod.rs"]
@@ -36,8 +37,17 @@ struct Run {
     said: String,
 }
 
+/// The program that is measured, if it is not the one the tests were built with.
+fn given() -> Option<String> {
+    std::env::var("ENCAMP_PROGRAM").ok().filter(|p| !p.is_empty())
+}
+
+fn optimised() -> bool {
+    !cfg!(debug_assertions) || given().is_some()
+}
+
 fn seconds(limit: f64) -> f64 {
-    if cfg!(debug_assertions) { limit * DEBUG_FACTOR } else { limit }
+    if optimised() { limit } else { limit * DEBUG_FACTOR }
 }
 
 /// State letter and seconds of processor time of a process; a process that has ended keeps them until it is waited for.
@@ -65,7 +75,7 @@ fn validate(folder: &program::Folder, case: &Case) -> Run {
     command.args([
         "-c",
         "ulimit -v 6000000; ulimit -t 60; exec \"$0\" \"$@\"",
-        env!("CARGO_BIN_EXE_encamp"),
+        given().as_deref().unwrap_or(env!("CARGO_BIN_EXE_encamp")),
         "job",
         "validate",
     ]);
@@ -124,8 +134,8 @@ fn hostile_files_end_soon_and_small() {
         return;
     }
     let only = std::env::var("ENCAMP_HOSTILE").ok();
-    if cfg!(debug_assertions) && only.is_none() {
-        println!("skipped: needs --release");
+    if !optimised() && only.is_none() {
+        println!("skipped: needs --release, or ENCAMP_PROGRAM");
         return;
     }
     let folder = program::Folder::new("hostile");

@@ -11,7 +11,7 @@ use crate::server::error::Error;
 use crate::server::ids;
 use crate::server::node_evals::{decide_status, is_status, node_status::*, registration_makes_evals};
 use crate::server::node_status::{create_evals, set_status};
-use crate::server::ops::{NodeRegister, Operation};
+use crate::server::ops::{DrainUpdate, NodeDrain, NodeRegister, Operation};
 use crate::server::watch::WatchKey;
 
 /// The answer to a registration, a heartbeat, or another change of a node.
@@ -267,4 +267,39 @@ pub async fn emit_events(server: &Server, id: &str, secret: &str, events: Vec<No
     authenticate(server, id, secret)?;
     let events = BTreeMap::from([(id.to_string(), events)]);
     Ok(server.commit(Operation::NodeEvents { events }).await?.0)
+}
+
+/// A node is about to leave and wants to be drained. Gives the index.
+///
+/// # Errors
+/// Unknown node, wrong secret, no leader.
+pub async fn drain_self(
+    server: &Server,
+    id: &str,
+    secret: &str,
+    strategy: DrainStrategy,
+    meta: BTreeMap<String, String>,
+) -> Result<u64, Error> {
+    server.wait_ready().await?;
+    authenticate(server, id, secret)?;
+    let now = ids::now();
+    let timestamp = Time::from_unix_nanos(now);
+    let mut strategy = strategy;
+    if strategy.deadline > 0 {
+        strategy.force_deadline = Time::from_unix_nanos(now.saturating_add(strategy.deadline));
+    }
+    strategy.started_at = timestamp;
+    let event = NodeEvent {
+        message: "Node drain strategy set".into(),
+        subsystem: "Drain".into(),
+        timestamp,
+        ..Default::default()
+    };
+    let update = DrainUpdate { strategy: Some(strategy), meta, ..Default::default() };
+    let op = NodeDrain {
+        nodes: [(id.to_string(), update)].into(),
+        events: [(id.to_string(), event)].into(),
+        updated_at: now,
+    };
+    Ok(server.commit(Operation::NodeDrain(op)).await?.0)
 }

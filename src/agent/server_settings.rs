@@ -1,0 +1,140 @@
+//! From the agent's configuration to the server's settings.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use super::Config;
+use super::config::server::Scheduler;
+use crate::jobspec::admission::ServerContext;
+use crate::model::{PreemptionConfig, SchedulerConfiguration};
+use crate::server::heartbeat::HeartbeatSettings;
+use crate::server::ids;
+use crate::server::rejection::RejectionSettings;
+use crate::server::settings::{GcSettings, SCHEDULERS, SearchSettings, Settings, default_scheduler_config};
+
+fn nanos(d: Duration) -> i64 {
+    i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)
+}
+
+fn count(n: i64) -> usize {
+    usize::try_from(n).unwrap_or(0)
+}
+
+/// The schedulers of the configuration; `_core` is always among them.
+pub fn schedulers(config: &Config) -> Vec<String> {
+    let given = &config.server.enabled_schedulers;
+    if given.is_empty() {
+        return SCHEDULERS.map(String::from).to_vec();
+    }
+    let mut list = given.clone();
+    if !list.iter().any(|s| s == "_core") {
+        list.push("_core".into());
+    }
+    list
+}
+
+/// How many workers the configuration wants.
+pub fn workers(config: &Config) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    config.server.num_schedulers.map_or(cores, count)
+}
+
+/// The server's settings; its data is in `dir`. `id` is the server's ID.
+pub fn settings(config: &Config, id: &str, dir: &Path) -> Settings {
+    let s = &config.server;
+    let base = Settings::new(id, &config.name, dir.to_path_buf());
+    let search = SearchSettings {
+        fuzzy_enabled: s.search.fuzzy_enabled,
+        limit_query: count(s.search.limit_query),
+        limit_results: count(s.search.limit_results),
+        min_term_length: count(s.search.min_term_length),
+    };
+    Settings {
+        region: config.region.clone(),
+        datacenter: config.datacenter.clone(),
+        rpc_address: config.advertise.rpc.clone(),
+        raft_multiplier: u32::try_from(s.raft_multiplier).unwrap_or(1),
+        num_schedulers: workers(config),
+        enabled_schedulers: schedulers(config),
+        plan_pipeline: count(s.plan_apply_pipeline).max(1),
+        heartbeat: HeartbeatSettings {
+            max_per_second: s.max_heartbeats_per_second,
+            min_ttl: nanos(s.min_heartbeat_ttl),
+            grace: nanos(s.heartbeat_grace),
+            failover_ttl: nanos(s.failover_heartbeat_ttl),
+        },
+        rejection: RejectionSettings {
+            enabled: s.plan_rejection_tracker.enabled,
+            node_threshold: count(s.plan_rejection_tracker.node_threshold),
+            node_window: nanos(s.plan_rejection_tracker.node_window),
+        },
+        gc: GcSettings {
+            eval_threshold: nanos(s.eval_gc_threshold),
+            batch_eval_threshold: nanos(s.batch_eval_gc_threshold),
+            job_threshold: nanos(s.job_gc_threshold),
+            job_interval: nanos(s.job_gc_interval),
+            deployment_threshold: nanos(s.deployment_gc_threshold),
+            node_threshold: nanos(s.node_gc_threshold),
+        },
+        search,
+        admission: ServerContext {
+            region: config.region.clone(),
+            job_max_priority: s.job_max_priority,
+            job_default_priority: s.job_default_priority,
+            job_max_count: s.job_max_count,
+            ..ServerContext::default()
+        },
+        tracked_versions: count(s.job_tracked_versions).max(1),
+        job_max_source_size: usize::try_from(s.job_max_source_size).unwrap_or(usize::MAX),
+        scheduler_config: s.default_scheduler_config.as_ref().map_or_else(default_scheduler_config, scheduler_config),
+        event_buffer_size: count(s.event_buffer_size),
+        event_broker: s.enable_event_broker,
+        deploy_query_rate: s.deploy_query_rate_limit,
+        ..base
+    }
+}
+
+fn scheduler_config(s: &Scheduler) -> SchedulerConfiguration {
+    let p = &s.preemption_config;
+    SchedulerConfiguration {
+        scheduler_algorithm: s.scheduler_algorithm.clone(),
+        preemption_config: PreemptionConfig {
+            system_scheduler_enabled: p.system_scheduler_enabled,
+            sys_batch_scheduler_enabled: p.sysbatch_scheduler_enabled,
+            batch_scheduler_enabled: p.batch_scheduler_enabled,
+            service_scheduler_enabled: p.service_scheduler_enabled,
+        },
+        memory_oversubscription_enabled: s.memory_oversubscription_enabled,
+        reject_job_registration: s.reject_job_registration,
+        pause_eval_broker: s.pause_eval_broker,
+        node_limit_for_feasibility_checks: u64::try_from(s.node_limit_for_feasibility_checks).unwrap_or(0),
+        ..Default::default()
+    }
+}
+
+/// The server's ID: kept in its data directory, made there the first time.
+///
+/// # Errors
+/// The file can't be read or written, or holds something else.
+pub fn server_id(dir: &Path) -> Result<String, String> {
+    let path = dir.join("node-id");
+    let failed = |e: std::io::Error| format!("server setup failed: {}: {e}", path.display());
+    std::fs::create_dir_all(dir).map_err(failed)?;
+    match std::fs::read_to_string(&path) {
+        Ok(text) => {
+            let id = text.trim().to_string();
+            let good = id.parse::<crate::server::raft::ServerId>().is_ok();
+            if good { Ok(id) } else { Err(format!("server setup failed: {} holds no UUID", path.display())) }
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            let id = ids::uuid();
+            let draft = dir.join("node-id.new");
+            let mut file = std::fs::File::create(&draft).map_err(failed)?;
+            file.write_all(id.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+            std::fs::rename(&draft, &path).map_err(failed)?;
+            Ok(id)
+        }
+        Err(e) => Err(failed(e)),
+    }
+}
