@@ -114,4 +114,6 @@ fn run(txn: &mut Txn, op: &Operation, limits: Limits) -> Result<Reply, String> {
 }
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
