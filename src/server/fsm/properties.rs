@@ -175,7 +175,12 @@ fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
         })),
         3 => {
             let id = *r.pick(&NODES).unwrap();
-            let node = Node { id: id.into(), status: "ready".into(), node_pool: format!("p{}", r.below(3)), ..Default::default() };
+            let node = Node {
+                id: id.into(),
+                status: "ready".into(),
+                node_pool: format!("p{}", r.below(3)),
+                ..Default::default()
+            };
             Operation::NodeRegister(Box::new(NodeRegister { node, create_pool: r.below(2) == 0, now: n as i64 }))
         }
         4 => Operation::NodeDeregister { ids: vec![(*r.pick(&NODES).unwrap()).into()] },
@@ -188,7 +193,8 @@ fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
         9..=11 => {
             let status = ["running", "complete", "failed", "lost", "unknown"];
             let healthy = [None, Some(true), Some(false)][r.below(3) as usize];
-            let health = AllocDeploymentStatus { healthy, timestamp: Time::from_unix_nanos(n as i64), ..Default::default() };
+            let health =
+                AllocDeploymentStatus { healthy, timestamp: Time::from_unix_nanos(n as i64), ..Default::default() };
             let update = Allocation {
                 id: existing(r, alloc_ids(s))?,
                 client_status: (*r.pick(&status).unwrap()).into(),
@@ -206,7 +212,11 @@ fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
             let tag = (r.below(2) == 0).then(|| (r.below(4), JobVersionTag { name: "t".into(), ..Default::default() }));
             Operation::JobVersionTag { job: key, name: "t".into(), tag }
         }
-        _ => Operation::ScalingEvent { job: key, group: "g".into(), event: ScalingEvent { time: n as i64, ..Default::default() } },
+        _ => Operation::ScalingEvent {
+            job: key,
+            group: "g".into(),
+            event: ScalingEvent { time: n as i64, ..Default::default() },
+        },
     })
 }
 
