@@ -40,7 +40,8 @@ impl Servers for InProcess {
 
     fn update_status<'a>(&'a self, who: &'a Credentials, status: &'a str) -> Answer<'a, NodeReply> {
         Box::pin(async move {
-            let answer = node_rpc::update_status(&self.0, &who.node_id, &who.secret_id, status).await.map_err(failed)?;
+            let answer =
+                node_rpc::update_status(&self.0, &who.node_id, &who.secret_id, status).await.map_err(failed)?;
             Ok(self.reply(answer))
         })
     }
@@ -67,15 +68,15 @@ impl Servers for InProcess {
     }
 
     fn update_allocs<'a>(&'a self, who: &'a Credentials, allocs: Vec<Allocation>) -> Answer<'a, u64> {
-        Box::pin(async move {
-            node_rpc::update_allocs(&self.0, &who.node_id, &who.secret_id, allocs).await.map_err(failed)
-        })
+        Box::pin(
+            async move { node_rpc::update_allocs(&self.0, &who.node_id, &who.secret_id, allocs).await.map_err(failed) },
+        )
     }
 
     fn emit_events<'a>(&'a self, who: &'a Credentials, events: Vec<NodeEvent>) -> Answer<'a, u64> {
-        Box::pin(async move {
-            node_rpc::emit_events(&self.0, &who.node_id, &who.secret_id, events).await.map_err(failed)
-        })
+        Box::pin(
+            async move { node_rpc::emit_events(&self.0, &who.node_id, &who.secret_id, events).await.map_err(failed) },
+        )
     }
 
     fn drain_self<'a>(

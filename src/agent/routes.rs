@@ -1,4 +1,4 @@
-//! What the agent itself answers: metrics, log messages as they come, reload (`spec/http-api.md §5.1, §6.5, §6.6`).
+//! What the agent itself answers: log messages as they come (`spec/http-api.md §6.5`).
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -13,19 +13,14 @@ use base64::Engine;
 use futures_util::stream;
 
 use super::log::{Level, Logs, Watch};
-use super::start::Reloader;
 use crate::model::quoted;
-use crate::telemetry::{Metrics, PROMETHEUS_CONTENT_TYPE};
 
 /// Parameters of a request, in order.
 type Params = Query<Vec<(String, String)>>;
 
 /// The routes.
-pub fn router(logs: &Logs, metrics: &Metrics, reloader: Reloader) -> Router {
-    Router::new()
-        .route("/v1/metrics", any(metrics_route).with_state(metrics.clone()))
-        .route("/v1/agent/monitor", any(monitor_route).with_state(logs.clone()))
-        .route("/v1/agent/reload", any(reload_route).with_state(reloader))
+pub fn router(logs: &Logs) -> Router {
+    Router::new().route("/v1/agent/monitor", any(monitor_route).with_state(logs.clone()))
 }
 
 fn text(status: StatusCode, body: impl Into<String>) -> Response {
@@ -34,37 +29,6 @@ fn text(status: StatusCode, body: impl Into<String>) -> Response {
 
 fn invalid_method() -> Response {
     text(StatusCode::METHOD_NOT_ALLOWED, "Invalid method")
-}
-
-async fn metrics_route(State(metrics): State<Metrics>, method: axum::http::Method, params: Params) -> Response {
-    if method != axum::http::Method::GET {
-        return invalid_method();
-    }
-    metrics_response(&metrics, value(&params.0, "format") == Some("prometheus"))
-}
-
-/// The answer of `GET /v1/metrics`.
-pub fn metrics_response(metrics: &Metrics, prometheus: bool) -> Response {
-    if prometheus {
-        return match metrics.prometheus() {
-            Some(body) => ([(header::CONTENT_TYPE, PROMETHEUS_CONTENT_TYPE)], body).into_response(),
-            None => text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Prometheus is not enabled"),
-        };
-    }
-    match serde_json::to_string(&metrics.summary()) {
-        Ok(body) => ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
-        Err(e) => text(StatusCode::INTERNAL_SERVER_ERROR, e.to_string()),
-    }
-}
-
-async fn reload_route(State(reloader): State<Reloader>, method: axum::http::Method) -> Response {
-    if method != axum::http::Method::PUT && method != axum::http::Method::POST {
-        return invalid_method();
-    }
-    match reloader.request().await {
-        Ok(()) => StatusCode::OK.into_response(),
-        Err(e) => text(StatusCode::INTERNAL_SERVER_ERROR, e),
-    }
 }
 
 async fn monitor_route(State(logs): State<Logs>, method: axum::http::Method, params: Params) -> Response {

@@ -1,7 +1,8 @@
 //! The running agent: everything that a configuration asks for, started, reloaded and stopped as one.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{HeaderName, HeaderValue};
@@ -10,10 +11,17 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::config::{Config, addresses, check_start};
+use super::control::Control;
+use super::in_process::InProcess;
+use super::local_client::Local;
 use super::log::{Level, Logs};
-use super::routes;
+use super::{client_settings, routes, server_settings};
+use crate::client::Client;
+use crate::http::app::{API_VERSION, AppState, HttpSettings};
 use crate::http::listener::{Listener, ListenerSettings, Serving, TlsHandle};
+use crate::http::local::LocalClient;
 use crate::http::tls::{self, TlsFiles};
+use crate::server::{Server, ids};
 use crate::telemetry::{Metrics, runtime};
 
 /// Why an agent does not start or reload. Displays as the line that is printed.
@@ -52,6 +60,10 @@ pub struct Agent {
     serving: Serving,
     tls: Option<TlsHandle>,
     sampler: JoinHandle<()>,
+    server: Option<Server>,
+    client: Option<Client>,
+    /// Where a development server keeps its log; removed when it stops.
+    scratch: Option<PathBuf>,
 }
 
 impl Agent {
@@ -75,11 +87,21 @@ impl Agent {
         let listener = Listener::bind(&sockets).await.map_err(|e| http_error(format!("1 error occurred: {e}")))?;
         let addresses = listener.addresses();
         choose_port(&mut config, &addresses);
-        let router = routes::router(&logs, &metrics, reloader);
+        let mut agent = Parts::default();
+        if let Err(e) = agent.start(&config, &metrics).await {
+            agent.stop().await;
+            return Err(e);
+        }
+        let control = Control { config: config.json(), logs: logs.clone(), reloader };
+        let local = agent.client.as_ref().map(|c| Arc::new(Local(c.handle())) as Arc<dyn LocalClient>);
+        let app =
+            AppState::new(http_settings(&config), agent.server.clone(), local, Arc::new(control), metrics.clone());
+        let router = routes::router(&logs).merge(crate::http::router(app));
         let serving = listener.serve(router, settings, metrics.clone());
         let sampler = tokio::spawn(sample(metrics, config.telemetry.collection_interval));
         tracing::info!(target: "agent", http = %config.advertise.http, "agent started");
-        Ok(Agent { config, logs, addresses, serving, tls, sampler })
+        let Parts { server, client, scratch } = agent;
+        Ok(Agent { config, logs, addresses, serving, tls, sampler, server, client, scratch })
     }
 
     /// The configuration in force.
@@ -104,6 +126,12 @@ impl Agent {
         if config.tls.http != self.config.tls.http {
             tracing::warn!(target: "agent", "tls.http is taken over by a restart only");
         }
+        if let Some(server) = &self.server {
+            let (count, names) = (server_settings::workers(config), server_settings::schedulers(config));
+            if let Err(text) = server.set_workers(count, names) {
+                tracing::info!(target: "agent", error = text.as_str(), "workers stay as they are");
+            }
+        }
         self.logs.set_level(level);
         self.config.settings.log_level = config.log_level.clone();
         self.config.files = config.files.clone();
@@ -114,6 +142,11 @@ impl Agent {
     /// Leaves the cluster in peace, before [`Agent::shutdown`].
     pub async fn leave(&mut self) {
         tracing::info!(target: "agent", "leaving");
+        if let Some(client) = &self.client
+            && let Err(text) = client.leave().await
+        {
+            tracing::error!(target: "agent", error = text.as_str(), "client leave failed");
+        }
     }
 
     /// Stops everything.
@@ -121,6 +154,70 @@ impl Agent {
         tracing::info!(target: "agent", "shutting down");
         self.sampler.abort();
         self.serving.stop().await;
+        let parts = Parts { server: self.server, client: self.client, scratch: self.scratch };
+        parts.stop().await;
+    }
+}
+
+/// What an agent consists of, besides its interface.
+#[derive(Default)]
+struct Parts {
+    server: Option<Server>,
+    client: Option<Client>,
+    scratch: Option<PathBuf>,
+}
+
+impl Parts {
+    async fn start(&mut self, config: &Config, metrics: &Metrics) -> Result<(), StartError> {
+        let failed = |e: &dyn std::fmt::Display| StartError(format!("Error starting agent: {e}"));
+        if config.server.enabled {
+            let dir = match config.server_dir() {
+                dir if dir.as_os_str().is_empty() => {
+                    let dir = std::env::temp_dir().join(format!("encamp-dev-{}", ids::uuid()));
+                    self.scratch = Some(dir.clone());
+                    dir
+                }
+                dir => dir,
+            };
+            let id = server_settings::server_id(&dir).map_err(|e| failed(&e))?;
+            let server = Server::start(server_settings::settings(config, &id, &dir), metrics.clone()).await;
+            self.server = Some(server.map_err(|e| failed(&format!("server setup failed: {e}")))?);
+        }
+        if config.client.enabled {
+            let Some(server) = &self.server else {
+                return Err(failed(
+                    &"a client needs a server in the same agent: joining servers over the network is not supported yet",
+                ));
+            };
+            let servers = Arc::new(InProcess(server.clone()));
+            self.client =
+                Some(Client::start(client_settings::settings(config), servers).await.map_err(|e| failed(&e))?);
+        }
+        Ok(())
+    }
+
+    async fn stop(self) {
+        if let Some(client) = self.client {
+            client.shutdown().await;
+        }
+        if let Some(server) = self.server {
+            server.shutdown().await;
+        }
+        if let Some(dir) = self.scratch {
+            let _ = std::fs::remove_dir_all(dir);
+        }
+    }
+}
+
+fn http_settings(config: &Config) -> HttpSettings {
+    HttpSettings {
+        region: config.region.clone(),
+        datacenter: config.datacenter.clone(),
+        name: config.name.clone(),
+        debug: config.enable_debug,
+        acl_enabled: config.acl.enabled,
+        dev: config.dev,
+        version: API_VERSION.into(),
     }
 }
 

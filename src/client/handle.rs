@@ -79,6 +79,18 @@ impl Handle {
         self.agent.runner(alloc).is_some()
     }
 
+    /// The servers it knows, sorted.
+    pub fn servers(&self) -> Vec<String> {
+        let mut known = self.agent.servers.known();
+        known.sort_unstable();
+        known
+    }
+
+    /// Names other servers.
+    pub fn learn_servers(&self, servers: &[String]) {
+        self.agent.servers.learn(servers);
+    }
+
     /// `no known servers` if there is no server to ask, else nothing (`spec/agent-config.md §10.3`).
     pub fn health(&self) -> Result<(), &'static str> {
         if self.agent.servers.known().is_empty() { Err("no known servers") } else { Ok(()) }

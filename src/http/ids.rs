@@ -31,7 +31,7 @@ pub fn prefix(table: &str, text: &str) -> Result<String, Error> {
         return Err(lookup(table, &format!("UUID should have maximum of 4 \"-\"; got {hyphens}")));
     }
     let digits: String = text.chars().filter(|c| *c != '-').collect();
-    if digits.chars().count() % 2 != 0 {
+    if !digits.chars().count().is_multiple_of(2) {
         return Err(lookup(table, "Input (without hyphens) must be even length"));
     }
     if let Some(c) = digits.chars().find(|c| !c.is_ascii_hexdigit()) {

@@ -261,13 +261,11 @@ impl Listener for Queues {
                 }
             }
             for change in &applied.changes {
-                match change {
-                    Change::Eval(e) => match e.status.as_str() {
-                        "pending" => released.push((e.clone(), None)),
-                        "blocked" => released.extend(blocked.block(e.clone(), None, now)),
-                        "complete" if e.failed_tg_allocs.is_empty() => blocked.untrack(&e.namespace, &e.job_id, now),
-                        _ => {}
-                    },
+                let Change::Eval(e) = change else { continue };
+                match e.status.as_str() {
+                    "pending" => released.push((e.clone(), None)),
+                    "blocked" => released.extend(blocked.block(e.clone(), None, now)),
+                    "complete" if e.failed_tg_allocs.is_empty() => blocked.untrack(&e.namespace, &e.job_id, now),
                     _ => {}
                 }
             }

@@ -1,0 +1,130 @@
+//! From the agent's configuration to the node's settings.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Config;
+use crate::client;
+use crate::client::config::{DrainOnShutdown, GcConfig, MockConfig, RawExecConfig, Reserved};
+use crate::model::duration::parse_duration;
+use crate::model::{ClientHostNetworkConfig, ClientHostVolumeConfig};
+
+/// The node's settings. The address of the HTTP interface must be known.
+pub fn settings(config: &Config) -> client::Config {
+    let c = &config.client;
+    let below = |dir: std::path::PathBuf| (!dir.as_os_str().is_empty()).then_some(dir);
+    let volumes = c.host_volume.iter().map(|(name, v)| {
+        let volume = ClientHostVolumeConfig {
+            name: name.clone(),
+            path: v.path.clone(),
+            read_only: v.read_only,
+            id: String::new(),
+        };
+        (name.clone(), volume)
+    });
+    let networks = c.host_network.iter().map(|(name, n)| {
+        let network = ClientHostNetworkConfig {
+            name: name.clone(),
+            cidr: n.cidr.clone(),
+            interface: n.interface.clone(),
+            reserved_ports: n.reserved_ports.clone(),
+        };
+        (name.clone(), network)
+    });
+    client::Config {
+        dev: config.dev,
+        state_dir: below(config.state_dir()),
+        alloc_dir: below(config.alloc_dir()),
+        name: config.name.clone(),
+        region: config.region.clone(),
+        datacenter: config.datacenter.clone(),
+        node_class: c.node_class.clone(),
+        node_pool: c.node_pool.clone(),
+        meta: c.meta.clone().into_iter().collect(),
+        options: c.options.clone().into_iter().collect(),
+        http_addr: config.advertise.http.clone(),
+        tls_http: config.tls.http,
+        network_interface: c.network_interface.clone(),
+        preferred_address_family: c.preferred_address_family.clone(),
+        network_speed: c.network_speed,
+        cpu_total_compute: c.cpu_total_compute,
+        reservable_cores: c.reservable_cores.clone(),
+        memory_total_mb: c.memory_total_mb,
+        disk_total_mb: c.disk_total_mb,
+        reserved: Reserved {
+            cpu: c.reserved.cpu,
+            memory: c.reserved.memory,
+            disk: c.reserved.disk,
+            cores: c.reserved.cores.clone(),
+            ports: c.reserved.reserved_ports.clone(),
+        },
+        max_kill_timeout: c.max_kill_timeout,
+        min_dynamic_port: c.min_dynamic_port,
+        max_dynamic_port: c.max_dynamic_port,
+        gc: GcConfig {
+            interval: c.gc_interval,
+            disk_usage_threshold: c.gc_disk_usage_threshold,
+            inode_usage_threshold: c.gc_inode_usage_threshold,
+            max_allocs: usize::try_from(c.gc_max_allocs).unwrap_or(0),
+            parallel_destroys: usize::try_from(c.gc_parallel_destroys).unwrap_or(1),
+            volumes_on_node_gc: c.gc_volumes_on_node_gc,
+        },
+        no_host_uuid: c.no_host_uuid,
+        disable_remote_exec: c.disable_remote_exec,
+        default_ineligible: c.default_ineligible,
+        node_max_allocs: c.node_max_allocs,
+        nomad_service_discovery: c.nomad_service_discovery,
+        bridge_hairpin_mode: c.bridge_network_hairpin_mode,
+        host_volumes: volumes.collect(),
+        host_networks: networks.collect(),
+        drain_on_shutdown: c
+            .drain_on_shutdown
+            .as_ref()
+            .map(|d| DrainOnShutdown { deadline: d.deadline, ignore_system_jobs: d.ignore_system_jobs }),
+        publish_allocation_metrics: config.telemetry.publish_allocation_metrics,
+        collection_interval: config.telemetry.collection_interval,
+        raw_exec: raw_exec(config),
+        mock_driver: mock_driver(config),
+        version: super::config::COMPATIBLE_VERSION.into(),
+        intro_token: config.intro_token.expose().to_string(),
+        ..client::Config::default()
+    }
+}
+
+fn plugin<'a>(config: &'a Config, name: &str) -> Option<&'a Value> {
+    config.plugin.get(name).map(|p| &p.config)
+}
+
+/// A value of a plugin's settings: blocks may be given once or as lists of one.
+fn value<'a>(settings: &'a Value, key: &str) -> Option<&'a Value> {
+    match settings {
+        Value::Array(list) => list.iter().find_map(|v| value(v, key)),
+        other => other.get(key),
+    }
+}
+
+fn raw_exec(config: &Config) -> RawExecConfig {
+    let given = plugin(config, "raw_exec");
+    let text = |key: &str| given.and_then(|g| value(g, key)?.as_str()).unwrap_or_default().to_string();
+    let switch = given.and_then(|g| value(g, "enabled")).map(|v| v == &Value::Bool(true) || v == "true");
+    let option = config.client.options.get("driver.raw_exec.enable").map(|v| matches!(v.as_str(), "1" | "true"));
+    let denied = given.and_then(|g| value(g, "denied_envvars")?.as_array()).into_iter().flatten();
+    RawExecConfig {
+        enabled: switch.or(option).unwrap_or(config.dev),
+        denied_host_uids: text("denied_host_uids"),
+        denied_host_gids: text("denied_host_gids"),
+        denied_envvars: denied.filter_map(|v| v.as_str().map(String::from)).collect(),
+    }
+}
+
+fn mock_driver(config: &Config) -> Option<MockConfig> {
+    let given = plugin(config, "mock_driver");
+    if given.is_none() && !config.dev {
+        return None;
+    }
+    let after = given.and_then(|g| value(g, "shutdown_periodic_duration")?.as_str());
+    let switched = given.and_then(|g| value(g, "shutdown_periodic_after")?.as_bool()).unwrap_or(false);
+    let after = after.and_then(|t| parse_duration(t).ok()).map(|n| Duration::from_nanos(n.max(0).unsigned_abs()));
+    Some(MockConfig { shutdown_periodic_after: after.filter(|_| switched) })
+}

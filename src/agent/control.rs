@@ -1,0 +1,75 @@
+//! The agent itself, as the HTTP interface sees it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Logs;
+use super::log::{Level, Watch};
+use super::start::Reloader;
+use crate::http::app::{AgentControl, AgentStats, LogWatch, Pending};
+
+/// What the interface may ask of the agent.
+pub struct Control {
+    /// The effective configuration, without secrets.
+    pub config: Value,
+    /// Messages.
+    pub logs: Logs,
+    /// The way to have the configuration read again.
+    pub reloader: Reloader,
+}
+
+struct Lines(Watch);
+
+impl LogWatch for Lines {
+    fn next(&mut self) -> Pending<'_, Option<String>> {
+        Box::pin(async move { self.0.next().await.map(|line| line.to_string()) })
+    }
+}
+
+impl AgentControl for Control {
+    fn config(&self) -> Value {
+        self.config.clone()
+    }
+
+    fn stats(&self) -> AgentStats {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let entries = [
+            ("arch", go_arch().to_string()),
+            ("cpu_count", cores.to_string()),
+            ("goroutines", threads().to_string()),
+            ("kernel.name", std::env::consts::OS.to_string()),
+            ("max_procs", cores.to_string()),
+            ("version", format!("rust {}", env!("CARGO_PKG_RUST_VERSION"))),
+        ];
+        let runtime: BTreeMap<String, String> = entries.into_iter().map(|(k, v)| (k.to_string(), v)).collect();
+        [("runtime".to_string(), runtime)].into()
+    }
+
+    fn reload(&self) -> Pending<'_, Result<(), String>> {
+        Box::pin(async move {
+            let done = tokio::time::timeout(Duration::from_secs(10), self.reloader.request()).await;
+            done.unwrap_or_else(|_| Err("the configuration could not be read again in time".into()))
+        })
+    }
+
+    fn watch_logs(&self, level: &str, json: bool, location: bool) -> Option<Box<dyn LogWatch>> {
+        let level = Level::parse(level)?;
+        Some(Box::new(Lines(self.logs.watch(level, json, location))))
+    }
+}
+
+/// The processor in the words clients know.
+fn go_arch() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+/// Threads of this process; 0 where the system does not tell.
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
+}
