@@ -69,8 +69,15 @@ impl Stream {
         let mut payload = vec![0; usize::try_from(length).unwrap()];
         self.tcp.read_exact(&mut payload).ok()?;
         payload.iter_mut().zip(mask.iter().cycle()).for_each(|(byte, m)| *byte ^= m);
-        if head[0] & 0x0f != 1 {
-            return None;
+        match head[0] & 0x0f {
+            1 => {}
+            // A pong: the answer to a ping.
+            10 => {
+                assert_eq!(payload, b"ping");
+                self.heard.lock().unwrap().push(json!("pong"));
+                return self.hear();
+            }
+            _ => return None,
         }
         let value: Value = serde_json::from_slice(&payload).unwrap();
         self.heard.lock().unwrap().push(value.clone());
@@ -167,6 +174,7 @@ fn output_input_and_exit_code_go_through() {
     let ran = actions.run(&ARGS, "typed text\n");
     assert_eq!(ran.stdout, format!("typed text\n{}\n", "x".repeat(300)));
     assert_eq!((ran.stderr.as_str(), ran.exit), ("careful\n", 3));
+    assert!(actions.heard.lock().unwrap().contains(&json!("pong")));
     let asked = actions.asked.lock().unwrap();
     let query = "action=say&allocID=aaaaaaaa-1111-2222-3333-444444444444&task=t&tty=false&namespace=default";
     assert_eq!(asked.last().unwrap(), &format!("/v1/job/web/action?{query}"));

@@ -1,11 +1,10 @@
 //! `deployment list`: deployments (`spec/cli.md §11.3`).
 
-use std::cmp::Reverse;
-
 use serde_json::Value;
 
 use super::connection::Connection;
 use super::context::Context;
+use super::data;
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::registry::Run;
@@ -70,7 +69,7 @@ pub fn print(
     context: &mut Context<'_, '_>,
 ) -> Result<u8, String> {
     if formatted {
-        rows.sort_by_key(|d| (Reverse(d["CreateIndex"].as_u64()), d["ID"].as_str().map(str::to_string)));
+        data::newest_first(&mut rows);
         let list = objects::list(rows, objects::deployment);
         return format.print(context.ui, &list, "[]*api.Deployment");
     }

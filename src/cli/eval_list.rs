@@ -1,11 +1,10 @@
 //! `eval list`: evaluations (`spec/cli.md §11.2`).
 
-use std::cmp::Reverse;
-
 use serde_json::Value;
 
 use super::connection::Connection;
 use super::context::Context;
+use super::data;
 use super::format::{FormatFlags, PageFlags, next_page};
 use super::general::GeneralFlags;
 use super::registry::Run;
@@ -63,7 +62,7 @@ impl EvalList {
         let rows = connection.wait(connection.client.rows::<Value>("/v1/evaluations", &query));
         let (mut rows, meta) = rows.map_err(|e| format!("Error querying evaluations: {e}"))?;
         if formatted {
-            rows.sort_by_key(|e| (Reverse(e["CreateIndex"].as_u64()), e["ID"].as_str().map(str::to_string)));
+            data::newest_first(&mut rows);
             let list = objects::list(rows, objects::evaluation);
             return self.format.print(context.ui, &list, "[]*api.Evaluation");
         }

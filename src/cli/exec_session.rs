@@ -89,6 +89,7 @@ impl Session {
                         return Ok(Ended::Exited(u8::try_from(code.clamp(0, 255)).unwrap_or(255)));
                     }
                     Event::Closed(reason) => return Err(reason),
+                    Event::Ping(bytes) => input.pong(&bytes).await.map_err(lost)?,
                 },
                 bytes = typed.recv(), if reading => match bytes {
                     Some(bytes) => {

@@ -1,11 +1,10 @@
 //! `job allocs` and `job deployments` (`spec/cli.md §8.9`).
 
-use std::cmp::Reverse;
-
 use serde_json::Value;
 
 use super::connection::Connection;
 use super::context::Context;
+use super::data;
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::registry::Run;
@@ -38,11 +37,6 @@ fn within(namespace: Option<&str>) -> Query {
     Query { namespace: namespace.map(str::to_string), ..Query::default() }
 }
 
-/// Sorts raw rows as typed ones are listed: the newest first.
-fn sort(rows: &mut [Value]) {
-    rows.sort_by_key(|r| (Reverse(r["CreateIndex"].as_u64()), r["ID"].as_str().map(str::to_string)));
-}
-
 impl Run for JobAllocs {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let [given] = self.args.as_slice() else {
@@ -64,7 +58,7 @@ impl JobAllocs {
         let failed = |e: String| format!("Error retrieving allocations: {e}");
         let (mut rows, _) = rows.map_err(|e| failed(e.to_string()))?;
         if formatted {
-            sort(&mut rows);
+            data::newest_first(&mut rows);
             let list = objects::list(rows, objects::allocation_stub);
             return self.format.print(context.ui, &list, "[]*api.AllocationListStub");
         }

@@ -1,6 +1,7 @@
 //! Objects that are named by UUIDs, by the beginning of their IDs (`spec/cli.md §4.2`).
 
 use super::connection::Connection;
+use super::objects::even;
 use super::render::{deployments, evaluations};
 use crate::api::types::ScalingPolicyListStub;
 use crate::api::{Meta, Query};
@@ -14,11 +15,7 @@ pub fn whole_bytes(given: &str, too_short: &str) -> Result<String, String> {
     if given.chars().count() == 1 {
         return Err(too_short.into());
     }
-    let mut prefix = given.to_string();
-    if given.chars().filter(|c| *c != '-').count() % 2 == 1 {
-        prefix.pop();
-    }
-    Ok(prefix)
+    Ok(even(given).to_string())
 }
 
 /// What is said about too short IDs, except by some commands.

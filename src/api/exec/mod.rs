@@ -26,19 +26,19 @@ pub enum Event {
     Exited(i32),
     /// The stream ended before it did, with this reason.
     Closed(String),
+    /// The server asks whether somebody is there; to be answered with these bytes.
+    Ping(Vec<u8>),
 }
 
 /// What arrives from a command.
 pub struct Output {
     read: ReadHalf<reqwest::Upgraded>,
     decoder: Decoder,
-    pings: tokio::sync::mpsc::UnboundedSender<Vec<u8>>,
 }
 
 /// What is sent to a command.
 pub struct Input {
     write: WriteHalf<reqwest::Upgraded>,
-    pings: tokio::sync::mpsc::UnboundedReceiver<Vec<u8>>,
     random: fn() -> u64,
 }
 
@@ -85,8 +85,7 @@ impl Client {
             return Err(ApiError::Config("the server's answer is not that of a WebSocket".into()));
         }
         let (read, write) = tokio::io::split(stream);
-        let (tell, pings) = tokio::sync::mpsc::unbounded_channel();
-        Ok((Input { write, pings, random }, Output { read, decoder: Decoder::default(), pings: tell }))
+        Ok((Input { write, random }, Output { read, decoder: Decoder::default() }))
     }
 }
 
@@ -106,8 +105,7 @@ impl Output {
                             return Ok(event);
                         }
                     }
-                    // Nobody answers any more only when nothing is sent any more.
-                    Message::Ping(bytes) => drop(self.pings.send(bytes)),
+                    Message::Ping(bytes) => return Ok(Event::Ping(bytes)),
                     Message::Close(_, reason) => return Ok(Event::Closed(reason)),
                 }
             }
@@ -160,10 +158,12 @@ impl Input {
 
     /// Says that somebody is still there.
     pub async fn keep_alive(&mut self) -> std::io::Result<()> {
-        while let Ok(ping) = self.pings.try_recv() {
-            self.frame(frames::PONG, &ping).await?;
-        }
         self.say(&serde_json::json!({})).await
+    }
+
+    /// Answers a ping.
+    pub async fn pong(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.frame(frames::PONG, bytes).await
     }
 
     /// Ends the stream.
