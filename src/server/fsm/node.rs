@@ -135,7 +135,8 @@ pub fn drain(txn: &mut Txn, d: &NodeDrain) -> Result<(), String> {
 }
 
 fn set_drain(txn: &mut Txn, mut node: Node, update: &DrainUpdate, now: i64) {
-    let now_time = Time::from_unix_nanos(now);
+    // What is kept of drains counts in whole seconds.
+    let now_time = Time::from_unix_nanos(now - now.rem_euclid(SECOND_NANOS));
     let was_draining = node.drain_strategy.is_some();
     let was_ineligible = node.scheduling_eligibility == "ineligible";
     match &update.strategy {
