@@ -184,7 +184,10 @@ fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
             Operation::NodeRegister(Box::new(NodeRegister { node, create_pool: r.below(2) == 0, now: n as i64 }))
         }
         4 => Operation::NodeDeregister { ids: vec![(*r.pick(&NODES).unwrap()).into()] },
-        5 => Operation::EvalUpdate { evals: vec![eval(r, format!("e{}", r.below(20)))] },
+        5 => {
+            let id = format!("e{}", r.below(20));
+            Operation::EvalUpdate { evals: vec![eval(r, id)] }
+        }
         6 => Operation::EvalDelete {
             evals: existing(r, eval_ids(s)).into_iter().collect(),
             allocs: existing(r, alloc_ids(s)).into_iter().collect(),
