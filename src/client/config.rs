@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::model::{ClientHostNetworkConfig, ClientHostVolumeConfig};
+use crate::telemetry::Metrics;
 
 /// Settings of a node agent.
 #[derive(Debug, Clone)]
@@ -78,6 +79,12 @@ pub struct Config {
     pub drain_on_shutdown: Option<DrainOnShutdown>,
     /// Sample the resource usage of tasks.
     pub publish_allocation_metrics: bool,
+    /// Publish what the host uses.
+    pub publish_node_metrics: bool,
+    /// Publish metrics of tasks with their jobs' meta.
+    pub include_alloc_metadata: bool,
+    /// Where metrics go.
+    pub metrics: Metrics,
     /// How often host and tasks are sampled.
     pub collection_interval: Duration,
     /// The `raw_exec` driver.
@@ -134,6 +141,9 @@ impl Default for Config {
             host_networks: BTreeMap::new(),
             drain_on_shutdown: None,
             publish_allocation_metrics: false,
+            publish_node_metrics: false,
+            include_alloc_metadata: false,
+            metrics: Metrics::default(),
             collection_interval: Duration::from_secs(1),
             raw_exec: RawExecConfig::default(),
             mock_driver: None,

@@ -14,6 +14,7 @@ use super::files::{AllocFiles, Contents};
 use super::logs::stream::{self, Frames, LogSource};
 use super::runner::alloc::AllocRunner;
 use super::runner::locked;
+use super::services::checks::CheckResult;
 use super::types::{AllocFileInfo, AllocResourceUsage, HostStats, NodeMeta};
 use crate::model::Node;
 
@@ -123,6 +124,11 @@ impl Handle {
     /// What the tasks of an allocation use, or one of them (`task` not empty).
     pub fn alloc_stats(&self, alloc: &str, task: &str) -> Result<AllocResourceUsage, ClientError> {
         stats::usage(&*self.runner(alloc)?, task)
+    }
+
+    /// Results of the checks of an allocation, by ID of the check.
+    pub fn checks(&self, alloc: &str) -> Result<BTreeMap<String, CheckResult>, ClientError> {
+        Ok(self.runner(alloc)?.checks.results())
     }
 
     /// Restarts one task, all running ones (`task` empty), or all (`all`).

@@ -6,6 +6,7 @@
 //! - [`agent`]: its loops. [`runner`]: allocations and their tasks. [`handle`]: what is asked of it.
 //! - [`policy`]: decisions without a runtime. [`events`]: task events and states. [`env`]: environments of tasks.
 //! - [`drivers`]: what runs tasks. [`dirs`], [`files`], [`logs`]: their files. [`procfs`]: their processes.
+//! - [`services`]: the catalogue and its checks.
 //! - [`fingerprint`]: what the host is. [`store`]: what is remembered. [`clock`], [`ranges`]: small things.
 
 pub mod agent;
@@ -25,6 +26,7 @@ pub mod procfs;
 pub mod ranges;
 pub mod runner;
 pub mod servers;
+pub mod services;
 pub mod store;
 #[cfg(test)]
 mod testing;

@@ -1,6 +1,6 @@
 //! What `/proc` tells about processes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,26 +45,35 @@ pub fn is_alive(pid: u32, start: u64) -> bool {
     stat(pid).is_some_and(|s| !s.zombie && (start == 0 || s.start == start))
 }
 
-/// All processes.
-fn all() -> BTreeMap<u32, Stat> {
-    let Ok(dir) = std::fs::read_dir("/proc") else { return BTreeMap::new() };
-    let pids = dir.flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter_map(|pid| Some((pid, stat(pid)?))).collect()
-}
+/// All processes, as of one look.
+#[derive(Debug, Default)]
+pub struct Table(BTreeMap<u32, Stat>);
 
-/// The processes that descend from one, itself not counted.
-pub fn descendants(of: u32) -> Vec<u32> {
-    let processes = all();
-    let mut found = vec![of];
-    let mut at = 0;
-    while let Some(&parent) = found.get(at) {
-        at += 1;
-        // A process never becomes the parent of its parent, but numbers are used again.
-        let children = processes.iter().filter(|(pid, s)| s.parent == parent && **pid != of).map(|(pid, _)| *pid);
-        let new: Vec<u32> = children.filter(|c| !found.contains(c)).collect();
-        found.extend(new);
+impl Table {
+    /// Looks at all processes.
+    pub fn read() -> Table {
+        let Ok(dir) = std::fs::read_dir("/proc") else { return Table::default() };
+        let pids = dir.flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+        Table(pids.filter_map(|pid| Some((pid, stat(pid)?))).collect())
     }
-    found.split_off(1)
+
+    /// The processes that descend from one, itself not counted.
+    pub fn descendants(&self, of: u32) -> Vec<(u32, Stat)> {
+        let mut found = BTreeSet::from([of]);
+        let mut out: Vec<(u32, Stat)> = Vec::new();
+        let mut parents = vec![of];
+        while let Some(parent) = parents.pop() {
+            for (pid, stat) in self.0.iter().filter(|(_, s)| s.parent == parent) {
+                // Numbers are used again: a look that takes time may see circles.
+                if found.insert(*pid) {
+                    out.push((*pid, *stat));
+                    parents.push(*pid);
+                }
+            }
+        }
+        out.sort_by_key(|(pid, _)| *pid);
+        out
+    }
 }
 
 /// Bytes of swap a process uses.
@@ -93,7 +102,8 @@ mod tests {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let pid = child.id();
         let start = stat(pid).unwrap().start;
-        assert!(descendants(std::process::id()).contains(&pid) && is_alive(pid, start) && !is_alive(pid, start + 1));
+        assert!(Table::read().descendants(std::process::id()).iter().any(|(p, _)| *p == pid));
+        assert!(is_alive(pid, start) && !is_alive(pid, start + 1));
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!is_alive(pid, start));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
-use crate::model::{Allocation, DrainStrategy, Node, NodeEvent};
+use crate::model::{Allocation, DrainStrategy, Node, NodeEvent, ServiceRegistration};
 
 /// An answer in the making.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, ServersError>>;
@@ -39,6 +39,12 @@ pub trait Servers: Send + Sync + 'static {
 
     /// `Node.EmitEvents`: events of this node. Gives the index.
     fn emit_events<'a>(&'a self, who: &'a Credentials, events: Vec<NodeEvent>) -> Answer<'a, u64>;
+
+    /// `ServiceRegistration.Upsert`: services of this node's allocations. Gives the index.
+    fn upsert_services<'a>(&'a self, who: &'a Credentials, services: Vec<ServiceRegistration>) -> Answer<'a, u64>;
+
+    /// `ServiceRegistration.DeleteByID`; one that is not there is no error. Gives the index.
+    fn delete_service<'a>(&'a self, who: &'a Credentials, namespace: &'a str, id: &'a str) -> Answer<'a, u64>;
 
     /// `Node.UpdateDrain` of this very node, before it leaves (`spec/client.md §8.5`).
     fn drain_self<'a>(

@@ -56,6 +56,7 @@ impl Drop for TempDir {
 pub struct Known {
     pub allocs: BTreeMap<String, Allocation>,
     pub nodes: Vec<Node>,
+    pub services: BTreeMap<String, ServiceRegistration>,
     pub beats: usize,
     pub reports: usize,
     /// They do not answer.
@@ -198,6 +199,20 @@ impl Servers for Fake {
 
     fn emit_events<'a>(&'a self, _: &'a Credentials, _: Vec<NodeEvent>) -> Answer<'a, u64> {
         Box::pin(async { Ok(1) })
+    }
+
+    fn upsert_services<'a>(&'a self, _: &'a Credentials, services: Vec<ServiceRegistration>) -> Answer<'a, u64> {
+        Box::pin(async move {
+            self.known.lock().unwrap().services.extend(services.into_iter().map(|s| (s.id.clone(), s)));
+            Ok(1)
+        })
+    }
+
+    fn delete_service<'a>(&'a self, _: &'a Credentials, _: &'a str, id: &'a str) -> Answer<'a, u64> {
+        Box::pin(async move {
+            self.known.lock().unwrap().services.remove(id);
+            Ok(1)
+        })
     }
 
     fn drain_self<'a>(&'a self, _: &'a Credentials, _: DrainStrategy, _: BTreeMap<String, String>) -> Answer<'a, u64> {

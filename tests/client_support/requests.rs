@@ -163,3 +163,42 @@ async fn statistics_and_meta() {
     );
     bench.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn services_and_checks() {
+    let bench = Bench::new("services").await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = i64::from(listener.local_addr().unwrap().port());
+    let service = |name: &str| {
+        let text = r#"{"Provider":"nomad","PortLabel":"http","Checks":[{"Name":"up","Type":"tcp","Interval":50000000,"Timeout":1000000000}]}"#;
+        Service { name: name.into(), ..serde_json::from_str(text).unwrap() }
+    };
+    let alloc = with_group(alloc("service", &format!("[{}]", mock("main", r#"{"run_for":"1h"}"#, ""))), |g| {
+        g.services = vec![service("web-${NOMAD_ALLOC_INDEX}")];
+        g.tasks[0].services = vec![Service { checks: Vec::new(), ..service("own") }];
+        let update =
+            r#"{"MaxParallel":1,"HealthCheck":"checks","MinHealthyTime":100000000,"HealthyDeadline":20000000000}"#;
+        g.update = Some(serde_json::from_str(update).unwrap());
+    });
+    let mut resources = AllocatedResources::default();
+    let mapping =
+        AllocatedPortMapping { label: "http".into(), value: port, host_ip: "127.0.0.1".into(), ..Default::default() };
+    resources.shared.ports.push(mapping);
+    let alloc = Allocation { deployment_id: "d".into(), allocated_resources: Some(Arc::new(resources)), ..alloc };
+    let id = alloc.id.clone();
+    bench.servers.write(alloc);
+    let ids = || bench.servers.known.lock().unwrap().services.keys().cloned().collect::<Vec<_>>();
+    let want = [format!("_nomad-task-{id}-group-g-web-0-http"), format!("_nomad-task-{id}-main-own-http")];
+    until("both services", || (ids() == want).then_some(())).await;
+    let alloc = bench.servers.wait(&id, "health", |a| a.health().is_some()).await;
+    assert_eq!(alloc.health(), Some(true));
+    let results = bench.handle().checks(&id).unwrap();
+    let only = results.values().next().unwrap();
+    assert_eq!(
+        (only.status.as_str(), only.output.as_str(), only.group.as_str()),
+        ("success", "nomad: tcp ok", "job.g[0]")
+    );
+    bench.servers.stop(&id);
+    until("no service", || ids().is_empty().then_some(())).await;
+    bench.end().await;
+}

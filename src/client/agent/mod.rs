@@ -2,10 +2,11 @@
 //!
 //! - [`start`]: from settings to a running node, and back. [`register`]: registration and heartbeats. [`watch`]: what to
 //!   run. [`tell`]: what became of it. [`node`]: what changes about the node. [`disconnect`]: without servers.
-//! - [`collect`]: local garbage. [`stats`]: host and tasks, measured.
+//! - [`collect`]: local garbage. [`stats`]: host and tasks, measured. [`metrics`]: what is published of that.
 
 pub mod collect;
 pub mod disconnect;
+pub mod metrics;
 pub mod node;
 pub mod register;
 pub mod start;
@@ -32,7 +33,6 @@ use crate::model::{Allocation, NodeEvent};
 pub struct Agent {
     pub(super) shared: Arc<Shared>,
     pub(super) servers: Arc<dyn Servers>,
-    pub(super) who: Mutex<Credentials>,
     pub(super) record: Mutex<ClientRecord>,
     /// Meta of configuration and defaults.
     pub(super) static_meta: BTreeMap<String, String>,
@@ -71,7 +71,7 @@ pub(super) struct Gc {
 
 impl Agent {
     pub(super) fn who(&self) -> Credentials {
-        locked(&self.who).clone()
+        self.shared.who()
     }
 
     /// The runner of an allocation.

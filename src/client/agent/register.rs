@@ -73,7 +73,7 @@ impl Agent {
                 let mut record = locked(&self.record);
                 record.identity.clear();
                 record.registered = false;
-                locked(&self.who).identity.clear();
+                locked(&self.shared.who).identity.clear();
             }
             tracing::error!(target: "client", %error, "error registering");
             let none = error == ServersError::NoServers;
@@ -114,7 +114,7 @@ impl Agent {
             match self.save(&record) {
                 Ok(()) => {
                     *locked(&self.record) = record;
-                    locked(&self.who).identity.clone_from(&reply.signed_identity);
+                    locked(&self.shared.who).identity.clone_from(&reply.signed_identity);
                 }
                 Err(error) => tracing::error!(target: "client", %error, "failed to store the node identity"),
             }

@@ -143,6 +143,8 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
         tracing::warn!(target: "client", "gc_parallel_destroys is below 1, using 1");
     }
     let shared = Arc::new(Shared {
+        servers: servers.clone(),
+        who: Mutex::new(who),
         drivers,
         store,
         node: RwLock::new(node),
@@ -159,7 +161,6 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
     let agent = Arc::new(Agent {
         shared,
         servers,
-        who: Mutex::new(who),
         record: Mutex::new(record),
         static_meta,
         runners: Mutex::default(),

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::super::fingerprint::host;
+use super::super::procfs::Table;
 use super::super::runner::alloc::AllocRunner;
 use super::super::runner::locked;
 use super::super::types::{AllocResourceUsage, HostCpuStats, HostStats, ResourceUsage};
@@ -84,9 +85,15 @@ impl Agent {
             let before = std::mem::take(&mut times);
             let measured = tokio::task::spawn_blocking(move || {
                 let (stats, times) = measure(&me.shared.alloc_dir, &before, me.mhz_per_core);
+                me.publish(&stats);
                 *locked(&me.host) = stats;
                 if me.shared.config.publish_allocation_metrics || me.dev() {
-                    me.all().iter().flat_map(|r| &r.tasks).for_each(|t| t.sample(me.mhz_per_core));
+                    let tasks: Vec<_> = me.all().iter().flat_map(|r| r.tasks.clone()).collect();
+                    let running: Vec<_> = tasks.into_iter().filter(|t| t.handle().is_some()).collect();
+                    if !running.is_empty() {
+                        let processes = Table::read();
+                        running.iter().for_each(|t| t.sample(&processes, me.mhz_per_core));
+                    }
                 }
                 times
             });

@@ -15,6 +15,7 @@ use super::*;
 use crate::client::clock;
 use crate::client::config::MockConfig;
 use crate::client::logs::rotate::Rotator;
+use crate::client::procfs::Table;
 use crate::client::types::{MemoryStats, ResourceUsage};
 
 const COMMAND_KEYS: &[&str] = &[
@@ -325,7 +326,7 @@ impl RunningTask for Handle {
         })
     }
 
-    fn usage(&self, _: f64) -> Option<TaskResourceUsage> {
+    fn usage(&self, _: &Table, _: f64) -> Option<TaskResourceUsage> {
         let rss = clock::generator(None, "rss").below(1 << 30);
         let memory_stats = MemoryStats { rss, measured: vec!["RSS".into()], ..MemoryStats::default() };
         let usage = ResourceUsage { memory_stats, ..ResourceUsage::default() };

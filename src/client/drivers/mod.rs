@@ -19,6 +19,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::procfs::Table;
 use super::types::TaskResourceUsage;
 
 /// A kind of task.
@@ -65,7 +66,7 @@ pub trait RunningTask: Send + Sync + 'static {
     fn destroy(&self) -> BoxFuture<'_, ()>;
 
     /// What it uses now; the previous sample gives the time base. `mhz_per_core` turns percent into MHz.
-    fn usage(&self, mhz_per_core: f64) -> Option<TaskResourceUsage>;
+    fn usage(&self, processes: &Table, mhz_per_core: f64) -> Option<TaskResourceUsage>;
 
     /// Runs a command beside the task.
     fn exec(&self, request: ExecRequest) -> BoxFuture<'_, Result<ExecSession, String>>;

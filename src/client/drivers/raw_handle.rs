@@ -292,15 +292,14 @@ impl RunningTask for Handle {
         })
     }
 
-    fn usage(&self, mhz_per_core: f64) -> Option<TaskResourceUsage> {
+    fn usage(&self, processes: &procfs::Table, mhz_per_core: f64) -> Option<TaskResourceUsage> {
         let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
         let mut last = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         let elapsed = last.at.map(|at| now.duration_since(at).as_secs_f64()).filter(|s| *s > 0.0);
         let mut ticks = HashMap::new();
         let mut pids = BTreeMap::new();
-        for pid in procfs::descendants(self.state.supervisor) {
-            let Some(stat) = procfs::stat(pid).filter(|s| !s.zombie) else { continue };
+        for (pid, stat) in processes.descendants(self.state.supervisor).into_iter().filter(|(_, s)| !s.zombie) {
             ticks.insert(pid, (stat.user, stat.system));
             let before = last.ticks.get(&pid).copied();
             let percent = |now: u64, before: Option<u64>| match (elapsed, before) {

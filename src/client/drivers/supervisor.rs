@@ -159,7 +159,7 @@ fn end_leftovers(pid: u32) {
     }
     let until = Instant::now() + LEFTOVERS;
     while Instant::now() < until {
-        for child in procfs::descendants(std::process::id()) {
+        for (child, _) in procfs::Table::read().descendants(std::process::id()) {
             if let Some(child) = i32::try_from(child).ok().and_then(Pid::from_raw) {
                 let _ = rustix::process::kill_process(child, Signal::KILL);
             }

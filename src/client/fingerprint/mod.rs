@@ -16,7 +16,7 @@ use super::ranges;
 use crate::model::*;
 
 /// Bytes of a MiB.
-const MIB: u64 = 1 << 20;
+pub const MIB: u64 = 1 << 20;
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq)]

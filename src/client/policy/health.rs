@@ -12,6 +12,8 @@ pub struct HealthRules {
     pub healthy_deadline: i64,
     /// A deployment wants to know; else only a drain does.
     pub in_deployment: bool,
+    /// Checks have to pass, where there are any.
+    pub by_checks: bool,
 }
 
 impl HealthRules {
@@ -28,6 +30,7 @@ impl HealthRules {
                 min_healthy_time: migrate.map_or(10 * SECOND, |m| m.min_healthy_time),
                 healthy_deadline: migrate.map_or(300 * SECOND, |m| m.healthy_deadline),
                 in_deployment: false,
+                by_checks: migrate.is_none_or(|m| m.health_check == "checks"),
             });
         }
         let update = group.update.as_ref().filter(|u| !u.is_empty() && u.health_check != "manual")?;
@@ -35,6 +38,7 @@ impl HealthRules {
             min_healthy_time: update.min_healthy_time,
             healthy_deadline: update.healthy_deadline,
             in_deployment: true,
+            by_checks: update.health_check == "checks",
         })
     }
 }
@@ -59,21 +63,27 @@ pub struct HealthTracker {
     deadline: i64,
     latest: i64,
     healthy_at: Option<i64>,
+    /// Since when all checks pass.
+    passing_since: Option<i64>,
 }
+
+/// How often checks are looked at.
+const LOOK: i64 = SECOND / 2;
 
 impl HealthTracker {
     /// A tracker that starts at `now` (Unix nanoseconds).
     pub fn new(rules: HealthRules, now: i64) -> HealthTracker {
         let deadline = now.saturating_add(rules.healthy_deadline);
-        HealthTracker { rules, deadline, latest: 0, healthy_at: None }
+        HealthTracker { rules, deadline, latest: 0, healthy_at: None, passing_since: None }
     }
 
-    /// Looks at the tasks. `stopping`: the servers want the allocation to stop; `failed`: it failed as a whole.
+    /// Looks at the tasks. `checks`: whether all checks pass, none without checks. `stopping`: the servers want the allocation to stop; `failed`: it failed as a whole.
     pub fn step(
         &mut self,
         now: i64,
         stopping: bool,
         failed: bool,
+        checks: Option<bool>,
         stage: impl Fn(&str) -> Stage,
         states: &SortedMap<TaskState>,
     ) -> Verdict {
@@ -106,7 +116,20 @@ impl HealthTracker {
         };
         self.latest = latest;
         self.healthy_at = Some(at);
-        if now >= at { Verdict::Healthy } else { Verdict::Wait(at.min(self.deadline)) }
+        let tasks_well = now >= at;
+        let Some(passing) = checks.filter(|_| self.rules.by_checks) else {
+            return if tasks_well { Verdict::Healthy } else { Verdict::Wait(at.min(self.deadline)) };
+        };
+        let since = if passing { *self.passing_since.get_or_insert(now) } else { now };
+        let checks_well = passing && now >= since.saturating_add(self.rules.min_healthy_time);
+        if !passing || (checks_well && !tasks_well) {
+            self.passing_since = None;
+        }
+        if checks_well && tasks_well {
+            Verdict::Healthy
+        } else {
+            Verdict::Wait(now.saturating_add(LOOK).min(self.deadline))
+        }
     }
 
     fn reasons(&self, tasks: &[(&String, Stage, &TaskState)]) -> Vec<(String, String)> {
@@ -134,7 +157,12 @@ mod tests {
     use crate::model::Time;
 
     fn tracker() -> HealthTracker {
-        let rules = HealthRules { min_healthy_time: 10 * SECOND, healthy_deadline: 60 * SECOND, in_deployment: true };
+        let rules = HealthRules {
+            min_healthy_time: 10 * SECOND,
+            healthy_deadline: 60 * SECOND,
+            in_deployment: true,
+            by_checks: true,
+        };
         HealthTracker::new(rules, 0)
     }
 
@@ -162,7 +190,7 @@ mod tests {
     fn every_restart_begins_the_wait_anew() {
         let mut t = tracker();
         let mut see =
-            |now: i64, list: &[(&str, &str, i64, bool)]| t.step(now * SECOND, false, false, stage, &states(list));
+            |now: i64, list: &[(&str, &str, i64, bool)]| t.step(now * SECOND, false, false, None, stage, &states(list));
         assert_eq!(see(0, &[("a", "pending", 0, false)]), Verdict::Wait(60 * SECOND));
         let up = |at| [("init", "dead", 1, true), ("a", "running", at, false), ("post", "dead", 3, true)];
         assert_eq!(see(5, &up(5)), Verdict::Wait(15 * SECOND));
@@ -176,7 +204,7 @@ mod tests {
     #[test]
     fn failures_and_the_deadline() {
         let see = |now: i64, list: &[(&str, &str, i64, bool)]| {
-            tracker().step(now * SECOND, false, false, stage, &states(list))
+            tracker().step(now * SECOND, false, false, None, stage, &states(list))
         };
         let texts = |v: Verdict| match v {
             Verdict::Unhealthy(r) => r.into_iter().map(|(n, t)| format!("{n}: {t}")).collect::<Vec<_>>(),
@@ -187,7 +215,21 @@ mod tests {
         assert_eq!(texts(see(60, &[("a", "pending", 0, false)])), ["a: Task not running by healthy_deadline of 1m0s"]);
         let late = "a: Task not running for min_healthy_time of 10s by healthy_deadline of 1m0s";
         assert_eq!(texts(see(60, &[("a", "running", 2, false), ("stop", "pending", 0, false)])), [late]);
-        assert_eq!(tracker().step(0, true, false, stage, &states(&[])), Verdict::Ended);
-        assert_eq!(tracker().step(0, false, true, stage, &states(&[])), Verdict::Unhealthy(vec![]));
+        assert_eq!(tracker().step(0, true, false, None, stage, &states(&[])), Verdict::Ended);
+        assert_eq!(tracker().step(0, false, true, None, stage, &states(&[])), Verdict::Unhealthy(vec![]));
+    }
+
+    #[test]
+    fn checks_have_to_pass_all_the_time() {
+        let mut t = tracker();
+        let up = states(&[("a", "running", 1, false)]);
+        let mut see = |now: i64, passing| t.step(now * SECOND, false, false, Some(passing), stage, &up);
+        assert!(matches!(see(1, true), Verdict::Wait(_)) && matches!(see(10, false), Verdict::Wait(_)));
+        assert!(matches!(see(12, true), Verdict::Wait(_)) && matches!(see(21, true), Verdict::Wait(_)));
+        assert_eq!(see(22, true), Verdict::Healthy);
+        let mut t = tracker();
+        let stopped = states(&[("a", "pending", 0, false)]);
+        assert!(matches!(t.step(0, false, false, Some(true), stage, &stopped), Verdict::Wait(_)));
+        assert!(matches!(t.step(60 * SECOND, false, false, Some(true), stage, &stopped), Verdict::Unhealthy(_)));
     }
 }

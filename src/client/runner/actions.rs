@@ -18,6 +18,8 @@ impl AllocRunner {
         {
             let mut waited = self.killing.lock().await;
             if !std::mem::replace(&mut *waited, true) {
+                self.checks.stop();
+                self.deregister(|_, of| of.is_none());
                 self.shutdown_delay().await;
             }
         }

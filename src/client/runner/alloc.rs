@@ -1,7 +1,9 @@
 //! One allocation: what comes before its tasks, how their states hang together, what comes after (`spec/client.md §9`).
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::time::Instant;
 
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -14,6 +16,7 @@ use crate::client::events::{self, state};
 use crate::client::policy::health::{HealthRules, HealthTracker, Verdict};
 use crate::client::policy::lifecycle::{Coordinator, Stage};
 use crate::client::policy::status::{self, KillCause, Role};
+use crate::client::services::run::Checks;
 use crate::client::store::{AllocRecord, TaskRecord};
 use crate::model::{
     AllocDeploymentStatus, AllocNetworkStatus, Allocation, SortedMap, Task, TaskState, Time, client_status,
@@ -45,6 +48,10 @@ pub struct AllocRunner {
     /// The servers' newest copy.
     alloc: RwLock<Arc<Allocation>>,
     pub(super) inner: Mutex<Inner>,
+    /// Its checks.
+    pub checks: Checks,
+    /// IDs of the services that are registered, with their task; none of the group.
+    pub(super) registered: Mutex<BTreeMap<String, Option<String>>>,
     wake: Notify,
     persisting: tokio::sync::Mutex<()>,
     pub(super) killing: tokio::sync::Mutex<bool>,
@@ -55,6 +62,8 @@ pub struct AllocRunner {
     /// The loop is over.
     done: watch::Sender<bool>,
     destroyed: AtomicBool,
+    /// It waits for other allocations to end.
+    waiting: AtomicBool,
     shutdown: watch::Sender<bool>,
     restored: bool,
 }
@@ -112,12 +121,15 @@ impl AllocRunner {
                 tasks,
                 alloc: RwLock::new(alloc.clone()),
                 wake: Notify::new(),
+                checks: Checks::default(),
+                registered: Mutex::default(),
                 persisting: tokio::sync::Mutex::new(()),
                 killing: tokio::sync::Mutex::new(false),
                 stopping: watch::channel(false).0,
                 hurry: watch::channel(false).0,
                 done: watch::channel(false).0,
                 destroyed: AtomicBool::new(false),
+                waiting: AtomicBool::new(false),
                 shutdown,
                 restored,
             }
@@ -160,6 +172,11 @@ impl AllocRunner {
     /// Whether its files are gone.
     pub fn is_destroyed(&self) -> bool {
         self.destroyed.load(Ordering::Acquire)
+    }
+
+    /// Whether it waits for other allocations to end.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed)
     }
 
     /// Whether its tasks are being killed, or were.
@@ -284,6 +301,10 @@ impl AllocRunner {
             self.react().await;
         }
         self.react().await;
+        self.checks.stop();
+        if !*self.shutdown.borrow() {
+            self.deregister(|_, _| true);
+        }
         self.done.send_replace(true);
     }
 
@@ -296,9 +317,14 @@ impl AllocRunner {
 
     /// What comes before the tasks; the name of the hook that failed and why.
     async fn prerun(self: &Arc<Self>, previous: Previous) -> Result<(), (&'static str, String)> {
-        let dirs = self.dirs.clone();
-        let build = move || dirs.build().map_err(|e| ("alloc_dir", e.to_string()));
-        build()?;
+        let timed = |name: &str, begin: Instant, ok: bool| {
+            self.shared.hook("alloc_hook.prerun", name, &self.alloc(), begin, ok);
+        };
+        let begin = Instant::now();
+        let built = self.dirs.build().map_err(|e| ("alloc_dir", e.to_string()));
+        timed("alloc_dir", begin, built.is_ok());
+        built?;
+        let begin = Instant::now();
         let mut stopping = self.stopping.subscribe();
         let mut going = self.shutdown.subscribe();
         let local = previous.local.clone();
@@ -310,10 +336,16 @@ impl AllocRunner {
                 remote.await;
             }
         };
-        tokio::select! {
-            () = others => {}
-            _ = stopping.wait_for(|s| *s) => return Ok(()),
-            _ = going.wait_for(|s| *s) => return Ok(()),
+        self.waiting.store(true, Ordering::Relaxed);
+        let ready = tokio::select! {
+            () = others => true,
+            _ = async { stopping.wait_for(|s| *s).await.is_ok() } => false,
+            _ = async { going.wait_for(|s| *s).await.is_ok() } => false,
+        };
+        self.waiting.store(false, Ordering::Relaxed);
+        timed("await_previous_allocations", begin, ready);
+        if !ready {
+            return Ok(());
         }
         let alloc = self.alloc();
         let group = alloc.group();
@@ -330,6 +362,17 @@ impl AllocRunner {
         if !matches!(mode, "" | "host") {
             return Err(("network", format!("this agent does not support \"{mode}\" networking mode")));
         }
+        if self.restored {
+            // The servers know them; what ran before does not end for want of them.
+            let me = self.clone();
+            tokio::spawn(async move { me.register_services(None).await });
+        } else {
+            let begin = Instant::now();
+            let registered = self.register_services(None).await;
+            timed("group_services", begin, registered.is_ok());
+            registered.map_err(|e| ("group_services", e))?;
+        }
+        self.start_checks().map_err(|e| ("checks_hook", e))?;
         Ok(())
     }
 
@@ -383,7 +426,9 @@ impl AllocRunner {
         let failed = status::client_status_of(&states).0 == client_status::FAILED;
         let Inner { health, coordinator, .. } = &mut *inner;
         let Some(tracker) = health else { return };
-        let verdict = tracker.step(clock::now(), alloc.server_terminal(), failed, |t| coordinator.stage(t), &states);
+        let stage = |t: &str| coordinator.stage(t);
+        let checks = self.checks.passing();
+        let verdict = tracker.step(clock::now(), alloc.server_terminal(), failed, checks, stage, &states);
         inner.health_at = None;
         let (healthy, reasons) = match verdict {
             Verdict::Wait(at) => {
@@ -437,6 +482,10 @@ impl AllocRunner {
             }
         }
         self.wake();
+        if !new.terminal() && !self.is_done() {
+            let me = self.clone();
+            tokio::spawn(async move { me.update_services().await });
+        }
         if !old.terminal() && new.terminal() {
             let me = self.clone();
             tokio::spawn(async move { me.kill_tasks().await });

@@ -39,6 +39,7 @@ impl TaskRunner {
 
     /// Ends the running task after its shutdown delay; gives how it ended.
     pub(super) async fn kill_running(&self, handle: &Arc<dyn RunningTask>) -> Exit {
+        self.deregister_services();
         let delay = self.task().shutdown_delay;
         if delay > 0 {
             let text = format_duration(delay);

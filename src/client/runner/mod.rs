@@ -3,10 +3,13 @@
 //! - [`alloc`]: one allocation: what comes before its tasks, how their states hang together, what comes after.
 //!   [`actions`]: what is asked of it meanwhile.
 //! - [`task`]: one task: its loop. [`setup`]: what comes before its start. [`kill`]: how it ends.
+//! - [`services`]: its services and checks. [`metrics`]: what is counted.
 
 pub mod actions;
 pub mod alloc;
 pub mod kill;
+pub mod metrics;
+pub mod services;
 pub mod setup;
 pub mod task;
 
@@ -16,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::config::Config;
 use super::drivers::Driver;
+use super::servers::{Credentials, Servers};
 use super::store::Store;
 use crate::model::random::Random;
 use crate::model::{Allocation, Node};
@@ -24,6 +28,10 @@ use crate::model::{Allocation, Node};
 pub struct Shared {
     /// Settings.
     pub config: Config,
+    /// The servers, and who asks them.
+    pub servers: Arc<dyn Servers>,
+    /// The node's ID and secrets.
+    pub who: Mutex<Credentials>,
     /// Drivers by name.
     pub drivers: BTreeMap<String, Arc<dyn Driver>>,
     /// What is remembered.
@@ -51,6 +59,11 @@ impl Shared {
     /// The node as it is now.
     pub fn node(&self) -> Node {
         self.node.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Who asks the servers.
+    pub fn who(&self) -> Credentials {
+        locked(&self.who).clone()
     }
 
     /// Draws jitter.

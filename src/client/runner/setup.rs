@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path};
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::alloc::AllocRunner;
 use super::locked;
@@ -72,6 +73,7 @@ impl TaskRunner {
             inner.handle = Some(started.handle.clone());
         }
         self.change(events::started(), Some(state::RUNNING));
+        self.count("running");
         Ok(started.handle)
     }
 
@@ -96,38 +98,47 @@ impl TaskRunner {
 
     /// The hooks, in order; the name of the one that failed and why.
     fn prepare(&self, owner: &AllocRunner, task: &Task, driver: &dyn Driver) -> Result<(), (&'static str, String)> {
+        let alloc = owner.alloc();
+        let run = |name: &'static str, hook: &dyn Fn() -> Result<(), String>| {
+            let begin = Instant::now();
+            let done = hook();
+            self.shared.hook("task_hook.prestart", name, &alloc, begin, done.is_ok());
+            done.map_err(|e| (name, e))
+        };
+        let none = |is_empty: bool, what: &str| {
+            if is_empty { Ok(()) } else { Err(format!("this agent does not support {what}")) }
+        };
+        let first = !locked(&self.inner).record.built;
+        run("validate", &|| self.validate(task))?;
+        if first {
+            self.emit(events::setup());
+        }
+        run("task_dir", &|| owner.dirs.build_task(&self.name).map_err(|e| e.to_string()))?;
+        run("secrets", &|| none(task.secrets.is_empty(), "secret blocks"))?;
+        if first {
+            run("dispatch_payload", &|| dispatch_payload(owner, task))?;
+        }
+        run("volumes", &|| {
+            if task.volume_mounts.is_empty() || driver.capabilities().mounts {
+                return Ok(());
+            }
+            Err(format!("task driver \"{}\" for \"{}\" does not support host volumes", task.driver, task.name))
+        })?;
+        run("artifacts", &|| none(task.artifacts.is_empty(), "artifacts"))?;
+        run("template", &|| none(task.templates.is_empty(), "templates"))?;
+        locked(&self.inner).record.built = true;
+        Ok(())
+    }
+
+    fn validate(&self, task: &Task) -> Result<(), String> {
         let options = &self.shared.config.options;
         let listed = |key: &str, default: &str, name: &str| {
             options.get(key).map_or(default, String::as_str).split(',').any(|n| n.trim() == name)
         };
-        if listed("user.checked_drivers", CHECKED_DRIVERS, &task.driver)
-            && listed("user.denylist", DENIED_USERS, &task.user)
-        {
-            return Err(("validate", format!("running as user \"{}\" is disallowed", task.user)));
+        let checked = listed("user.checked_drivers", CHECKED_DRIVERS, &task.driver);
+        if checked && listed("user.denylist", DENIED_USERS, &task.user) {
+            return Err(format!("running as user \"{}\" is disallowed", task.user));
         }
-        let first = !locked(&self.inner).record.built;
-        if first {
-            self.emit(events::setup());
-        }
-        owner.dirs.build_task(&self.name).map_err(|e| ("task_dir", e.to_string()))?;
-        let unsupported = |what: &str| format!("this agent does not support {what}");
-        if !task.secrets.is_empty() {
-            return Err(("secrets", unsupported("secret blocks")));
-        }
-        if first {
-            dispatch_payload(owner, task).map_err(|e| ("dispatch_payload", e))?;
-        }
-        if !task.volume_mounts.is_empty() && !driver.capabilities().mounts {
-            let text = format!("task driver \"{}\" for \"{}\" does not support host volumes", task.driver, task.name);
-            return Err(("volumes", text));
-        }
-        if !task.artifacts.is_empty() {
-            return Err(("artifacts", unsupported("artifacts")));
-        }
-        if !task.templates.is_empty() {
-            return Err(("template", unsupported("templates")));
-        }
-        locked(&self.inner).record.built = true;
         Ok(())
     }
 }

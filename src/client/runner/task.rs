@@ -11,6 +11,7 @@ use crate::client::drivers::{Exit, RunningTask};
 use crate::client::events::{self, state};
 use crate::client::policy::lifecycle::Stage;
 use crate::client::policy::restart::{Decision, Ending, RestartTracker};
+use crate::client::procfs::Table;
 use crate::client::store::TaskRecord;
 use crate::client::types::TaskResourceUsage;
 use crate::model::{Allocation, Task, TaskEvent, TaskState};
@@ -133,8 +134,8 @@ impl TaskRunner {
     }
 
     /// Takes a sample of what it uses.
-    pub fn sample(&self, mhz_per_core: f64) {
-        if let Some(usage) = self.handle().and_then(|h| h.usage(mhz_per_core)) {
+    pub fn sample(&self, processes: &Table, mhz_per_core: f64) {
+        if let Some(usage) = self.handle().and_then(|h| h.usage(processes, mhz_per_core)) {
             locked(&self.inner).usage = Some(usage);
         }
     }
@@ -217,7 +218,9 @@ impl TaskRunner {
                 Next::Again => self.once(attached.take()).await,
                 Next::Shutdown => return,
                 Next::Dead => {
+                    self.deregister_services();
                     self.change(None, Some(state::DEAD));
+                    self.count(if self.state().failed { "failed" } else { "complete" });
                     if self.stage == Stage::Poststop || self.is_killed() {
                         break;
                     }
@@ -289,6 +292,7 @@ impl TaskRunner {
             }
         };
         self.persist().await;
+        self.register_services();
         let exit = loop {
             let exit = tokio::select! {
                 biased;
@@ -305,6 +309,9 @@ impl TaskRunner {
             }
         };
         self.emit(events::terminated(exit.code, exit.signal, exit.oom, &exit.message));
+        if exit.oom {
+            self.count("oom_killed");
+        }
         handle.destroy().await;
         {
             let mut inner = locked(&self.inner);
@@ -341,6 +348,7 @@ impl TaskRunner {
             }
             Decision::Restart { reason, delay } => {
                 self.change(events::restarting(&reason, delay), Some(state::PENDING));
+                self.count("restart");
                 delay
             }
         };
