@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::servers::{Allocs, Answer, ClientAllocs, Credentials, NodeReply, Servers, ServersError};
-use crate::model::{Allocation, DrainStrategy, Node, NodeEvent};
+use crate::model::{Allocation, DrainStrategy, Node, NodeEvent, ServiceRegistration};
 use crate::server::endpoints::node_rpc::{self, NodeAnswer};
 use crate::server::{Error, Server};
 
@@ -77,6 +77,18 @@ impl Servers for InProcess {
         Box::pin(
             async move { node_rpc::emit_events(&self.0, &who.node_id, &who.secret_id, events).await.map_err(failed) },
         )
+    }
+
+    fn upsert_services<'a>(&'a self, who: &'a Credentials, services: Vec<ServiceRegistration>) -> Answer<'a, u64> {
+        Box::pin(async move {
+            node_rpc::upsert_services(&self.0, &who.node_id, &who.secret_id, services).await.map_err(failed)
+        })
+    }
+
+    fn delete_service<'a>(&'a self, who: &'a Credentials, namespace: &'a str, id: &'a str) -> Answer<'a, u64> {
+        Box::pin(async move {
+            node_rpc::delete_service(&self.0, &who.node_id, &who.secret_id, namespace, id).await.map_err(failed)
+        })
     }
 
     fn drain_self<'a>(

@@ -269,6 +269,41 @@ pub async fn emit_events(server: &Server, id: &str, secret: &str, events: Vec<No
     Ok(server.commit(Operation::NodeEvents { events }).await?.0)
 }
 
+/// A node registers services of its allocations. Gives the index.
+///
+/// # Errors
+/// Unknown node, wrong secret, a service of another node, no leader.
+pub async fn upsert_services(
+    server: &Server,
+    id: &str,
+    secret: &str,
+    services: Vec<ServiceRegistration>,
+) -> Result<u64, Error> {
+    server.wait_ready().await?;
+    authenticate(server, id, secret)?;
+    if services.iter().any(|s| s.node_id != id) {
+        return Err(Error::denied("Permission denied"));
+    }
+    Ok(server.commit(Operation::ServiceUpsert { services }).await?.0)
+}
+
+/// A node removes a service of one of its allocations. Gives the index.
+///
+/// # Errors
+/// Unknown node, wrong secret, no such service, no leader.
+pub async fn delete_service(
+    server: &Server,
+    id: &str,
+    secret: &str,
+    namespace: &str,
+    service: &str,
+) -> Result<u64, Error> {
+    server.wait_ready().await?;
+    authenticate(server, id, secret)?;
+    let id = (namespace.to_string(), service.to_string());
+    Ok(server.commit(Operation::ServiceDelete { id }).await?.0)
+}
+
 /// A node is about to leave and wants to be drained. Gives the index.
 ///
 /// # Errors
