@@ -55,7 +55,7 @@ async fn allocation(request: Request) -> Outcome {
         [id] => one(request, id).await,
         [id, "stop"] => stop(request, id).await,
         [id, "services"] => services(request, id).await,
-        [id, "checks"] => checks(request, id).await,
+        [id, "checks"] => super::client::checks(&request, id).await,
         _ => Err(Error::not_found("resource not found")),
     }
 }
@@ -100,16 +100,4 @@ async fn services(request: Request, id: &str) -> Outcome {
     };
     let (services, meta) = found(request.blocking(&options, keys, read).await?, "allocation not found")?;
     Ok(Response::json(&services)?.meta(&meta))
-}
-
-/// The node that has the allocation knows its checks.
-async fn checks(request: Request, id: &str) -> Outcome {
-    request.only_get()?;
-    let server = request.server()?;
-    let unknown = || Error::not_found(format!("Unknown allocation {}", quoted(id)));
-    let namespace = server.snapshot().state().alloc(id).map(|a| a.alloc.namespace.clone()).ok_or_else(unknown)?;
-    request.need(&Need::Namespace(&namespace, READ))?;
-    let client = request.app().client().filter(|c| c.has_alloc(id)).cloned();
-    let client = client.ok_or_else(|| Error::not_found("No path to node"))?;
-    Response::json(&client.checks(id).await?)
 }

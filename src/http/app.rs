@@ -81,6 +81,7 @@ struct App {
     client: Option<Arc<dyn LocalClient>>,
     agent: Arc<dyn AgentControl>,
     metrics: Metrics,
+    started: i64,
 }
 
 /// Everything that handlers use. Clones share it.
@@ -102,7 +103,7 @@ impl AppState {
         agent: Arc<dyn AgentControl>,
         metrics: Metrics,
     ) -> AppState {
-        AppState(Arc::new(App { settings, server, client, agent, metrics }))
+        AppState(Arc::new(App { settings, server, client, agent, metrics, started: crate::server::ids::now() }))
     }
 
     /// The settings.
@@ -123,6 +124,11 @@ impl AppState {
     /// The agent itself.
     pub fn agent(&self) -> &Arc<dyn AgentControl> {
         &self.0.agent
+    }
+
+    /// When the interface was made, in Unix nanoseconds.
+    pub fn started(&self) -> i64 {
+        self.0.started
     }
 
     /// Metrics.

@@ -99,6 +99,56 @@ pub struct LogRequest {
     pub origin: Origin,
 }
 
+/// A command to run in a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecRequest {
+    /// The task.
+    pub task: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// With a terminal.
+    pub tty: bool,
+}
+
+/// What the caller sends to a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExecInput {
+    /// Bytes for its standard input.
+    Stdin(Vec<u8>),
+    /// There will be no more.
+    CloseStdin,
+    /// The terminal has another size.
+    Resize {
+        /// Lines.
+        rows: u16,
+        /// Characters in a line.
+        columns: u16,
+    },
+}
+
+/// What a command sends to its caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExecOutput {
+    /// Bytes.
+    Stdout(Vec<u8>),
+    /// Bytes.
+    Stderr(Vec<u8>),
+    /// There will be no more.
+    StdoutClosed,
+    /// There will be no more.
+    StderrClosed,
+    /// It is over.
+    Exited {
+        /// Its exit code.
+        code: i64,
+        /// The signal that ended it, 0 for none.
+        signal: i64,
+    },
+}
+
+/// Output of a command. An error ends it; after the channel is closed, the connection is.
+pub type ExecOutputs = tokio::sync::mpsc::Receiver<Result<ExecOutput, Error>>;
+
 /// The node agent that runs beside the interface.
 pub trait LocalClient: Send + Sync {
     /// The node's ID.
@@ -166,4 +216,15 @@ pub trait LocalClient: Send + Sync {
 
     /// The output of a task.
     fn logs<'a>(&'a self, alloc_id: &'a str, request: LogRequest) -> Pending<'a, Result<Frames, Error>>;
+
+    /// Runs a command in a task. Nodes whose tasks can't be entered refuse.
+    fn exec<'a>(
+        &'a self,
+        alloc_id: &'a str,
+        request: ExecRequest,
+        input: tokio::sync::mpsc::Receiver<ExecInput>,
+    ) -> Pending<'a, Result<ExecOutputs, Error>> {
+        let _ = (alloc_id, request, input);
+        Box::pin(async { Err(Error::internal("commands can not be run in the tasks of this node")) })
+    }
 }

@@ -39,38 +39,57 @@
 //!
 //! - [`request`], [`response`], [`error`], [`params`], [`paths`]: requests and answers. [`json`]: bodies. [`encode`]: compression.
 //! - [`listener`], [`tls`]: sockets. [`page`], [`filter`], [`ids`]: lists. [`access`]: rights. [`app`], [`local`]: what the interface needs of its agent.
-//! - [`plain`], [`status`], [`agent`]: the endpoints, by area.
 //! - [`jobs`] with [`job_writes`], [`evals`], [`allocs`], [`deployments`], [`scaling`]: jobs and what comes of them.
+//! - The endpoints, by area: [`plain`], [`status`], [`agent`], [`monitor`]; [`nodes`], [`pools`], [`namespaces`], [`operator`],
+//!   [`search`], [`services`], [`volumes`], [`variables`], [`acl_off`]; [`events`].
+//! - What the node agent answers: [`client`], [`fs`], [`exec`] over a [`websocket`].
 
 pub mod access;
+pub mod acl_off;
 pub mod agent;
 pub mod allocs;
 pub mod app;
+pub mod client;
 pub mod deployments;
 pub mod encode;
 pub mod error;
 pub mod evals;
+pub mod events;
+pub mod exec;
 pub mod filter;
+pub mod fs;
 pub mod ids;
 pub mod job_writes;
 pub mod jobs;
 pub mod json;
 pub mod listener;
 pub mod local;
+pub mod monitor;
+pub mod namespaces;
+pub mod nodes;
+pub mod operator;
+#[cfg(test)]
+mod oracle_tests;
 pub mod page;
 pub mod params;
 pub mod paths;
 pub mod plain;
+pub mod pools;
 pub mod request;
 pub mod response;
 pub mod routes;
 pub mod scaling;
+pub mod search;
+pub mod services;
 pub mod status;
 #[cfg(test)]
 pub mod testing;
 #[cfg(test)]
 mod tests;
 pub mod tls;
+pub mod variables;
+pub mod volumes;
+pub mod websocket;
 
 use std::net::SocketAddr;
 

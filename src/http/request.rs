@@ -125,6 +125,8 @@ pub struct Request {
     headers: HeaderMap,
     extensions: Extensions,
     peer: Option<SocketAddr>,
+    /// The token of a message, where the headers have none.
+    message_token: String,
     /// Behind a lock because bodies are not shared between threads, and requests are.
     body: Mutex<Option<Body>>,
 }
@@ -142,7 +144,19 @@ impl Request {
         let query_text = parts.uri.query().unwrap_or_default().to_string();
         let query = Query::parse(&query_text);
         let (method, headers, extensions) = (parts.method, parts.headers, parts.extensions);
-        Request { app, method, path, route, query, query_text, headers, extensions, peer, body: Mutex::new(Some(body)) }
+        Request {
+            app,
+            method,
+            path,
+            route,
+            query,
+            query_text,
+            headers,
+            extensions,
+            peer,
+            message_token: String::new(),
+            body: Mutex::new(Some(body)),
+        }
     }
 
     /// The agent.
@@ -266,8 +280,19 @@ impl Request {
         let mut words = text("authorization").unwrap_or_default().split_whitespace();
         match (words.next(), words.next()) {
             (Some(scheme), Some(token)) if scheme.eq_ignore_ascii_case("bearer") => token,
-            _ => "",
+            _ => &self.message_token,
         }
+    }
+
+    /// The token that came in a message.
+    pub fn set_token(&mut self, token: &str) {
+        self.message_token = token.into();
+    }
+
+    /// Who asks, as the metadata of drains names them.
+    pub fn accessor(&self) -> String {
+        // Tokens have no accessors until access control knows them.
+        "token:acls-disabled".into()
     }
 
     /// Whether the caller may do something; what else it may do.

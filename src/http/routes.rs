@@ -8,7 +8,10 @@ use std::sync::OnceLock;
 use super::error::Error;
 use super::request::Request;
 use super::response::Response;
-use super::{agent, allocs, deployments, evals, jobs, plain, scaling, status};
+use super::{
+    acl_off, agent, allocs, client, deployments, evals, events, fs, jobs, monitor, namespaces, nodes, operator, plain,
+    pools, scaling, search, services, status, variables, volumes,
+};
 
 /// What a handler gives.
 pub type Outcome = Result<Response, Error>;
@@ -37,6 +40,19 @@ const TABLES: &[&[Route]] = &[
     allocs::ROUTES,
     deployments::ROUTES,
     scaling::ROUTES,
+    monitor::ROUTES,
+    nodes::ROUTES,
+    pools::ROUTES,
+    namespaces::ROUTES,
+    operator::ROUTES,
+    search::ROUTES,
+    services::ROUTES,
+    events::ROUTES,
+    client::ROUTES,
+    fs::ROUTES,
+    volumes::ROUTES,
+    variables::ROUTES,
+    acl_off::ROUTES,
 ];
 
 /// The handler of a pattern.

@@ -1,10 +1,14 @@
 //! What holds for all paths: routing, methods, redirects, CORS, compression, and the first endpoints.
 
 use std::io::Read;
+use std::time::{Duration, Instant};
 
+use futures_util::StreamExt;
 use serde_json::json;
 
 use super::testing::TestServer;
+use crate::model::Node;
+use crate::server::endpoints::node_rpc;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn paths_methods_and_headers() {
@@ -101,5 +105,106 @@ async fn the_agent_tells_about_itself() {
     assert_eq!((a.status, &a.json()["num_schedulers"]), (200, &json!(0)));
     assert_eq!(s.get("/v1/agent/schedulers").await.json(), json!({"server_id": "node-1.global", "schedulers": []}));
     assert!(s.get("/v1/metrics?format=prometheus").await.text().contains("# TYPE nomad_nomad_"));
+    s.stop().await;
+}
+
+fn a_node(id: &str) -> Node {
+    Node {
+        id: id.into(),
+        secret_id: "s3cret".into(),
+        name: "node-1".into(),
+        datacenter: "dc1".into(),
+        attributes: [("os.name".to_string(), "linux".to_string())].into(),
+        status: "ready".into(),
+        ..Default::default()
+    }
+}
+
+const NODE: &str = "86825d37-5264-effb-1a7c-30be40b9a44c";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_are_drained_and_removed() {
+    let s = TestServer::start().await;
+    node_rpc::register(&s.server, a_node(NODE)).await.expect("registered");
+    let list = s.get("/v1/nodes?os=true&prefix=8682").await;
+    assert_eq!(
+        (&list.json()[0]["Attributes"], list.header("x-nomad-knownleader")),
+        (&json!({"os.name": "linux"}), Some("true"))
+    );
+    let path = format!("/v1/node/{NODE}");
+    let node = s.get(&path).await;
+    assert!(!node.text().contains("s3cret") && node.json()["Drain"] == false, "{}", node.text());
+
+    let drain = json!({"DrainSpec": {"Deadline": 60_000_000_000i64}, "Meta": {"message": "x"}});
+    let a = s.put(&format!("{path}/drain"), drain).await;
+    assert_eq!((a.status, &a.json()["NodeModifyIndex"]), (200, &a.json()["Index"]));
+    let node = s.get(&path).await.json();
+    assert_eq!((&node["Drain"], &node["LastDrain"]["AccessorID"]), (&json!(true), &json!("token:acls-disabled")));
+    assert_eq!(node["LastDrain"]["Meta"], json!({"message": "x"}));
+    let a = s.put(&format!("{path}/eligibility"), json!({"eligibility": "eligible"})).await;
+    assert_eq!(a.told(), (500, "can not set node's scheduling eligibility to eligible while it is draining".into()));
+    let a = s.put(&format!("{path}/drain"), json!({"DrainSpec": null, "MarkEligible": true})).await;
+    assert_eq!(a.status, 200);
+    assert_eq!(s.get(&path).await.json()["SchedulingEligibility"], "eligible");
+
+    let a = s.put(&format!("{path}/purge"), json!({})).await;
+    assert_eq!((a.status, s.get(&path).await.told()), (200, (404, "node not found".into())));
+    s.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reads_wait_for_what_concerns_them() {
+    let s = TestServer::start().await;
+    let list = s.get("/v1/namespaces").await;
+    let index: u64 = list.header("x-nomad-index").and_then(|i| i.parse().ok()).expect("an index");
+    let started = Instant::now();
+    let held = s.get(&format!("/v1/namespaces?index={index}&wait=200ms")).await;
+    assert!(started.elapsed() >= Duration::from_millis(200) && held.status == 200);
+    let started = Instant::now();
+    let path = format!("/v1/namespaces?index={index}&wait=60s");
+    let write = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        s.put("/v1/namespace", json!({"Name": "apps", "Meta": {"team": "x"}})).await
+    };
+    let (woken, written) = tokio::join!(s.get(&path), write);
+    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+    assert_eq!((woken.status, written.status, woken.json().as_array().map(Vec::len)), (200, 200, Some(2)));
+    assert_eq!(woken.header("x-nomad-index"), written.header("x-nomad-index"));
+    let missing = s.get("/v1/namespace/nope?index=99999&wait=50ms").await;
+    assert_eq!(
+        (missing.told(), missing.header("x-nomad-knownleader")),
+        ((404, "Namespace not found".into()), Some("true"))
+    );
+    s.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_streamed_line_by_line() {
+    let s = TestServer::start().await;
+    node_rpc::register(&s.server, a_node(NODE)).await.expect("registered");
+    let request = axum::http::Request::builder()
+        .uri(format!("/v1/event/stream?topic=Node:{NODE}"))
+        .header("accept-encoding", "gzip")
+        .body(axum::body::Body::empty())
+        .expect("a request");
+    let response = super::answer(axum::extract::State(s.app.clone()), request).await;
+    assert_eq!(response.headers().get("connection").map(|v| v.as_bytes()), Some(&b"close"[..]));
+    assert!(response.headers().get("content-encoding").is_none());
+    let mut lines = response.into_body().into_data_stream();
+    let mut next = async || {
+        let line = tokio::time::timeout(Duration::from_secs(20), lines.next()).await.expect("in time");
+        line.expect("a line").expect("bytes")
+    };
+    assert_eq!(next().await, "{}\n");
+    let line: serde_json::Value = serde_json::from_slice(&next().await).expect("JSON");
+    let event = &line["Events"][0];
+    assert_eq!(
+        (&event["Topic"], &event["Type"], &event["Key"]),
+        (&json!("Node"), &json!("NodeRegistration"), &json!(NODE))
+    );
+    assert_eq!((&event["Payload"]["Node"]["SecretID"], &event["FilterKeys"]), (&json!(""), &json!(null)));
+    s.put(&format!("/v1/node/{NODE}/eligibility"), json!({"Eligibility": "ineligible"})).await;
+    let line: serde_json::Value = serde_json::from_slice(&next().await).expect("JSON");
+    assert_eq!(line["Events"][0]["Type"], "NodeEligibility");
     s.stop().await;
 }

@@ -8,6 +8,7 @@ use serde::forward_to_deserialize_any;
 use serde_json::{Error, Value};
 
 use crate::model::api::job::{Job, Task, TaskGroup};
+use crate::model::duration::parse_duration;
 
 /// Why a body is not what it should be; the text of the answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +28,20 @@ pub fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, JsonError> {
         Some(Err(e)) => return Err(JsonError(e.to_string())),
     };
     T::deserialize(Loose { value, fields: None }).map_err(|e| JsonError(e.to_string()))
+}
+
+/// A duration of a request: nanoseconds, text, or null. Used with `deserialize_with`.
+///
+/// # Errors
+/// Text that is no duration.
+pub fn duration_or_text<'de, D: Deserializer<'de>>(d: D) -> Result<i64, D::Error> {
+    use serde::Deserialize;
+    match Value::deserialize(d)? {
+        Value::Null => Ok(0),
+        Value::String(text) if text.is_empty() => Ok(0),
+        Value::String(text) => parse_duration(&text).map_err(serde::de::Error::custom),
+        v => v.as_i64().ok_or_else(|| serde::de::Error::custom("a duration is a number of nanoseconds, or a text")),
+    }
 }
 
 /// A value whose structures are found by names in any case.

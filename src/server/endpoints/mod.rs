@@ -4,6 +4,8 @@
 //!   [`dispatch`], [`scale`]. [`job_reads`]: what is read of them.
 //! - [`eval`], [`alloc`], [`deployment`]: evaluations, allocations, deployments.
 //! - [`node_rpc`]: what node agents ask.
+//! - [`node`], [`pool`], [`namespace`], [`operator`], [`system`], [`service`]: what operators ask about clusters.
+//! - [`search`]: finding objects by the beginning of their names, or by a part of them.
 
 pub mod alloc;
 pub mod deployment;
@@ -12,5 +14,12 @@ pub mod eval;
 pub mod job;
 pub mod job_changes;
 pub mod job_reads;
+pub mod namespace;
+pub mod node;
 pub mod node_rpc;
+pub mod operator;
+pub mod pool;
 pub mod scale;
+pub mod search;
+pub mod service;
+pub mod system;

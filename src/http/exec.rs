@@ -1,0 +1,224 @@
+//! Commands in tasks over a websocket (`spec/http-api.md §6.4`).
+
+use axum::http::{HeaderMap, header};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::io::{ReadHalf, WriteHalf};
+use tokio::sync::mpsc;
+
+use super::client::of_alloc;
+use super::error::Error;
+use super::local::{ExecInput, ExecOutput, ExecRequest};
+use super::params::parse_bool;
+use super::request::Request;
+use super::response::Response;
+use super::routes::Outcome;
+use super::websocket::{Incoming, Reader, Writer, accept_key};
+
+type Io = TokioIo<Upgraded>;
+
+/// Runs a command in a task of an allocation.
+pub(super) async fn exec(mut request: Request, alloc_id: &str) -> Outcome {
+    let wanted = wanted(&request);
+    let key = websocket_key(request.headers());
+    let upgrade = request.extensions_mut().remove::<OnUpgrade>();
+    let (Some(key), Some(upgrade)) = (key, upgrade) else {
+        wanted?;
+        return Err(Error::internal("websocket connection not found in context"));
+    };
+    let response = Response::empty()
+        .status(101)
+        .header(header::UPGRADE, "websocket")
+        .header(header::CONNECTION, "Upgrade")
+        .header(header::SEC_WEBSOCKET_ACCEPT, &accept_key(&key));
+    let alloc_id = alloc_id.to_string();
+    tokio::spawn(async move {
+        match upgrade.await {
+            Ok(io) => serve(request, alloc_id, wanted, TokioIo::new(io)).await,
+            Err(e) => tracing::debug!(target: "http", error = %e, "a websocket did not open"),
+        }
+    });
+    Ok(response)
+}
+
+fn websocket_key(headers: &HeaderMap) -> Option<String> {
+    let text = |name| headers.get(name).and_then(|v: &axum::http::HeaderValue| v.to_str().ok());
+    let asks = text(header::UPGRADE)?.eq_ignore_ascii_case("websocket");
+    let key = text(header::SEC_WEBSOCKET_KEY)?;
+    (asks && text(header::SEC_WEBSOCKET_VERSION)? == "13").then(|| key.to_string())
+}
+
+fn wanted(request: &Request) -> Result<ExecRequest, Error> {
+    let query = request.query();
+    let command: Vec<String> = serde_json::from_str(query.get("command"))
+        .map_err(|e| Error::internal(format!("failed to marshal command into json: {e}")))?;
+    let tty = match query.get("tty") {
+        "" => false,
+        text => parse_bool(text).map_err(|e| Error::internal(format!("tty value is not a boolean: {e}")))?,
+    };
+    Ok(ExecRequest { task: query.get("task").into(), command, tty })
+}
+
+async fn serve(mut request: Request, alloc_id: String, wanted: Result<ExecRequest, Error>, io: Io) {
+    let (read, write) = tokio::io::split(io);
+    let (mut reader, mut writer) = (Reader::new(read), Writer::new(write));
+    let result = match wanted {
+        Ok(wanted) => session(&mut request, &alloc_id, wanted, &mut reader, &mut writer).await,
+        Err(e) => Err(e),
+    };
+    if let Err(e) = result {
+        let code = if e.status == 500 { 1011 } else { 1008 };
+        let _ = writer.close(code, &e.message).await;
+    }
+    let _ = writer.shutdown().await;
+}
+
+#[derive(Deserialize)]
+struct Handshake {
+    version: i64,
+    #[serde(default)]
+    auth_token: String,
+}
+
+/// The first message names the token.
+async fn handshake(request: &mut Request, reader: &mut Reader<ReadHalf<Io>>) -> Result<(), Error> {
+    let message = match reader.next().await {
+        Ok(Incoming::Message(m)) => m,
+        _ => return Err(Error::bad("failed to read handshake")),
+    };
+    let shake: Handshake = serde_json::from_slice(&message).map_err(|e| Error::bad(e.to_string()))?;
+    if shake.version != 1 {
+        return Err(Error::bad(format!("unexpected handshake value: {}", shake.version)));
+    }
+    if !request.token().is_empty() && request.token() != shake.auth_token {
+        return Err(Error::bad("handshake auth token mismatched auth header token"));
+    }
+    request.set_token(&shake.auth_token);
+    Ok(())
+}
+
+async fn session(
+    request: &mut Request,
+    alloc_id: &str,
+    wanted: ExecRequest,
+    reader: &mut Reader<ReadHalf<Io>>,
+    writer: &mut Writer<WriteHalf<Io>>,
+) -> Result<(), Error> {
+    if request.query().get("ws_handshake") == "true" {
+        handshake(request, reader).await?;
+    }
+    let client = of_alloc(request, alloc_id, &["alloc-exec"])?;
+    let (input, inputs) = mpsc::channel(16);
+    let (ping, mut pings) = mpsc::channel(4);
+    let mut outputs = client.exec(alloc_id, wanted, inputs).await?;
+    let feed = async {
+        while let Ok(incoming) = reader.next().await {
+            let sent = match incoming {
+                Incoming::Message(m) => match parse_input(&m) {
+                    Some(i) => input.send(i).await.is_ok(),
+                    None => true,
+                },
+                Incoming::Ping(bytes) => ping.send(bytes).await.is_ok(),
+                Incoming::Close => return,
+            };
+            if !sent {
+                // The command is over; what it still writes is told first.
+                std::future::pending::<()>().await;
+            }
+        }
+    };
+    let drain = async {
+        loop {
+            let sent = tokio::select! {
+                output = outputs.recv() => match output {
+                    None => return Ok(()),
+                    Some(Err(e)) => return Err(e),
+                    Some(Ok(output)) => writer.text(shown(&output).to_string().as_bytes()).await,
+                },
+                Some(bytes) = pings.recv() => writer.pong(&bytes).await,
+            };
+            if sent.is_err() {
+                return Ok(());
+            }
+        }
+    };
+    tokio::select! {
+        () = feed => Ok(()),
+        result = drain => result,
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Input {
+    stdin: Option<Stdin>,
+    tty_size: Option<Size>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Stdin {
+    data: String,
+    close: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Size {
+    height: u16,
+    width: u16,
+}
+
+/// A message of the caller; none for those that only keep the connection alive.
+fn parse_input(message: &[u8]) -> Option<ExecInput> {
+    let input: Input = serde_json::from_slice(message).ok()?;
+    if let Some(s) = input.tty_size {
+        return Some(ExecInput::Resize { rows: s.height, columns: s.width });
+    }
+    let stdin = input.stdin?;
+    if stdin.close {
+        return Some(ExecInput::CloseStdin);
+    }
+    STANDARD.decode(stdin.data).ok().filter(|d| !d.is_empty()).map(ExecInput::Stdin)
+}
+
+fn shown(output: &ExecOutput) -> Value {
+    match output {
+        ExecOutput::Stdout(bytes) => json!({ "stdout": { "data": STANDARD.encode(bytes) } }),
+        ExecOutput::Stderr(bytes) => json!({ "stderr": { "data": STANDARD.encode(bytes) } }),
+        ExecOutput::StdoutClosed => json!({ "stdout": { "close": true } }),
+        ExecOutput::StderrClosed => json!({ "stderr": { "close": true } }),
+        ExecOutput::Exited { code, signal } => {
+            let mut result = serde_json::Map::new();
+            for (key, n) in [("exit_code", *code), ("signal", *signal)] {
+                if n != 0 {
+                    result.insert(key.into(), n.into());
+                }
+            }
+            json!({ "exited": true, "result": result })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_both_ways() {
+        assert_eq!(parse_input(br#"{"stdin":{"data":"aGk="}}"#), Some(ExecInput::Stdin(b"hi".to_vec())));
+        assert_eq!(parse_input(br#"{"stdin":{"close":true}}"#), Some(ExecInput::CloseStdin));
+        let size = parse_input(br#"{"tty_size":{"height":24,"width":80}}"#);
+        assert_eq!(size, Some(ExecInput::Resize { rows: 24, columns: 80 }));
+        assert_eq!((parse_input(b"{}"), parse_input(b"no")), (None, None));
+        assert_eq!(
+            shown(&ExecOutput::Exited { code: 3, signal: 0 }).to_string(),
+            r#"{"exited":true,"result":{"exit_code":3}}"#
+        );
+        assert_eq!(shown(&ExecOutput::Exited { code: 0, signal: 0 }).to_string(), r#"{"exited":true,"result":{}}"#);
+    }
+}
