@@ -12,7 +12,8 @@ use crate::client::{Handle, handle};
 use crate::http::app::{AgentStats, Pending};
 use crate::http::error::Error;
 use crate::http::local::{
-    AllocFileInfo, ByteStream, Frame, Frames, LocalClient, LogRequest, NodeMeta, Origin, StreamRequest,
+    AllocFileInfo, ByteStream, ExecRequest, ExecSession, Frame, Frames, LocalClient, LogRequest, NodeMeta, Origin,
+    StreamRequest,
 };
 
 /// Bytes read from a file at a time.
@@ -189,5 +190,9 @@ impl LocalClient for Local {
             origin: origin(r.origin),
         };
         now(self.0.logs(alloc_id, &request).map(frames).map_err(failed))
+    }
+
+    fn exec<'a>(&'a self, alloc_id: &'a str, r: ExecRequest) -> Pending<'a, Result<ExecSession, Error>> {
+        Box::pin(async move { self.0.exec(alloc_id, &r.task, r.command, r.tty).await.map_err(failed) })
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use super::client::of_alloc;
 use super::error::Error;
-use super::local::{ExecInput, ExecOutput, ExecRequest};
+use super::local::{ExecInput, ExecOutput, ExecRequest, ExecSession};
 use super::params::parse_bool;
 use super::request::Request;
 use super::response::Response;
@@ -112,9 +112,8 @@ async fn session(
         handshake(request, reader).await?;
     }
     let client = of_alloc(request, alloc_id, &["alloc-exec"])?;
-    let (input, inputs) = mpsc::channel(16);
     let (ping, mut pings) = mpsc::channel(4);
-    let mut outputs = client.exec(alloc_id, wanted, inputs).await?;
+    let ExecSession { input, output: mut outputs } = client.exec(alloc_id, wanted).await?;
     let feed = async {
         while let Ok(incoming) = reader.next().await {
             let sent = match incoming {
@@ -136,8 +135,7 @@ async fn session(
             let sent = tokio::select! {
                 output = outputs.recv() => match output {
                     None => return Ok(()),
-                    Some(Err(e)) => return Err(e),
-                    Some(Ok(output)) => writer.text(shown(&output).to_string().as_bytes()).await,
+                    Some(output) => writer.text(shown(&output).to_string().as_bytes()).await,
                 },
                 Some(bytes) = pings.recv() => writer.pong(&bytes).await,
             };
@@ -177,7 +175,7 @@ struct Size {
 fn parse_input(message: &[u8]) -> Option<ExecInput> {
     let input: Input = serde_json::from_slice(message).ok()?;
     if let Some(s) = input.tty_size {
-        return Some(ExecInput::Resize { rows: s.height, columns: s.width });
+        return Some(ExecInput::Resize { height: s.height, width: s.width });
     }
     let stdin = input.stdin?;
     if stdin.close {
@@ -213,7 +211,7 @@ mod tests {
         assert_eq!(parse_input(br#"{"stdin":{"data":"aGk="}}"#), Some(ExecInput::Stdin(b"hi".to_vec())));
         assert_eq!(parse_input(br#"{"stdin":{"close":true}}"#), Some(ExecInput::CloseStdin));
         let size = parse_input(br#"{"tty_size":{"height":24,"width":80}}"#);
-        assert_eq!(size, Some(ExecInput::Resize { rows: 24, columns: 80 }));
+        assert_eq!(size, Some(ExecInput::Resize { height: 24, width: 80 }));
         assert_eq!((parse_input(b"{}"), parse_input(b"no")), (None, None));
         assert_eq!(
             shown(&ExecOutput::Exited { code: 3, signal: 0 }).to_string(),

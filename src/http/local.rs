@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::app::Pending;
 use super::error::Error;
+pub use crate::client::drivers::{ExecInput, ExecOutput, ExecSession};
 
 /// A file of an allocation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -110,45 +111,6 @@ pub struct ExecRequest {
     pub tty: bool,
 }
 
-/// What the caller sends to a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ExecInput {
-    /// Bytes for its standard input.
-    Stdin(Vec<u8>),
-    /// There will be no more.
-    CloseStdin,
-    /// The terminal has another size.
-    Resize {
-        /// Lines.
-        rows: u16,
-        /// Characters in a line.
-        columns: u16,
-    },
-}
-
-/// What a command sends to its caller.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ExecOutput {
-    /// Bytes.
-    Stdout(Vec<u8>),
-    /// Bytes.
-    Stderr(Vec<u8>),
-    /// There will be no more.
-    StdoutClosed,
-    /// There will be no more.
-    StderrClosed,
-    /// It is over.
-    Exited {
-        /// Its exit code.
-        code: i64,
-        /// The signal that ended it, 0 for none.
-        signal: i64,
-    },
-}
-
-/// Output of a command. An error ends it; after the channel is closed, the connection is.
-pub type ExecOutputs = tokio::sync::mpsc::Receiver<Result<ExecOutput, Error>>;
-
 /// The node agent that runs beside the interface.
 pub trait LocalClient: Send + Sync {
     /// The node's ID.
@@ -217,14 +179,6 @@ pub trait LocalClient: Send + Sync {
     /// The output of a task.
     fn logs<'a>(&'a self, alloc_id: &'a str, request: LogRequest) -> Pending<'a, Result<Frames, Error>>;
 
-    /// Runs a command in a task. Nodes whose tasks can't be entered refuse.
-    fn exec<'a>(
-        &'a self,
-        alloc_id: &'a str,
-        request: ExecRequest,
-        input: tokio::sync::mpsc::Receiver<ExecInput>,
-    ) -> Pending<'a, Result<ExecOutputs, Error>> {
-        let _ = (alloc_id, request, input);
-        Box::pin(async { Err(Error::internal("commands can not be run in the tasks of this node")) })
-    }
+    /// Runs a command in a task.
+    fn exec<'a>(&'a self, alloc_id: &'a str, request: ExecRequest) -> Pending<'a, Result<ExecSession, Error>>;
 }

@@ -40,8 +40,9 @@
 //! - [`request`], [`response`], [`error`], [`params`], [`paths`]: requests and answers. [`json`]: bodies. [`encode`]: compression.
 //! - [`listener`], [`tls`]: sockets. [`page`], [`filter`], [`ids`]: lists. [`access`]: rights. [`app`], [`local`]: what the interface needs of its agent.
 //! - [`jobs`] with [`job_writes`], [`evals`], [`allocs`], [`deployments`], [`scaling`]: jobs and what comes of them.
-//! - The endpoints, by area: [`plain`], [`status`], [`agent`], [`monitor`]; [`nodes`], [`pools`], [`namespaces`], [`operator`],
-//!   [`search`], [`services`], [`volumes`], [`variables`], [`acl_off`]; [`events`].
+//! - The endpoints, by area: [`plain`], [`status`], [`agent`], [`host`], [`monitor`]; [`nodes`], [`pools`], [`namespaces`], [`operator`],
+//!   [`search`], [`services`], [`volumes`], [`variables`], [`keyring`], [`snapshots`],
+//!   [`acl_off`]; [`events`].
 //! - What the node agent answers: [`client`], [`fs`], [`exec`] over a [`websocket`].
 
 pub mod access;
@@ -58,10 +59,12 @@ pub mod events;
 pub mod exec;
 pub mod filter;
 pub mod fs;
+pub mod host;
 pub mod ids;
 pub mod job_writes;
 pub mod jobs;
 pub mod json;
+pub mod keyring;
 pub mod listener;
 pub mod local;
 pub mod monitor;
@@ -81,6 +84,7 @@ pub mod routes;
 pub mod scaling;
 pub mod search;
 pub mod services;
+pub mod snapshots;
 pub mod status;
 #[cfg(test)]
 pub mod testing;

@@ -107,8 +107,11 @@ async fn jobs_of(request: Request, pool: &str) -> Outcome {
     let keys = vec![WatchKey::Table(Table::Jobs), WatchKey::Table(Table::JobSummary)];
     let read = request.blocking(&options, keys, |store| {
         let fits = |j: &Arc<Job>| j.node_pool == pool && options.in_namespace(&j.namespace);
-        let rows = store.state().jobs().map(|j| j.current.clone()).filter(fits);
         let token = |j: &Arc<Job>| format!("{}.{}", j.namespace, j.id);
+        let mut rows: Vec<_> = store.state().jobs().map(|j| j.current.clone()).filter(fits).collect();
+        if options.all_namespaces() {
+            rows.sort_by_cached_key(token);
+        }
         let visible = |j: &Arc<Job>| access.allows(&Need::Namespace(&j.namespace, &["list-jobs"]));
         let page = pager.page(Order::Text, rows, token, |j| Object::new("Job", &**j), visible)?;
         let stub = |j: &Arc<Job>| j.stub(store.summary(&j.namespace, &j.id).cloned(), with_meta);

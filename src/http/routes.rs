@@ -9,8 +9,8 @@ use super::error::Error;
 use super::request::Request;
 use super::response::Response;
 use super::{
-    acl_off, agent, allocs, client, deployments, evals, events, fs, jobs, monitor, namespaces, nodes, operator, plain,
-    pools, scaling, search, services, status, variables, volumes,
+    acl_off, agent, allocs, client, deployments, evals, events, fs, host, jobs, keyring, monitor, namespaces, nodes,
+    operator, plain, pools, scaling, search, services, snapshots, status, variables, volumes,
 };
 
 /// What a handler gives.
@@ -52,6 +52,9 @@ const TABLES: &[&[Route]] = &[
     fs::ROUTES,
     volumes::ROUTES,
     variables::ROUTES,
+    host::ROUTES,
+    keyring::ROUTES,
+    snapshots::ROUTES,
     acl_off::ROUTES,
 ];
 
