@@ -83,6 +83,8 @@ pub fn settings(config: &Config) -> client::Config {
             .as_ref()
             .map(|d| DrainOnShutdown { deadline: d.deadline, ignore_system_jobs: d.ignore_system_jobs }),
         publish_allocation_metrics: config.telemetry.publish_allocation_metrics,
+        publish_node_metrics: config.telemetry.publish_node_metrics,
+        include_alloc_metadata: config.telemetry.include_alloc_metadata_in_metrics,
         collection_interval: config.telemetry.collection_interval,
         raw_exec: raw_exec(config),
         mock_driver: mock_driver(config),

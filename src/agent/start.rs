@@ -16,7 +16,7 @@ use super::in_process::InProcess;
 use super::local_client::Local;
 use super::log::{Level, Logs};
 use super::{client_settings, routes, server_settings};
-use crate::client::Client;
+use crate::client::{self, Client};
 use crate::http::app::{API_VERSION, AppState, HttpSettings};
 use crate::http::listener::{Listener, ListenerSettings, Serving, TlsHandle};
 use crate::http::local::LocalClient;
@@ -190,8 +190,8 @@ impl Parts {
                 ));
             };
             let servers = Arc::new(InProcess(server.clone()));
-            self.client =
-                Some(Client::start(client_settings::settings(config), servers).await.map_err(|e| failed(&e))?);
+            let settings = client::Config { metrics: metrics.clone(), ..client_settings::settings(config) };
+            self.client = Some(Client::start(settings, servers).await.map_err(|e| failed(&e))?);
         }
         Ok(())
     }
