@@ -39,7 +39,8 @@ fn object(e: &Arc<Evaluation>) -> Object {
 async fn list(request: Request) -> Outcome {
     let options = request.read_options()?;
     let (status, job) = (request.query().get("status"), request.query().get("job"));
-    if !options.filter.is_empty() && !(status.is_empty() && job.is_empty()) {
+    let others = !status.is_empty() || !job.is_empty();
+    if !options.filter.is_empty() && others {
         return Err(Error::bad("Filter expression cannot be used with other filter parameters"));
     }
     request.need(&Need::Namespace(&options.namespace, READ))?;

@@ -308,8 +308,13 @@ impl State {
     /// Adds or replaces a deployment.
     pub fn upsert_deployment(&mut self, d: Arc<Deployment>) {
         self.touch(d.modify_index);
-        self.deployments_by_job.insert((d.job_id.clone(), d.namespace.clone(), d.id.clone()));
-        self.deployments.insert(d.id.clone(), d);
+        let key = (d.job_id.clone(), d.namespace.clone(), d.id.clone());
+        if let Some(old) = self.deployments.insert(d.id.clone(), d)
+            && (old.job_id != key.0 || old.namespace != key.1)
+        {
+            self.deployments_by_job.remove(&(old.job_id.clone(), old.namespace.clone(), old.id.clone()));
+        }
+        self.deployments_by_job.insert(key);
     }
 
     // ---- volumes

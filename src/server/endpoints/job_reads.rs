@@ -53,6 +53,9 @@ pub enum Base {
     Version(u64),
 }
 
+/// Versions of a job, the newest first, and what they changed.
+pub type Versions = (Vec<Arc<Job>>, Option<Vec<JobDiff>>);
+
 /// The versions of a job, the newest first, and what they changed, if that is asked for.
 ///
 /// # Errors
@@ -62,7 +65,7 @@ pub fn versions(
     namespace: &str,
     id: &str,
     diffs: Option<&Base>,
-) -> Result<Option<(Vec<Arc<Job>>, Option<Vec<JobDiff>>)>, String> {
+) -> Result<Option<Versions>, String> {
     let Some(entry) = store.state().job_entry(namespace, id) else { return Ok(None) };
     let versions: Vec<Arc<Job>> = entry.versions.values().rev().map(shown).collect();
     let against = |base: &Job| -> Result<Vec<JobDiff>, String> {
