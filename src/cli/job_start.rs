@@ -45,7 +45,14 @@ impl JobStart {
             return Err(format!("Job {} has not been stopped", quoted(job.name.as_deref().unwrap_or(&id))));
         }
         job.stop = Some(false);
-        let read = connection.wait(client.submission_within(namespace, &id, job.version.unwrap_or(0)));
+        let version = job.version.unwrap_or(0);
+        let mut read = connection.wait(client.submission_within(namespace, &id, version));
+        if let (Err(e), Some(before)) = (&read, version.checked_sub(1))
+            && e.is_not_found()
+        {
+            // Stopping may have made a version that nobody submitted.
+            read = connection.wait(client.submission_within(namespace, &id, before));
+        }
         let submission = match read {
             Ok((submission, _)) => Some(submission),
             Err(e) => {
