@@ -3,7 +3,7 @@
 //! - [`registry`]: all commands by name, and which words of a command line name one. [`flags`]: Go-style flags.
 //! - [`help`]: help texts. [`context`]: what every command gets: streams, environment, clock.
 //! - [`connection`]: a client for commands that ask more than once. [`prompt`]: questions.
-//! - [`format`]: `-json`, `-t` and pages. [`lookup`], [`lookup_id`]: objects by the beginning of their names.
+//! - [`mod@format`]: `-json`, `-t` and pages. [`lookup`], [`lookup_id`]: objects by the beginning of their names.
 //! - [`submitted`]: what is said after a job was registered. [`launch`]: when periodic jobs are launched.
 //! - [`general`]: flags that all commands share. [`job_file`]: reading job files.
 //! - [`cluster`]: the state a command works on. [`changes`]: changes to it that are only assumed.

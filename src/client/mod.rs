@@ -4,7 +4,7 @@
 //!
 //! - [`config`]: what the agent is told. [`servers`]: what it asks of the servers. [`types`]: what it answers.
 //! - [`agent`]: its loops. [`runner`]: allocations and their tasks. [`handle`]: what is asked of it.
-//! - [`policy`]: decisions without a runtime. [`events`]: task events and states. [`env`]: environments of tasks.
+//! - [`policy`]: decisions without a runtime. [`events`]: task events and states. [`mod@env`]: environments of tasks.
 //! - [`drivers`]: what runs tasks. [`dirs`], [`files`], [`logs`]: their files. [`procfs`]: their processes.
 //! - [`services`]: the catalogue and its checks.
 //! - [`fingerprint`]: what the host is. [`store`]: what is remembered. [`clock`], [`ranges`]: small things.
