@@ -122,12 +122,7 @@ impl LocalClient for Local {
     }
 
     fn checks<'a>(&'a self, alloc_id: &'a str) -> Pending<'a, Result<Value, Error>> {
-        let known = self.0.knows(alloc_id);
-        now(if known {
-            Ok(Value::Object(Default::default()))
-        } else {
-            Err(failed(ClientError::unknown_alloc(alloc_id)))
-        })
+        now(self.0.checks(alloc_id).map_err(failed).and_then(|c| shown(&c)))
     }
 
     fn restart<'a>(&'a self, alloc_id: &'a str, task: &'a str, all: bool) -> Pending<'a, Result<(), Error>> {
