@@ -95,7 +95,7 @@ async fn restarts_and_signals() {
     let tail: Vec<String> = texts(&alloc, "main").into_iter().rev().take(4).rev().collect();
     let want = [
         "User requested all tasks to restart",
-        "Exit Code: 130, Signal: 2",
+        if interrupts_are_ignored() { "Exit Code: 137, Signal: 9" } else { "Exit Code: 130, Signal: 2" },
         "Task restarting in 0s",
         "Task started by client",
     ];

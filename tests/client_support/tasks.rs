@@ -42,7 +42,7 @@ async fn a_stopped_process_gets_its_signal_and_takes_its_children_along() {
         "Building Task Directory",
         "Task started by client",
         "Sent interrupt. Waiting 5s before force killing",
-        "Exit Code: 130, Signal: 2",
+        if interrupts_are_ignored() { "Exit Code: 137, Signal: 9" } else { "Exit Code: 130, Signal: 2" },
         "Task successfully killed",
     ];
     assert_eq!(texts(&alloc, "main"), want);

@@ -24,7 +24,9 @@ impl Cluster {
             bootstrap: members.clone(),
             snapshot_interval: Duration::from_secs(3600),
             trailing_logs: 5,
-            timeout: Duration::from_secs(5),
+            timeout: Duration::from_secs(10),
+            // Busy machines are slow: nobody is to lose leadership for that.
+            raft_multiplier: 3,
             ..Settings::alone(dir.path().join(n.to_string()), n.into(), peer(n))
         });
         let settings = settings.collect();
