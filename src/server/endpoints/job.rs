@@ -243,6 +243,10 @@ pub async fn plan(
     permit(&plan.run.job)?;
     let mut response = plan.response;
     response.index = response.job_modify_index;
+    if response.job_modify_index == 0 {
+        // The index a new job is given for the dry run is nobody's business.
+        response.created_evals.iter_mut().for_each(|e| e.job_modify_index = 0);
+    }
     if !request.diff {
         response.diff = None;
     }
