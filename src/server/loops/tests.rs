@@ -34,8 +34,9 @@ async fn periodic_jobs_launch() {
     assert_eq!((child.parent_id.as_str(), child.periodic.is_none(), child.name == child.id), ("every", true, true));
     let launch = server.snapshot().launch("default", "every").unwrap().launch.unix_nanos().unwrap();
     assert!(launch > soon - SECOND && launch % SECOND == 0);
-    let evals: Vec<_> = server.snapshot().evals_of_job("default", &child.id).cloned().collect();
-    assert_eq!((evals[0].triggered_by.as_str(), evals[0].create_index), ("periodic-job", child.create_index));
+    let store = server.snapshot();
+    let launched = store.evals_of_job("default", &child.id).find(|e| e.triggered_by == "periodic-job").cloned();
+    assert_eq!(launched.unwrap().create_index, child.create_index);
     let stopped = Job { stop: true, ..periodic_job("every", "* * * * * * *") };
     put_job(&server, stopped).await;
     assert_eq!(server.queues().periodic().jobs().count(), 0);

@@ -283,6 +283,7 @@ impl Consensus {
             fsm_pending: commit_index - progress.index,
             last_snapshot_index: progress.snapshot.0,
             last_snapshot_term: progress.snapshot.1,
+            purged: log.purged().map_or(0, |p| p.index),
             latest_configuration_index: progress.membership_index,
             num_peers: metrics.membership_config.voter_ids().filter(|v| *v != metrics.id).count() as u64,
             last_contact: if role == status::Role::Leader { Some(Duration::ZERO) } else { heard.map(|h| h.elapsed()) },

@@ -71,6 +71,8 @@ pub struct Stats {
     pub last_snapshot_index: u64,
     /// Term of that entry.
     pub last_snapshot_term: u64,
+    /// The last entry that was cut off behind a snapshot, counted in entries of the log; 0 if none was.
+    pub purged: u64,
     /// Index of the newest applied configuration.
     pub latest_configuration_index: u64,
     /// Voters besides this server.
