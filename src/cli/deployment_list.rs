@@ -36,9 +36,8 @@ impl Run for DeploymentList {
         if !self.optional_args.is_empty() {
             return context.usage_error("This command takes no arguments");
         }
-        let listed = Connection::new(&self.general, context.env)
-            .and_then(|c| list(&c, self.filter.as_deref(), self.verbose, &self.format, context));
-        context.end(listed)
+        context
+            .connected(&self.general, |c, context| list(c, self.filter.as_deref(), self.verbose, &self.format, context))
     }
 }
 

@@ -52,11 +52,10 @@ impl Run for DeploymentStatus {
         if self.monitor && (self.format.json || self.format.template.is_some()) {
             return context.failure("The monitor flag cannot be used with the '-json' or '-t' flags");
         }
-        let shown = Connection::new(&self.general, context.env).and_then(|connection| match id {
-            None => deployment_list::list(&connection, None, self.verbose, &self.format, context),
-            Some(id) => self.show(&connection, id, context),
-        });
-        context.end(shown)
+        context.connected(&self.general, |connection, context| match id {
+            None => deployment_list::list(connection, None, self.verbose, &self.format, context),
+            Some(id) => self.show(connection, id, context),
+        })
     }
 }
 

@@ -48,11 +48,10 @@ fn with_deployment(
     let [given] = args else {
         return context.usage_error("This command takes one argument: <deployment id>");
     };
-    let done = Connection::new(general, context.env).and_then(|connection| {
-        let (found, _) = lookup_id::deployment(&connection, given, verbose)?;
-        act(&connection, &found.id, context)
-    });
-    context.end(done)
+    context.connected(general, |connection, context| {
+        let (found, _) = lookup_id::deployment(connection, given, verbose)?;
+        act(connection, &found.id, context)
+    })
 }
 
 /// Pause a deployment

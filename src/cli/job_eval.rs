@@ -1,7 +1,6 @@
 //! `job eval`, `job promote` and `job periodic force`: small commands that are followed by an evaluation (`spec/cli.md §8.9`,
 //! `§8.11`).
 
-use super::connection::Connection;
 use super::context::Context;
 use super::general::GeneralFlags;
 use super::lookup::{self, Kind};
@@ -31,7 +30,7 @@ impl Run for JobEval {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <job>");
         };
-        let done = Connection::new(&self.general, context.env).and_then(|connection| {
+        context.connected(&self.general, |connection, context| {
             let client = &connection.client;
             let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
             let made = connection.wait(client.evaluate_job(namespace.as_deref(), &id, self.force_reschedule));
@@ -41,9 +40,8 @@ impl Run for JobEval {
                 context.ui.output(&format!("Created eval ID: {id} "));
                 return Ok(0);
             }
-            Ok(self.follow.watch(&connection, &made.eval_id, context))
-        });
-        context.end(done)
+            Ok(self.follow.watch(connection, &made.eval_id, context))
+        })
     }
 }
 
@@ -68,7 +66,7 @@ impl Run for JobPromote {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <job>");
         };
-        let done = Connection::new(&self.general, context.env).and_then(|connection| {
+        context.connected(&self.general, |connection, context| {
             let client = &connection.client;
             let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
             let latest = connection.wait(client.latest_deployment(namespace.as_deref(), &id));
@@ -81,9 +79,8 @@ impl Run for JobPromote {
             let (promoted, _) = promoted.map_err(|e| {
                 format!("Error promoting deployment {} for job {}: {e}", quoted(&latest.id), quoted(&id))
             })?;
-            Ok(self.follow.told(&connection, &promoted.eval_id, context))
-        });
-        context.end(done)
+            Ok(self.follow.told(connection, &promoted.eval_id, context))
+        })
     }
 }
 
@@ -105,7 +102,7 @@ impl Run for JobPeriodicForce {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <job>");
         };
-        let done = Connection::new(&self.general, context.env).and_then(|connection| {
+        context.connected(&self.general, |connection, context| {
             let client = &connection.client;
             let found = lookup::job_of(Kind::Periodic, client, given, &connection.zone);
             let (namespace, id) = connection.wait(found)?;
@@ -116,8 +113,7 @@ impl Run for JobPeriodicForce {
                 context.ui.output(&format!("Evaluation ID: {}", forced.eval_id));
                 return Ok(0);
             }
-            Ok(self.follow.watch(&connection, &forced.eval_id, context))
-        });
-        context.end(done)
+            Ok(self.follow.watch(connection, &forced.eval_id, context))
+        })
     }
 }

@@ -58,8 +58,7 @@ impl Run for JobHistory {
         if tag.is_some() && self.diff_version.is_some() {
             return context.failure("-diff-tag and -diff-version are mutually exclusive");
         }
-        let shown = Connection::new(&self.general, context.env).and_then(|c| self.show(&c, given, tag, context));
-        context.end(shown)
+        context.connected(&self.general, |c, context| self.show(c, given, tag, context))
     }
 }
 

@@ -42,8 +42,7 @@ impl Run for JobAllocs {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <job>");
         };
-        let shown = Connection::new(&self.general, context.env).and_then(|c| self.show(&c, given, context));
-        context.end(shown)
+        context.connected(&self.general, |c, context| self.show(c, given, context))
     }
 }
 
@@ -101,8 +100,7 @@ impl Run for JobDeployments {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <job>");
         };
-        let shown = Connection::new(&self.general, context.env).and_then(|c| self.show(&c, given, context));
-        context.end(shown)
+        context.connected(&self.general, |c, context| self.show(c, given, context))
     }
 }
 

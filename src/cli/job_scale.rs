@@ -117,7 +117,7 @@ impl Run for JobScalingEvents {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <job>");
         };
-        let shown = Connection::new(&self.general, context.env).and_then(|connection| {
+        context.connected(&self.general, |connection, context| {
             let client = &connection.client;
             let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
             let read = connection.wait(client.job_scale_status(namespace.as_deref(), &id));
@@ -127,11 +127,10 @@ impl Run for JobScalingEvents {
                 events.extend(status.events.iter().map(|e| (group.as_str(), e)));
             }
             events.sort_by_key(|(group, e)| (Reverse(e.time), *group));
-            let text = if events.is_empty() { "No events found".into() } else { self.listed(&events, &connection) };
+            let text = if events.is_empty() { "No events found".into() } else { self.listed(&events, connection) };
             context.ui.output(&text);
             Ok(0)
-        });
-        context.end(shown)
+        })
     }
 }
 

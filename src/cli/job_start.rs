@@ -29,8 +29,7 @@ impl Run for JobStart {
         let [given] = self.args.as_slice() else {
             return context.usage_error("This command takes one argument: <job>");
         };
-        let started = Connection::new(&self.general, context.env).and_then(|c| self.start(&c, given, context));
-        context.end(started)
+        context.connected(&self.general, |c, context| self.start(c, given, context))
     }
 }
 

@@ -28,19 +28,18 @@ impl Run for JobRevert {
         let [given, version] = self.args.as_slice() else {
             return context.usage_error("This command takes two arguments: <job> <version|tag>");
         };
-        let done = Connection::new(&self.general, context.env).and_then(|connection| {
+        context.connected(&self.general, |connection, context| {
             let client = &connection.client;
             let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
             let namespace = namespace.as_deref();
             let number = match version.parse::<u64>() {
                 Ok(number) => number,
-                Err(_) => tagged(&connection, namespace, &id, version)?,
+                Err(_) => tagged(connection, namespace, &id, version)?,
             };
             let reverted = connection.wait(client.revert_job(namespace, &id, number));
             let (reverted, _) = reverted.map_err(|e| format!("Error retrieving job versions: {e}"))?;
-            Ok(self.follow.told(&connection, &reverted.eval_id, context))
-        });
-        context.end(done)
+            Ok(self.follow.told(connection, &reverted.eval_id, context))
+        })
     }
 }
 
@@ -84,7 +83,7 @@ impl Run for JobTagApply {
         let Some(name) = self.name.as_deref().filter(|n| !n.is_empty()) else {
             return context.usage_error(NO_NAME);
         };
-        let done = Connection::new(&self.general, context.env).and_then(|connection| {
+        context.connected(&self.general, |connection, context| {
             let client = &connection.client;
             let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
             let namespace = namespace.as_deref();
@@ -106,8 +105,7 @@ impl Run for JobTagApply {
             };
             context.ui.output(&format!("Job version {number} tagged with name {}", quoted(name)));
             Ok(0)
-        });
-        context.end(done)
+        })
     }
 }
 
@@ -133,14 +131,13 @@ impl Run for JobTagUnset {
         let Some(name) = self.name.as_deref().filter(|n| !n.is_empty()) else {
             return context.usage_error(NO_NAME);
         };
-        let done = Connection::new(&self.general, context.env).and_then(|connection| {
+        context.connected(&self.general, |connection, context| {
             let client = &connection.client;
             let (namespace, id) = connection.wait(lookup::job(client, given, &connection.zone))?;
             let removed = connection.wait(client.untag_job_version(namespace.as_deref(), &id, name));
             removed.map_err(|e| format!("Error removing tag from job version: {e}"))?;
             context.ui.output(&format!("Tag {} removed from job {}", quoted(name), quoted(given)));
             Ok(0)
-        });
-        context.end(done)
+        })
     }
 }

@@ -128,8 +128,7 @@ impl Run for JobRestart {
             Ok(plan) => plan,
             Err(e) => return context.usage_error(&e),
         };
-        let done = Connection::new(&self.general, context.env).and_then(|c| self.restart(&c, given, plan, context));
-        context.end(done)
+        context.connected(&self.general, |c, context| self.restart(c, given, plan, context))
     }
 }
 

@@ -60,11 +60,10 @@ impl Run for JobStatus {
                 return 1;
             }
         };
-        let shown = Connection::new(&self.general, context.env).and_then(|connection| match job {
-            None => self.list(&connection, context),
-            Some(job) => self.show(&connection, job, context),
-        });
-        context.end(shown)
+        context.connected(&self.general, |connection, context| match job {
+            None => self.list(connection, context),
+            Some(job) => self.show(connection, job, context),
+        })
     }
 }
 
