@@ -16,6 +16,43 @@ use crate::api::{Client, Query};
 /// How often the server hears that somebody is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
+/// How the streams are connected, as flags.
+#[derive(Debug, clap::Args)]
+pub struct SessionFlags {
+    /// Pass standard input on
+    #[arg(
+        long = "i",
+        value_name = "bool",
+        default_value_t = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    pub interactive: bool,
+    /// Give the command a terminal. Default: if standard input and output are terminals
+    #[arg(
+        long = "t",
+        value_name = "bool",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_parser = clap::value_parser!(bool)
+    )]
+    pub tty: Option<bool>,
+    /// Character that begins a command to this program at the beginning of a line, or none
+    #[arg(long = "e", value_name = "character", default_value = "~")]
+    pub escape: String,
+}
+
+impl SessionFlags {
+    /// The session of the flags; `both` is a flag that stands for `-i -t`. Errors are texts about a wrong use.
+    pub fn session(&self, both: bool) -> Result<Session, String> {
+        let tty = if both { Some(true) } else { self.tty };
+        Session::new(self.interactive || both, tty, &self.escape)
+    }
+}
+
 /// How the streams are connected.
 #[derive(Debug, Clone, Copy)]
 pub struct Session {
@@ -28,9 +65,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Reads the flags: whether there is a terminal if that was not said, and the escape character. Errors are texts about a
-    /// wrong use.
-    pub fn new(interactive: bool, tty: Option<bool>, escape: &str) -> Result<Session, String> {
+    /// Finds out whether there is a terminal if that was not said, and reads the escape character.
+    fn new(interactive: bool, tty: Option<bool>, escape: &str) -> Result<Session, String> {
         let both = || std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
         let tty = tty.unwrap_or_else(|| interactive && both());
         if tty && !interactive {

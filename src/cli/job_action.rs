@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::connection::Connection;
 use super::context::Context;
-use super::exec_session::Session;
+use super::exec_session::SessionFlags;
 use super::general::GeneralFlags;
 use super::lookup;
 use super::registry::Run;
@@ -28,30 +28,8 @@ pub struct JobAction {
     /// The allocation: its ID or the beginning of it
     #[arg(long, value_name = "allocation")]
     pub alloc: Option<String>,
-    /// Pass standard input on to the action
-    #[arg(
-        long = "i",
-        value_name = "bool",
-        default_value_t = true,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set
-    )]
-    pub interactive: bool,
-    /// Give the action a terminal. Default: if standard input and output are terminals
-    #[arg(
-        long = "t",
-        value_name = "bool",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        value_parser = clap::value_parser!(bool)
-    )]
-    pub tty: Option<bool>,
-    /// Character that begins a command to this program at the beginning of a line, or none
-    #[arg(long = "e", value_name = "character", default_value = "~")]
-    pub escape: String,
+    #[command(flatten)]
+    pub streams: SessionFlags,
     #[command(flatten)]
     pub general: GeneralFlags,
     #[arg(value_name = "action")]
@@ -73,19 +51,18 @@ impl Run for JobAction {
                 }
             }
         }
-        let session = match Session::new(self.interactive, self.tty, &self.escape) {
+        let session = match self.streams.session(false) {
             Ok(session) => session,
             Err(e) => return context.usage_error(&e),
         };
-        let done = Connection::new(&self.general, context.env).and_then(|connection| {
+        context.connected(&self.general, |connection, context| {
             let (namespace, id) = connection.wait(lookup::job(&connection.client, job, &connection.zone))?;
-            let (alloc, task) = self.place(&connection, namespace.as_deref(), &id)?;
+            let (alloc, task) = self.place(connection, namespace.as_deref(), &id)?;
             let query = Query { namespace, ..Query::default() };
             let query = query.with("action", action.as_str()).with("allocID", alloc).with("task", task);
-            let ran = session.run(&connection, context.ui, &path("/v1/job/", &id, "/action"), &query);
+            let ran = session.run(connection, context.ui, &path("/v1/job/", &id, "/action"), &query);
             ran.map_err(|e| format!("failed to exec into task: {e}"))
-        });
-        context.end(done)
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::api::{Query, path};
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
-use crate::cli::exec_session::Session;
+use crate::cli::exec_session::{Session, SessionFlags};
 use crate::cli::general::GeneralFlags;
 use crate::cli::objects;
 use crate::cli::registry::Run;
@@ -24,36 +24,14 @@ pub struct AllocExec {
     /// With -job, take an allocation of this task group
     #[arg(long, value_name = "group")]
     pub group: Option<String>,
-    /// Pass standard input on to the command
-    #[arg(
-        long = "i",
-        value_name = "bool",
-        default_value_t = true,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set
-    )]
-    pub interactive: bool,
-    /// Give the command a terminal. Default: if standard input and output are terminals
-    #[arg(
-        long = "t",
-        value_name = "bool",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        value_parser = clap::value_parser!(bool)
-    )]
-    pub tty: Option<bool>,
     /// The same as -i -t
     #[arg(long = "it", hide = true)]
     pub both: bool,
     /// The same as -i -t
     #[arg(long = "ti", hide = true)]
     pub both_turned: bool,
-    /// Character that begins a command to this program at the beginning of a line, or none
-    #[arg(long = "e", value_name = "character", default_value = "~")]
-    pub escape: String,
+    #[command(flatten)]
+    pub streams: SessionFlags,
     #[command(flatten)]
     pub general: GeneralFlags,
     #[arg(value_name = "allocation> <command")]
@@ -68,9 +46,7 @@ impl Run for AllocExec {
             None if self.job => return context.usage_error("A job ID is required"),
             None => return context.usage_error("An allocation ID is required"),
         };
-        let both = self.both || self.both_turned;
-        let tty = if both { Some(true) } else { self.tty };
-        let session = match Session::new(self.interactive || both, tty, &self.escape) {
+        let session = match self.streams.session(self.both || self.both_turned) {
             Ok(session) => session,
             Err(e) if e.starts_with("-i ") => return context.failure(&e),
             Err(e) => return context.usage_error(&e),
