@@ -69,9 +69,9 @@ complete -c encamp -n "__fish_encamp_using_subcommand action" -l job -d 'The job
 complete -c encamp -n "__fish_encamp_using_subcommand action" -l group -d 'The group whose allocations are looked at' -r
 complete -c encamp -n "__fish_encamp_using_subcommand action" -l task -d 'The task that declares the action' -r
 complete -c encamp -n "__fish_encamp_using_subcommand action" -l alloc -d 'The allocation: its ID or the beginning of it' -r
-complete -c encamp -n "__fish_encamp_using_subcommand action" -l i -d 'Pass standard input on to the action' -r -f -a "true\t''
+complete -c encamp -n "__fish_encamp_using_subcommand action" -l i -d 'Pass standard input on' -r -f -a "true\t''
 false\t''"
-complete -c encamp -n "__fish_encamp_using_subcommand action" -l t -d 'Give the action a terminal. Default: if standard input and output are terminals' -r -f -a "true\t''
+complete -c encamp -n "__fish_encamp_using_subcommand action" -l t -d 'Give the command a terminal. Default: if standard input and output are terminals' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand action" -l e -d 'Character that begins a command to this program at the beginning of a line, or none' -r
 complete -c encamp -n "__fish_encamp_using_subcommand action" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
@@ -203,7 +203,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_sub
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from checks" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from exec" -l task -d 'The task; it can be left out if the allocation has only one' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from exec" -l group -d 'With -job, take an allocation of this task group' -r
-complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from exec" -l i -d 'Pass standard input on to the command' -r -f -a "true\t''
+complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from exec" -l i -d 'Pass standard input on' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from exec" -l t -d 'Give the command a terminal. Default: if standard input and output are terminals' -r -f -a "true\t''
 false\t''"
@@ -609,7 +609,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand eval-status" -l force-colo
 complete -c encamp -n "__fish_encamp_using_subcommand eval-status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand exec" -l task -d 'The task; it can be left out if the allocation has only one' -r
 complete -c encamp -n "__fish_encamp_using_subcommand exec" -l group -d 'With -job, take an allocation of this task group' -r
-complete -c encamp -n "__fish_encamp_using_subcommand exec" -l i -d 'Pass standard input on to the command' -r -f -a "true\t''
+complete -c encamp -n "__fish_encamp_using_subcommand exec" -l i -d 'Pass standard input on' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand exec" -l t -d 'Give the command a terminal. Default: if standard input and output are terminals' -r -f -a "true\t''
 false\t''"
@@ -744,9 +744,9 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from action" -l group -d 'The group whose allocations are looked at' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from action" -l task -d 'The task that declares the action' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from action" -l alloc -d 'The allocation: its ID or the beginning of it' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from action" -l i -d 'Pass standard input on to the action' -r -f -a "true\t''
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from action" -l i -d 'Pass standard input on' -r -f -a "true\t''
 false\t''"
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from action" -l t -d 'Give the action a terminal. Default: if standard input and output are terminals' -r -f -a "true\t''
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from action" -l t -d 'Give the command a terminal. Default: if standard input and output are terminals' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from action" -l e -d 'Character that begins a command to this program at the beginning of a line, or none' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from action" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
