@@ -134,3 +134,35 @@ impl RootKey {
         self.key_id.strip_suffix(REDACTED).unwrap_or(&self.key_id)
     }
 }
+
+/// What becomes of a root key (`spec/garbage-collection.md §11.1`).
+pub mod root_key_state {
+    /// Encrypts and signs; there is one.
+    pub const ACTIVE: &str = "active";
+    /// Kept to decrypt and to verify.
+    pub const INACTIVE: &str = "inactive";
+    /// Variables encrypted with it are being written anew.
+    pub const REKEYING: &str = "rekeying";
+    /// Its public part is known; it becomes active when its time comes.
+    pub const PREPUBLISHED: &str = "prepublished";
+    /// Of old servers; like inactive.
+    pub const DEPRECATED: &str = "deprecated";
+}
+
+/// A root key as servers store it: what it is made of, encrypted with a key of its own that lies beside it
+/// (`spec/http-api.md §9.3`).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct WrappedRootKey {
+    #[serde(deserialize_with = "or_default")]
+    pub meta: RootKey,
+    /// The key that encrypts variables, wrapped: nonce, ciphertext, tag.
+    #[serde(deserialize_with = "or_default")]
+    pub data_key: Bytes,
+    /// The RSA key that signs identities (PKCS#1 DER), wrapped likewise.
+    #[serde(rename = "RSAKey", deserialize_with = "or_default")]
+    pub rsa_key: Bytes,
+    /// The key-encryption key of the provider `aead`, as it is.
+    #[serde(rename = "KEK", deserialize_with = "or_default")]
+    pub kek: Bytes,
+}

@@ -12,6 +12,7 @@ use super::alloc_updates::AllocUpdates;
 use super::applier::Applier;
 use super::error::Error;
 use super::fsm::Limits;
+use super::keyring::Keyring;
 use super::ops::{Operation, Reply};
 use super::queues::Queues;
 use super::raft::{Consensus, Machine, NoTransport, Peer, ServerId, SnapshotWriter, StartError};
@@ -38,17 +39,25 @@ struct Inner {
     runtime: Handle,
     workers: Mutex<Vec<Arc<Worker>>>,
     alloc_updates: AllocUpdates,
+    keyring: Arc<Keyring>,
     /// The leader has established itself.
     ready: watch::Sender<bool>,
 }
 
 /// The state machine as consensus sees it.
-struct StoreMachine(Arc<Store>, Metrics);
+struct StoreMachine(Arc<Store>, Metrics, Arc<Keyring>);
 
 impl Machine for StoreMachine {
     fn apply(&self, index: u64, op: &Arc<Operation>) -> Reply {
         let started = std::time::Instant::now();
+        let keys = matches!(**op, Operation::RootKeyUpsert { .. } | Operation::RootKeyDelete { .. });
+        if let Operation::RootKeyUpsert { key, .. } = &**op {
+            self.2.add(key);
+        }
         let reply = self.0.apply(index, op);
+        if keys {
+            self.2.follow(&self.0.snapshot());
+        }
         self.1.time(&format!("nomad.fsm.{}", op.metric()), started.elapsed(), &[]);
         reply
     }
@@ -62,7 +71,9 @@ impl Machine for StoreMachine {
     }
 
     fn restore(&self, index: u64, from: &mut dyn Read) -> io::Result<()> {
-        self.0.restore(index, from)
+        self.0.restore(index, from)?;
+        self.2.follow(&self.0.snapshot());
+        Ok(())
     }
 }
 
@@ -89,7 +100,8 @@ impl Server {
             Peer { name: format!("{}.{}", settings.name, settings.region), address: settings.rpc_address.clone() };
         let mut raft_settings = raft::Settings::alone(settings.data_dir.join("raft"), id, peer);
         raft_settings.raft_multiplier = settings.raft_multiplier;
-        let machine = Arc::new(StoreMachine(store.clone(), metrics.clone()));
+        let keyring = Arc::new(Keyring::default());
+        let machine = Arc::new(StoreMachine(store.clone(), metrics.clone(), keyring.clone()));
         let consensus = Consensus::start(raft_settings, machine, Arc::new(NoTransport)).await?;
         let server = Server(Arc::new(Inner {
             settings: RwLock::new(Arc::new(settings)),
@@ -100,6 +112,7 @@ impl Server {
             runtime: Handle::current(),
             workers: Mutex::default(),
             alloc_updates: AllocUpdates::default(),
+            keyring,
             ready: watch::channel(false).0,
         }));
         server.replace_workers().map_err(|e| StartError::Settings(format!("can't start workers: {e}")))?;
@@ -157,6 +170,11 @@ impl Server {
     /// Reports of nodes on their way.
     pub fn alloc_updates(&self) -> &AllocUpdates {
         &self.0.alloc_updates
+    }
+
+    /// The root keys, unwrapped.
+    pub fn keyring(&self) -> &Arc<Keyring> {
+        &self.0.keyring
     }
 
     /// Metrics.

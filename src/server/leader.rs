@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::broker::{CANCEL_BATCH, FAILED_QUEUE};
+use super::endpoints::keyring;
 use super::error::Error;
 use super::handle::Server;
 use super::ids;
@@ -85,6 +86,7 @@ async fn establish(server: &Server) -> Result<JoinSet<()>, Error> {
     start_heartbeats(server);
     server.set_ready(true);
     let mut tasks = JoinSet::new();
+    tasks.spawn(first_key(server.clone()));
     tasks.spawn(ticker(server.clone()));
     tasks.spawn(failed_reaper(server.clone()));
     tasks.spawn(duplicate_reaper(server.clone()));
@@ -127,6 +129,14 @@ pub fn evaluate_unless_paused(server: &Server) {
     }
     let mut broker = server.queues().broker();
     server.queues().wake_workers(&mut broker);
+}
+
+/// A new cluster gets its first root key (§2.2 step 12).
+async fn first_key(server: Server) {
+    while let Err(e) = keyring::make_first(&server).await {
+        tracing::error!(target: "nomad", error = e.message.as_str(), "failed to initialize the keyring");
+        tokio::time::sleep(RETRY).await;
+    }
 }
 
 fn start_heartbeats(server: &Server) {

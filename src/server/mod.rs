@@ -8,6 +8,7 @@
 //!   numbers come in; they say when they are due.
 //! - [`queues`]: those machines with locks and wake-ups. [`worker`], [`applier`]: from evaluations to committed plans.
 //! - [`leader`]: taking over and handing over; [`loops`], [`gc`], [`node_status`], [`metrics`]: what it does meanwhile.
+//! - [`keyring`]: root keys, what is encrypted and signed with them.
 //! - [`endpoints`]: what the server does for its callers. [`alloc_updates`]: reports of nodes, gathered.
 
 pub mod alloc_updates;
@@ -24,6 +25,7 @@ pub mod gc;
 pub mod handle;
 pub mod heartbeat;
 pub mod ids;
+pub mod keyring;
 pub mod leader;
 pub mod loops;
 pub mod metrics;

@@ -173,6 +173,18 @@ pub enum Operation {
         /// The node.
         node_id: String,
     },
+    /// A root key is written, or changes its state.
+    RootKeyUpsert {
+        /// The whole record. An active one makes the key that was active inactive.
+        key: Arc<WrappedRootKey>,
+        /// What was encrypted with the keys before is to be written anew: they become rekeying instead.
+        rekey: bool,
+    },
+    /// A root key is removed.
+    RootKeyDelete {
+        /// Its ID.
+        id: String,
+    },
 }
 
 /// See [`Operation::NodeRegister`].
@@ -393,6 +405,8 @@ impl Operation {
             Operation::ServiceUpsert { .. } => "apply_service_registration_upsert",
             Operation::ServiceDelete { .. } => "apply_service_registration_delete_id",
             Operation::ServiceDeleteByNode { .. } => "apply_service_registration_delete_node_id",
+            Operation::RootKeyUpsert { .. } => "apply_wrapped_root_key_upsert",
+            Operation::RootKeyDelete { .. } => "apply_wrapped_root_key_delete",
         }
     }
 

@@ -43,6 +43,7 @@ enum Record {
     SchedulerConfig(Arc<SchedulerConfiguration>),
     Autopilot(Arc<AutopilotConfiguration>),
     ClusterMetadata(Arc<ClusterMetadata>),
+    RootKey(Arc<WrappedRootKey>),
     /// Table name and index.
     Index(String, u64),
     End,
@@ -91,6 +92,7 @@ pub fn write(store: &StateStore, mut to: &mut dyn Write) -> io::Result<()> {
     state.scheduler_config.iter().try_for_each(|c| put(&Record::SchedulerConfig(c.clone())))?;
     store.autopilot().into_iter().try_for_each(|c| put(&Record::Autopilot(c.clone())))?;
     store.cluster_metadata().into_iter().try_for_each(|m| put(&Record::ClusterMetadata(m.clone())))?;
+    store.root_keys().try_for_each(|k| put(&Record::RootKey(k.clone())))?;
     Table::ALL.into_iter().try_for_each(|t| put(&Record::Index(t.name().into(), store.index_of(t))))?;
     put(&Record::End)
 }
@@ -141,6 +143,7 @@ pub fn read(from: &mut dyn Read) -> io::Result<StateStore> {
             Record::SchedulerConfig(c) => store.set_scheduler_config(c),
             Record::Autopilot(c) => store.set_autopilot(c),
             Record::ClusterMetadata(m) => store.set_cluster_metadata(m),
+            Record::RootKey(k) => store.put_root_key(k),
             Record::Index(name, index) => {
                 if let Some(t) = Table::ALL.into_iter().find(|t| t.name() == name) {
                     store.set_index(t, index);

@@ -4,7 +4,7 @@
 //!   [`dispatch`], [`scale`]. [`job_reads`]: what is read of them.
 //! - [`eval`], [`alloc`], [`deployment`]: evaluations, allocations, deployments.
 //! - [`node_rpc`]: what node agents ask.
-//! - [`node`], [`pool`], [`namespace`], [`operator`], [`system`], [`service`]: what operators ask about clusters.
+//! - [`node`], [`pool`], [`namespace`], [`operator`], [`system`], [`service`], [`keyring`]: what operators ask about clusters.
 //! - [`search`]: finding objects by the beginning of their names, or by a part of them.
 
 pub mod alloc;
@@ -14,6 +14,7 @@ pub mod eval;
 pub mod job;
 pub mod job_changes;
 pub mod job_reads;
+pub mod keyring;
 pub mod namespace;
 pub mod node;
 pub mod node_rpc;

@@ -2,7 +2,7 @@
 //! depends on the store, the operation and its index alone.
 //!
 //! - [`txn`]: one transaction and the changes it made.
-//! - `node`, `job`, `eval`, `alloc`, `plan`, `deployment`, `admin`: the operations.
+//! - `node`, `job`, `eval`, `alloc`, `plan`, `deployment`, `keyring`, `admin`: the operations.
 //! - `status`, `summary`: job statuses and counts that follow from other writes (§19).
 //!
 //! An operation that is refused changes nothing: it works on a clone that is dropped.
@@ -12,6 +12,7 @@ mod alloc;
 mod deployment;
 mod eval;
 mod job;
+mod keyring;
 mod node;
 mod plan;
 mod purge;
@@ -110,6 +111,8 @@ fn run(txn: &mut Txn, op: &Operation, limits: Limits) -> Result<Reply, String> {
         Operation::ServiceUpsert { services } => admin::put_services(txn, services).map(done),
         Operation::ServiceDelete { id } => admin::delete_service(txn, id).map(done),
         Operation::ServiceDeleteByNode { node_id } => admin::delete_services_of_node(txn, node_id).map(done),
+        Operation::RootKeyUpsert { key, rekey } => keyring::put(txn, key, *rekey).map(done),
+        Operation::RootKeyDelete { id } => keyring::delete(txn, id).map(done),
     }
 }
 

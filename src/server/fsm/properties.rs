@@ -58,6 +58,7 @@ fn dump(s: &StateStore) -> String {
     s.services().for_each(|x| line("service", x));
     state.namespaces().for_each(|x| line("namespace", x));
     state.node_pools().for_each(|x| line("pool", x));
+    s.root_keys().for_each(|k| line("root key", k));
     line("config", &(&state.scheduler_config, s.autopilot(), s.cluster_metadata()));
     line("indexes", &Table::ALL.map(|t| s.index_of(t)));
     line("index", &state.index);
@@ -160,7 +161,7 @@ fn plan(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
 fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
     let id = *r.pick(&JOBS).unwrap();
     let key = ("default".to_string(), id.to_string());
-    Some(match r.below(16) {
+    Some(match r.below(18) {
         0 | 1 => {
             let submission = (r.below(2) == 0).then(|| JobSubmission { source: n.to_string(), ..Default::default() });
             let eval = (r.below(2) == 0).then(|| Evaluation { job_id: id.into(), ..eval(r, format!("e{n}")) });
@@ -216,6 +217,18 @@ fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
             let tag = (r.below(2) == 0).then(|| (r.below(4), JobVersionTag { name: "t".into(), ..Default::default() }));
             Operation::JobVersionTag { job: key, name: "t".into(), tag }
         }
+        15 => {
+            let state = ["active", "inactive", "rekeying", "prepublished", "deprecated"];
+            let meta = RootKey {
+                key_id: format!("k{}", r.below(4)),
+                state: (*r.pick(&state).unwrap()).into(),
+                create_time: n as i64,
+                ..Default::default()
+            };
+            let key = WrappedRootKey { meta, kek: Bytes(vec![n as u8]), ..Default::default() };
+            Operation::RootKeyUpsert { key: Arc::new(key), rekey: r.below(3) == 0 }
+        }
+        16 => Operation::RootKeyDelete { id: format!("k{}", r.below(4)) },
         _ => Operation::ScalingEvent {
             job: key,
             group: "g".into(),
@@ -247,6 +260,7 @@ fn rebuilt(s: &StateStore) -> StateStore {
     s.launches().for_each(|x| out.put_launch(x.clone()));
     s.scaling_policies().for_each(|x| out.put_scaling_policy(x.clone()));
     s.all_scaling_events().for_each(|x| out.put_scaling_events(x.clone()));
+    s.root_keys().for_each(|x| out.put_root_key(x.clone()));
     s.state().namespaces().for_each(|x| out.put_namespace(x.clone()));
     s.state().node_pools().for_each(|x| out.put_node_pool(x.clone()));
     Table::ALL.into_iter().for_each(|t| out.set_index(t, s.index_of(t)));
@@ -274,6 +288,7 @@ fn counts_hold(s: &StateStore) {
             assert!(counted >= least, "{name} of {}: {counted} counted, {least} there", summary.job_id);
         }
     }
+    assert!(s.root_keys().filter(|k| k.meta.state == "active").count() <= 1);
     for d in s.deployments_by_create() {
         let g = d.task_groups.get("g").cloned().flatten().unwrap_or_default();
         // One that turns healthy again is not counted, one that falls ill again is: healthy may fall below zero (§13.5).

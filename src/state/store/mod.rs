@@ -58,6 +58,7 @@ pub struct StateStore {
     services_by_alloc: OrdSet<(String, String, String)>,
 
     csi_plugins: OrdMap<String, Arc<CsiPlugin>>,
+    root_keys: OrdMap<String, Arc<WrappedRootKey>>,
     cluster_metadata: Option<Arc<ClusterMetadata>>,
     autopilot: Option<Arc<AutopilotConfiguration>>,
 }

@@ -210,6 +210,34 @@ impl StateStore {
     }
 }
 
+// ---- the keyring
+impl StateStore {
+    /// A root key.
+    pub fn root_key(&self, id: &str) -> Option<&Arc<WrappedRootKey>> {
+        self.root_keys.get(id)
+    }
+
+    /// All root keys by ID.
+    pub fn root_keys(&self) -> impl Iterator<Item = &Arc<WrappedRootKey>> {
+        self.root_keys.values()
+    }
+
+    /// The root key that encrypts and signs.
+    pub fn active_root_key(&self) -> Option<&Arc<WrappedRootKey>> {
+        self.root_keys().find(|k| k.meta.state == root_key_state::ACTIVE)
+    }
+
+    /// Adds or replaces a root key.
+    pub fn put_root_key(&mut self, key: Arc<WrappedRootKey>) {
+        self.root_keys.insert(key.meta.key_id.clone(), key);
+    }
+
+    /// Removes a root key.
+    pub fn remove_root_key(&mut self, id: &str) -> Option<Arc<WrappedRootKey>> {
+        self.root_keys.remove(id)
+    }
+}
+
 // ---- jobs and what hangs off them
 impl StateStore {
     /// Stores a version of a job.
