@@ -1,127 +1,19 @@
 //! The agent as a process: start, signals, what stops it from starting, and what it answers.
 
+#[path = "support/agent.rs"]
+mod agent;
 #[path = "support/program.rs"]
 mod program;
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use agent::{Agent, PATIENCE};
 use program::{Folder, run_in};
 use serde_json::Value as Json;
-
-/// Longest wait for anything.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A running agent, killed at the end.
-struct Agent {
-    child: Child,
-    lines: Receiver<String>,
-    /// Lines that nobody waited for yet. Those of the two streams come in any order.
-    pending: Vec<String>,
-    seen: String,
-    port: u16,
-}
-
-impl Agent {
-    /// Starts an agent and waits until it serves. The configuration gets any free port.
-    fn start(folder: &Folder, config: &str, args: &[&str]) -> Agent {
-        folder.file("agent.hcl", format!("ports {{ http = 0 }}\n{config}"));
-        let mut child = Command::new(env!("CARGO_BIN_EXE_encamp"))
-            .args(["agent", "-config", "agent.hcl"])
-            .args(args)
-            .current_dir(folder.path())
-            .env_clear()
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("an agent");
-        let (sender, lines) = channel();
-        let streams: [Box<dyn Read + Send>; 2] =
-            [Box::new(child.stdout.take().expect("stdout")), Box::new(child.stderr.take().expect("stderr"))];
-        for stream in streams {
-            let sender = sender.clone();
-            thread::spawn(move || {
-                for line in BufReader::new(stream).lines().map_while(Result::ok) {
-                    if sender.send(line).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        let mut agent = Agent { child, lines, pending: Vec::new(), seen: String::new(), port: 0 };
-        let bound = agent.until("HTTP: [127.0.0.1:");
-        let port = bound.split("127.0.0.1:").nth(1).and_then(|p| p.split(']').next()).expect("a port");
-        agent.port = port.parse().expect("a port");
-        agent.until("agent started! Log data will stream in below:");
-        agent
-    }
-
-    /// Waits for a line with that text, among those that are not taken yet.
-    fn until(&mut self, text: &str) -> String {
-        let deadline = Instant::now() + PATIENCE;
-        if let Some(i) = self.pending.iter().position(|l| l.contains(text)) {
-            return self.pending.remove(i);
-        }
-        loop {
-            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(line) => {
-                    self.seen.push_str(&format!("{line}\n"));
-                    if line.contains(text) {
-                        return line;
-                    }
-                    self.pending.push(line);
-                }
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    panic!("no line with {text:?}:\n{}", self.seen)
-                }
-            }
-        }
-    }
-
-    fn signal(&self, name: &str) {
-        let done = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
-        assert!(done.expect("kill").success());
-    }
-
-    fn exit(&mut self) -> i32 {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = self.child.try_wait().expect("the agent") {
-                return status.code().unwrap_or(-1);
-            }
-            assert!(Instant::now() < deadline, "the agent goes on:\n{}", self.seen);
-            thread::sleep(Duration::from_millis(10));
-        }
-    }
-
-    fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        stream
-    }
-
-    /// Head and body of an answer.
-    fn ask(&self, method: &str, path: &str) -> (String, String) {
-        let mut stream = self.connect();
-        write!(stream, "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("written");
-        let mut text = String::new();
-        stream.read_to_string(&mut text).expect("an answer");
-        let (head, body) = text.split_once("\r\n\r\n").expect("head and body");
-        (head.into(), body.into())
-    }
-}
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 #[test]
 fn a_start_is_told_and_a_signal_stops_it() {
