@@ -69,6 +69,7 @@ pub fn settings(config: &Config, id: &str, dir: &Path) -> Settings {
             node_threshold: count(s.plan_rejection_tracker.node_threshold),
             node_window: nanos(s.plan_rejection_tracker.node_window),
         },
+        oidc_issuer: s.oidc_issuer.clone(),
         gc: GcSettings {
             eval_threshold: nanos(s.eval_gc_threshold),
             batch_eval_threshold: nanos(s.batch_eval_gc_threshold),
@@ -76,6 +77,9 @@ pub fn settings(config: &Config, id: &str, dir: &Path) -> Settings {
             job_interval: nanos(s.job_gc_interval),
             deployment_threshold: nanos(s.deployment_gc_threshold),
             node_threshold: nanos(s.node_gc_threshold),
+            key_interval: nanos(s.root_key_gc_interval),
+            key_rotation: nanos(s.root_key_rotation_threshold),
+            key_threshold: nanos(s.root_key_gc_threshold),
         },
         search,
         admission: ServerContext {

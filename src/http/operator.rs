@@ -27,7 +27,6 @@ pub const ROUTES: &[Route] = &[
     route!("/v1/operator/upgrade-check/", upgrade_check),
     route!("/v1/system/gc", gc),
     route!("/v1/system/reconcile/summaries", reconcile),
-    route!("/.well-known/openid-configuration", openid),
 ];
 
 fn cas(request: &Request) -> Result<Option<u64>, Error> {
@@ -293,9 +292,4 @@ async fn reconcile(request: Request) -> Outcome {
     request.need(&Need::Management)?;
     system::reconcile_summaries(request.server()?).await?;
     Ok(Response::empty())
-}
-
-async fn openid(request: Request) -> Outcome {
-    request.only_get()?;
-    Err(Error::not_found("OIDC Discovery endpoint disabled"))
 }

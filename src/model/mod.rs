@@ -20,6 +20,7 @@ pub mod diff;
 pub mod duration;
 pub mod eval;
 pub mod group;
+mod hash;
 pub mod job;
 pub mod json;
 pub mod node;

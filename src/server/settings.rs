@@ -25,6 +25,12 @@ pub struct GcSettings {
     pub deployment_threshold: i64,
     /// `node_gc_threshold`.
     pub node_threshold: i64,
+    /// `root_key_gc_interval`.
+    pub key_interval: i64,
+    /// `root_key_rotation_threshold`.
+    pub key_rotation: i64,
+    /// `root_key_gc_threshold`, on top of it.
+    pub key_threshold: i64,
 }
 
 impl Default for GcSettings {
@@ -36,6 +42,9 @@ impl Default for GcSettings {
             job_interval: 5 * MINUTE,
             deployment_threshold: HOUR,
             node_threshold: 24 * HOUR,
+            key_interval: 10 * MINUTE,
+            key_rotation: 720 * HOUR,
+            key_threshold: HOUR,
         }
     }
 }
@@ -86,6 +95,8 @@ pub struct Settings {
     pub heartbeat: HeartbeatSettings,
     /// Nodes that reject too many plans.
     pub rejection: RejectionSettings,
+    /// What identities name as their issuer (`oidc_issuer`), empty for none.
+    pub oidc_issuer: String,
     /// Garbage collection.
     pub gc: GcSettings,
     /// The search endpoints.
@@ -123,6 +134,7 @@ impl Settings {
             plan_pipeline: 1,
             heartbeat: HeartbeatSettings::default(),
             rejection: RejectionSettings::default(),
+            oidc_issuer: String::new(),
             gc: GcSettings::default(),
             search: SearchSettings::default(),
             admission: ServerContext::default(),

@@ -2,31 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::model::{RootKey, WrappedRootKey, root_key_state as state};
+use crate::model::{RootKey, root_key_state as state};
 use crate::server::Server;
 use crate::server::error::Error;
-use crate::server::ids;
-use crate::server::keyring::{KeyringError, material};
+use crate::server::gc;
+use crate::server::keyring::{KeyringError, new_key};
 use crate::server::ops::Operation;
 
 impl From<KeyringError> for Error {
     fn from(e: KeyringError) -> Error {
         Error::internal(e.to_string())
     }
-}
-
-/// Makes a key: a matter of tenths of a second, on a thread of its own.
-async fn new_key(state: &str, publish_time: i64) -> Result<Arc<WrappedRootKey>, Error> {
-    let meta = RootKey {
-        key_id: ids::uuid(),
-        state: state.into(),
-        create_time: ids::now(),
-        publish_time,
-        ..Default::default()
-    };
-    let made = tokio::task::spawn_blocking(move || material::generate(meta)).await;
-    let key = made.map_err(|_| Error::internal("the key was not made: the agent is stopping"))??;
-    Ok(Arc::new(key))
 }
 
 /// Makes the first key of a cluster, if it has none.
@@ -42,4 +28,50 @@ pub async fn make_first(server: &Server) -> Result<(), Error> {
     server.commit_shared(Arc::new(Operation::RootKeyUpsert { key, rekey: false })).await?;
     tracing::info!(target: "nomad.core", key_id = id.as_str(), "initialized keyring");
     Ok(())
+}
+
+/// How a new key takes the place of the active one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rotation {
+    /// At once.
+    Now,
+    /// At once; all variables are encrypted with it anew.
+    Full,
+    /// At a time, in Unix nanoseconds; its public part is known before.
+    At(i64),
+}
+
+/// Makes a new key; gives it as it was written, without indexes, and the index.
+///
+/// # Errors
+/// The key can't be made, or there is no leader.
+pub async fn rotate(server: &Server, rotation: Rotation) -> Result<(RootKey, u64), Error> {
+    server.wait_ready().await?;
+    let key = match rotation {
+        Rotation::At(time) => new_key(state::PREPUBLISHED, time).await?,
+        Rotation::Now | Rotation::Full => new_key(state::ACTIVE, 0).await?,
+    };
+    let meta = key.meta.clone();
+    let (index, _) = server.commit(Operation::RootKeyUpsert { key, rekey: rotation == Rotation::Full }).await?;
+    if rotation == Rotation::Full {
+        gc::enqueue(server, gc::REKEY);
+    }
+    Ok((meta, index))
+}
+
+/// Removes a key; gives the index. `force`: even if something was encrypted or signed with it, which is lost then.
+///
+/// # Errors
+/// The active or an unknown key, one that is in use, no leader.
+pub async fn delete(server: &Server, id: &str, force: bool) -> Result<u64, Error> {
+    server.wait_ready().await?;
+    let snapshot = server.snapshot();
+    let key = snapshot.root_key(id).ok_or_else(|| Error::internal("root key not found"))?;
+    if key.meta.state == state::ACTIVE {
+        return Err(Error::internal("active root key cannot be deleted - call rotate first"));
+    }
+    if !force && gc::keys::in_use(&snapshot, id) {
+        return Err(Error::internal("root key in use, cannot delete"));
+    }
+    Ok(server.commit(Operation::RootKeyDelete { id: id.into() }).await?.0)
 }

@@ -1,6 +1,5 @@
 //! Namespaces (`spec/http-api.md §5.9`).
 
-use super::pool::hash_of;
 use crate::model::*;
 use crate::server::Server;
 use crate::server::error::{Error, multi_error};
@@ -22,8 +21,7 @@ pub async fn upsert(server: &Server, mut ns: Namespace) -> Result<u64, Error> {
     if !wrong.is_empty() {
         return Err(Error::internal(format!("Invalid namespace {}: {}", quoted(&ns.name), multi_error(&wrong))));
     }
-    (ns.hash, ns.create_index, ns.modify_index) = (None, 0, 0);
-    ns.hash = Some(hash_of(&ns));
+    ns.hash = Some(ns.compute_hash());
     Ok(server.commit(Operation::NamespaceUpsert { namespaces: vec![ns] }).await?.0)
 }
 

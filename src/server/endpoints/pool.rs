@@ -1,7 +1,5 @@
 //! Node pools (`spec/http-api.md §5.8`).
 
-use sha2::{Digest, Sha256};
-
 use crate::model::*;
 use crate::server::Server;
 use crate::server::error::{Error, multi_error};
@@ -13,11 +11,6 @@ pub const IDENTITY_TTL: i64 = 24 * HOUR;
 /// Whether every cluster has the pool.
 pub fn built_in(name: &str) -> bool {
     matches!(name, "all" | "default")
-}
-
-/// What the fields that users set hash to; only equality matters.
-pub(super) fn hash_of<T: serde::Serialize>(object: &T) -> Bytes {
-    Bytes(Sha256::digest(serde_json::to_vec(object).unwrap_or_default()).to_vec())
 }
 
 /// Writes a pool; gives the index.
@@ -46,8 +39,7 @@ pub async fn upsert(server: &Server, mut pool: NodePool) -> Result<u64, Error> {
     if pool.node_identity_ttl == 0 {
         pool.node_identity_ttl = IDENTITY_TTL;
     }
-    (pool.hash, pool.create_index, pool.modify_index) = (None, 0, 0);
-    pool.hash = Some(hash_of(&pool));
+    pool.hash = Some(pool.compute_hash());
     Ok(server.commit(Operation::NodePoolUpsert { pools: vec![pool] }).await?.0)
 }
 

@@ -1,7 +1,8 @@
 //! Garbage collection (`spec/garbage-collection.md`): core evaluations, made by tickers of the leader, run by workers.
 //!
-//! - [`rules`]: what may go.
+//! - [`rules`]: what may go. [`keys`]: root keys, which are replaced before they go.
 
+pub mod keys;
 pub mod rules;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ use super::handle::Server;
 use super::ids;
 use super::node_status::create_evals_of;
 use super::ops::Operation;
+use super::settings::GcSettings;
 use crate::model::*;
 use crate::state::StoreSnapshot;
 use rules::Collected;
@@ -29,6 +31,10 @@ const JOBS: usize = 2048;
 const PRIORITY: i64 = 32767;
 /// How old things must be when an operator forces collection.
 const FORCED: i64 = 1_000_000;
+/// The kind that encrypts variables anew.
+pub const REKEY: &str = "variables-rekey";
+/// The kind that looks after root keys.
+const ROTATE: &str = "root-key-rotate-gc";
 /// Interval of the kinds without a setting.
 const EVERY: i64 = 5 * MINUTE;
 
@@ -52,16 +58,24 @@ pub fn force(server: &Server) {
     enqueue(server, "force-gc");
 }
 
-fn enqueue(server: &Server, kind: &str) {
+/// Has workers run a kind of core evaluation.
+pub fn enqueue(server: &Server, kind: &str) {
     let eval = core_eval(kind, server.snapshot().latest_index());
     server.queues().enqueue([(Arc::new(eval), None)]);
 }
 
 /// Starts the tickers of the leader: the first tick comes one interval after it took over.
 pub fn start_tickers(server: &Server, tasks: &mut JoinSet<()>) {
-    let job_interval = server.settings().gc.job_interval;
-    for (kind, interval) in [("eval-gc", EVERY), ("job-gc", job_interval), ("deployment-gc", EVERY), ("node-gc", EVERY)]
-    {
+    let gc = server.settings().gc.clone();
+    let kinds = [
+        ("eval-gc", EVERY),
+        ("job-gc", gc.job_interval),
+        ("deployment-gc", EVERY),
+        ("node-gc", EVERY),
+        (ROTATE, gc.key_interval),
+        (REKEY, gc.key_interval),
+    ];
+    for (kind, interval) in kinds {
         let server = server.clone();
         tasks.spawn(async move {
             let interval = Duration::from_nanos(interval.max(SECOND).unsigned_abs());
@@ -84,6 +98,8 @@ pub async fn run(server: &Server, eval: &Evaluation, snapshot: &StoreSnapshot) -
         "job-gc" => jobs(server, snapshot, gc.job_threshold).await,
         "deployment-gc" => deployments(server, snapshot, gc.deployment_threshold).await,
         "node-gc" => nodes(server, snapshot, gc.node_threshold).await,
+        ROTATE => root_keys(server, snapshot, &gc).await,
+        REKEY => keys::rekey(server, snapshot).await,
         "force-gc" => forced(server, snapshot).await,
         kind => return Err(format!("core scheduler cannot handle job '{kind}'")),
     };
@@ -94,7 +110,18 @@ async fn forced(server: &Server, snapshot: &StoreSnapshot) -> Result<(), Error> 
     jobs(server, snapshot, FORCED).await?;
     evals(server, snapshot, FORCED, FORCED).await?;
     deployments(server, snapshot, FORCED).await?;
+    let gc = server.settings().gc.clone();
+    keys::collect(server, snapshot, ids::now(), gc.key_rotation, gc.key_threshold).await?;
     nodes(server, snapshot, FORCED).await
+}
+
+/// Rotates; what is old goes when nothing was rotated.
+async fn root_keys(server: &Server, snapshot: &StoreSnapshot, gc: &GcSettings) -> Result<(), Error> {
+    let now = ids::now();
+    if keys::rotate(server, snapshot, now, gc.key_rotation).await? {
+        return Ok(());
+    }
+    keys::collect(server, snapshot, now, gc.key_rotation, gc.key_threshold).await
 }
 
 async fn reap(server: &Server, collected: Collected) -> Result<(), Error> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::keys::{self, Step};
 use super::rules::*;
 use crate::model::*;
 use crate::state::StateStore;
@@ -193,4 +194,47 @@ fn nodes_and_deployments() {
         s.put_deployment(Arc::new(d));
     }
     assert_eq!(deployments(&s, NOW, HOUR), ["d1"]);
+}
+
+fn key(s: &mut StateStore, id: &str, state: &str, created: i64, publish: i64) {
+    let meta = RootKey {
+        key_id: id.into(),
+        state: state.into(),
+        create_time: created,
+        publish_time: publish,
+        ..Default::default()
+    };
+    s.put_root_key(Arc::new(WrappedRootKey { meta, ..Default::default() }));
+}
+
+#[test]
+fn keys_are_rotated_in_time() {
+    let next = |s: &StateStore, minute: i64| keys::rotation(s, NOW + minute * MINUTE, HOUR);
+    let mut s = StateStore::new();
+    assert_eq!(next(&s, 0), Some(Step::NoActiveKey));
+    key(&mut s, "a", "active", NOW, 0);
+    assert_eq!((next(&s, 20), next(&s, 30)), (None, Some(Step::Prepublish(NOW + HOUR))));
+    assert_eq!(next(&s, 90), Some(Step::Prepublish(NOW + HOUR)), "late ticks do not shift it");
+    key(&mut s, "b", "prepublished", NOW + 30 * MINUTE, NOW + HOUR);
+    assert_eq!((next(&s, 59), next(&s, 60)), (None, Some(Step::Activate("b".into()))));
+    key(&mut s, "0", "prepublished", NOW, NOW + 2 * HOUR);
+    assert_eq!(next(&s, 150), Some(Step::Activate("b".into())), "the earliest first");
+}
+
+#[test]
+fn old_keys_go_when_nothing_uses_them() {
+    let mut s = StateStore::new();
+    for (id, state) in [("a", "inactive"), ("b", "deprecated"), ("c", "active"), ("d", "rekeying"), ("e", "inactive")] {
+        key(&mut s, id, state, NOW - 2 * HOUR, 0);
+    }
+    key(&mut s, "f", "inactive", NOW - 2 * HOUR + 1, 0);
+    let found = |s: &StateStore| keys::collectable(s, NOW, HOUR, HOUR);
+    assert_eq!(found(&s), ["a", "b", "e"]);
+    let mut signed = Allocation { signing_key_id: "a".into(), ..alloc("x", "running", "stop") };
+    s.put_allocs(vec![Arc::new(signed.clone())]);
+    s.put_node(Arc::new(Node { id: "n".into(), identity_signing_key_id: "b".into(), ..Default::default() }));
+    assert_eq!(found(&s), ["e"]);
+    signed.client_status = "complete".into();
+    s.put_allocs(vec![Arc::new(signed)]);
+    assert_eq!(found(&s), ["a", "e"]);
 }

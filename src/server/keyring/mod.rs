@@ -16,7 +16,8 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::watch;
 
-use crate::model::{WrappedRootKey, root_key_state};
+use crate::model::{RootKey, WrappedRootKey, root_key_state};
+use crate::server::ids;
 use crate::state::StateStore;
 use material::Key;
 
@@ -47,6 +48,9 @@ pub enum KeyringError {
     /// The system has no random numbers.
     #[error("no random numbers")]
     NoRandom,
+    /// The agent is stopping.
+    #[error("the key was not made: the agent is stopping")]
+    Stopping,
     /// Claims that are no JSON object.
     #[error("claims can not be encoded")]
     Claims,
@@ -184,6 +188,23 @@ impl Keyring {
     pub fn public_key(&self, key_id: &str) -> Option<PublicKey> {
         self.key(key_id).ok()?.public()
     }
+}
+
+/// Makes a root key that begins in a state; `publish_time` in Unix nanoseconds, 0 for none. A matter of tenths of a
+/// second, on a thread of its own.
+///
+/// # Errors
+/// The system has no random numbers, or the agent is stopping.
+pub async fn new_key(state: &str, publish_time: i64) -> Result<Arc<WrappedRootKey>, KeyringError> {
+    let meta = RootKey {
+        key_id: ids::uuid(),
+        state: state.into(),
+        create_time: ids::now(),
+        publish_time,
+        ..Default::default()
+    };
+    let made = tokio::task::spawn_blocking(move || material::generate(meta)).await;
+    Ok(Arc::new(made.map_err(|_| KeyringError::Stopping)??))
 }
 
 /// Whether a key is shown to those who verify tokens (`spec/http-api.md §10.4`).

@@ -90,13 +90,14 @@ impl StateStore {
             }
         }
         if self.state.namespace("default").is_none() {
-            let ns = Namespace {
+            let mut ns = Namespace {
                 name: "default".into(),
                 description: "Default shared namespace".into(),
                 create_index: index,
                 modify_index: index,
                 ..Default::default()
             };
+            ns.hash = Some(ns.compute_hash());
             self.state_mut().upsert_namespace(Arc::new(ns));
             self.set_index(Table::Namespaces, index);
         }
