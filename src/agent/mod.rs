@@ -3,7 +3,7 @@
 //! - [`config`]: files, flags, defaults, validation. [`log`]: messages and those who watch them.
 //! - [`server_settings`], [`client_settings`]: what server and node are told. [`in_process`]: the node's way to the server.
 //! - [`control`], [`local_client`]: agent and node as the HTTP interface sees them.
-//! - [`start`]: the running agent. [`routes`]: what the agent itself answers. [`notify`]: news for systemd.
+//! - [`start`]: the running agent. [`notify`]: news for systemd.
 
 pub mod client_settings;
 pub mod config;
@@ -12,7 +12,6 @@ pub mod in_process;
 pub mod local_client;
 pub mod log;
 pub mod notify;
-pub mod routes;
 pub mod server_settings;
 pub mod start;
 

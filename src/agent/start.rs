@@ -15,7 +15,7 @@ use super::control::Control;
 use super::in_process::InProcess;
 use super::local_client::Local;
 use super::log::{Level, Logs};
-use super::{client_settings, routes, server_settings};
+use super::{client_settings, server_settings};
 use crate::client::{self, Client};
 use crate::http::app::{API_VERSION, AppState, HttpSettings};
 use crate::http::listener::{Listener, ListenerSettings, Serving, TlsHandle};
@@ -96,8 +96,7 @@ impl Agent {
         let local = agent.client.as_ref().map(|c| Arc::new(Local(c.handle())) as Arc<dyn LocalClient>);
         let app =
             AppState::new(http_settings(&config), agent.server.clone(), local, Arc::new(control), metrics.clone());
-        let router = routes::router(&logs).merge(crate::http::router(app));
-        let serving = listener.serve(router, settings, metrics.clone());
+        let serving = listener.serve(crate::http::router(app), settings, metrics.clone());
         let sampler = tokio::spawn(sample(metrics, config.telemetry.collection_interval));
         tracing::info!(target: "agent", http = %config.advertise.http, "agent started");
         let Parts { server, client, scratch } = agent;

@@ -116,3 +116,79 @@ async fn export(request: Request) -> Outcome {
     here(&request)?;
     Err(Error::internal("this agent exports no logs; read them where log_file or the journal keeps them"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use axum::extract::State;
+
+    use super::*;
+    use crate::http::app::{AgentControl, AgentStats, AppState, HttpSettings, Pending};
+    use crate::telemetry::Metrics;
+
+    /// An agent that notes which messages are wanted, and has two.
+    #[derive(Default)]
+    struct Asked(Mutex<Vec<(String, bool, bool)>>);
+
+    struct Two(Vec<&'static str>);
+
+    impl LogWatch for Two {
+        fn next(&mut self) -> Pending<'_, Option<String>> {
+            let line = self.0.pop().map(String::from);
+            Box::pin(async move { line })
+        }
+    }
+
+    impl AgentControl for Asked {
+        fn config(&self) -> serde_json::Value {
+            serde_json::Value::Null
+        }
+        fn stats(&self) -> AgentStats {
+            AgentStats::new()
+        }
+        fn reload(&self) -> Pending<'_, Result<(), String>> {
+            Box::pin(async { Ok(()) })
+        }
+        fn watch_logs(&self, level: &str, json: bool, location: bool) -> Option<Box<dyn LogWatch>> {
+            self.0.lock().expect("a lock").push((level.to_string(), json, location));
+            (level != "nope").then(|| Box::new(Two(vec!["b", "a"])) as Box<dyn LogWatch>)
+        }
+    }
+
+    #[tokio::test]
+    async fn parameters_choose_the_messages_and_their_form() {
+        let agent = Arc::new(Asked::default());
+        let app = AppState::new(HttpSettings::default(), None, None, agent.clone(), Metrics::default());
+        let frames = "{\"Data\":\"YQo=\",\"FileEvent\":\"log\"}{\"Data\":\"Ygo=\",\"FileEvent\":\"log\"}";
+        let bool_error = |of: &str, text: &str| {
+            format!("Unknown option for {of}: strconv.ParseBool: parsing \"{text}\": invalid syntax")
+        };
+        for (query, status, kind, want) in [
+            ("", 200, "application/json", frames.to_string()),
+            ("log_level=debug&plain=true&log_json=", 200, "text/plain", "a\nb\n".into()),
+            ("log_json=true&log_include_location=1", 200, "application/json", frames.into()),
+            ("log_level=nope", 400, "text/plain; charset=utf-8", "Unknown log level: nope".into()),
+            ("plain=maybe", 400, "text/plain; charset=utf-8", bool_error("plain", "maybe")),
+            ("log_json=2", 400, "text/plain; charset=utf-8", bool_error("log json", "2")),
+            (
+                "node_id=a&server_id=b",
+                400,
+                "text/plain; charset=utf-8",
+                "Cannot target node and server simultaneously".into(),
+            ),
+            ("node_id=a", 500, "text/plain; charset=utf-8", "RPC Error:: 404,Unknown node \"a\"".into()),
+        ] {
+            let request = axum::http::Request::get(format!("/v1/agent/monitor?{query}")).body(Body::empty());
+            let got = crate::http::answer(State(app.clone()), request.expect("a request")).await;
+            let header = |name: &str| got.headers().get(name).and_then(|v| v.to_str().ok()).map(String::from);
+            assert_eq!((got.status().as_u16(), header("content-type").as_deref()), (status, Some(kind)), "{query}");
+            assert_eq!(header("vary").as_deref(), Some("Accept-Encoding"), "{query}");
+            let body = axum::body::to_bytes(got.into_body(), usize::MAX).await.expect("a body");
+            assert_eq!(String::from_utf8_lossy(&body), want, "{query}");
+        }
+        let asked = agent.0.lock().expect("a lock");
+        let want = [("INFO", false, false), ("debug", false, false), ("INFO", true, true)];
+        assert_eq!(asked[..3], want.map(|(level, json, location)| (level.to_string(), json, location)));
+    }
+}
