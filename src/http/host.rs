@@ -1,12 +1,12 @@
 //! What the agent's machine looks like, for support (`spec/http-api.md §5.1`).
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::access::{Level, Need};
 use super::error::Error;
+use super::host_addresses;
 use super::request::Request;
 use super::response::Response;
 use super::routes::{Outcome, Route, route};
@@ -61,28 +61,12 @@ fn host_data() -> Value {
     let os: Vec<_> = words.iter().map(|w| w.to_string_lossy()).collect();
     json!({
         "OS": os.join(" "),
-        "Network": networks(),
+        "Network": host_addresses::all(),
         "ResolvConf": text("/etc/resolv.conf"),
         "Hosts": text("/etc/hosts"),
         "Environment": environment,
         "Disk": disks(),
     })
-}
-
-/// Interfaces with their hardware addresses.
-fn networks() -> Vec<Value> {
-    let mut names: Vec<String> = std::fs::read_dir("/sys/class/net")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|e| e.file_name().to_string_lossy().into_owned())
-        .collect();
-    names.sort();
-    let hardware = |name: &str| {
-        let text = std::fs::read_to_string(Path::new("/sys/class/net").join(name).join("address"));
-        text.unwrap_or_default().trim().to_string()
-    };
-    names.iter().map(|n| json!({ "name": n, "address": hardware(n) })).collect()
 }
 
 /// Size and use of what is mounted from devices, in MB.

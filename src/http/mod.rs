@@ -40,7 +40,7 @@
 //! - [`request`], [`response`], [`error`], [`params`], [`paths`]: requests and answers. [`json`]: bodies. [`encode`]: compression.
 //! - [`listener`], [`tls`]: sockets. [`page`], [`filter`], [`ids`]: lists. [`access`]: rights. [`app`], [`local`]: what the interface needs of its agent.
 //! - [`jobs`] with [`job_writes`], [`evals`], [`allocs`], [`deployments`], [`scaling`]: jobs and what comes of them.
-//! - The endpoints, by area: [`plain`], [`status`], [`agent`], [`host`], [`monitor`]; [`nodes`], [`pools`], [`namespaces`], [`operator`],
+//! - The endpoints, by area: [`plain`], [`status`], [`agent`], [`host`] with [`host_addresses`], [`monitor`]; [`nodes`], [`pools`], [`namespaces`], [`operator`],
 //!   [`search`], [`services`], [`volumes`], [`variables`], [`keyring`], [`snapshots`],
 //!   [`acl_off`]; [`events`].
 //! - What the node agent answers: [`client`], [`fs`], [`exec`] over a [`websocket`].
@@ -60,6 +60,7 @@ pub mod exec;
 pub mod filter;
 pub mod fs;
 pub mod host;
+pub mod host_addresses;
 pub mod ids;
 pub mod job_writes;
 pub mod jobs;

@@ -26,7 +26,16 @@ pub struct Interface {
     /// Its hardware address, `aa:bb:…`; empty if it has none.
     pub mac: String,
     /// Its addresses, IPv4 first.
-    pub addresses: Vec<IpAddr>,
+    pub addresses: Vec<Address>,
+}
+
+/// An address of an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Address {
+    /// The address.
+    pub ip: IpAddr,
+    /// Length of its network's prefix.
+    pub prefix: u8,
 }
 
 /// All interfaces, in the order of their numbers; none if the kernel does not tell.
@@ -51,7 +60,8 @@ pub fn interfaces() -> Vec<Interface> {
         let all: Vec<_> = attributes(message.get(8..).unwrap_or_default()).collect();
         // On a point-to-point link the other attribute is the peer's address.
         let own = all.iter().find(|(k, _)| *k == IFA_LOCAL).or_else(|| all.iter().find(|(k, _)| *k == IFA_ADDRESS));
-        link.addresses.extend(own.and_then(|(_, value)| ip(value)));
+        let prefix = message.get(1).copied().unwrap_or_default();
+        link.addresses.extend(own.and_then(|(_, value)| ip(value)).map(|ip| Address { ip, prefix }));
     }
     found.into_values().filter(|i| !i.name.is_empty()).collect()
 }
@@ -122,7 +132,7 @@ mod tests {
     fn the_loopback_is_there() {
         let all = interfaces();
         let lo = all.iter().find(|i| i.name == "lo").unwrap();
-        assert!(lo.addresses.contains(&IpAddr::from([127, 0, 0, 1])), "{all:?}");
+        assert!(lo.addresses.contains(&Address { ip: [127, 0, 0, 1].into(), prefix: 8 }), "{all:?}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::netlink::{self, Interface};
+use super::netlink::{self, Address, Interface};
 use crate::client::config::Config;
 use crate::model::{ClientHostNetworkConfig, NetworkResource, NodeNetworkAddress, NodeNetworkResource};
 
@@ -65,7 +65,7 @@ fn networks(config: &Config, all: &[Interface], chosen: Option<&str>, speed: &dy
             device: interface.name.clone(),
             mac_address: interface.mac.clone(),
             speed: mbits(&interface.name),
-            addresses: interface.addresses.iter().map(address).collect(),
+            addresses: interface.addresses.iter().map(|a| address(&a.ip)).collect(),
         });
         if is_chosen {
             let network = |ip: IpAddr| NetworkResource {
@@ -83,8 +83,8 @@ fn networks(config: &Config, all: &[Interface], chosen: Option<&str>, speed: &dy
 }
 
 /// Addresses to offer: link-local ones only when there is nothing else, the preferred family first.
-fn offered(config: &Config, addresses: &[IpAddr]) -> Vec<IpAddr> {
-    let (local, mut global): (Vec<IpAddr>, Vec<IpAddr>) = addresses.iter().copied().partition(is_link_local);
+fn offered(config: &Config, addresses: &[Address]) -> Vec<IpAddr> {
+    let (local, mut global): (Vec<IpAddr>, Vec<IpAddr>) = addresses.iter().map(|a| a.ip).partition(is_link_local);
     let disallowed = config.options.get("fingerprint.network.disallow_link_local").is_some_and(|v| v == "true");
     if global.is_empty() && !disallowed {
         global = local;
@@ -135,7 +135,7 @@ mod tests {
         let make = |name: &str, ips: &[&str]| Interface {
             name: name.into(),
             mac: String::new(),
-            addresses: ips.iter().map(|ip| ip.parse().unwrap()).collect(),
+            addresses: ips.iter().map(|ip| Address { ip: ip.parse().unwrap(), prefix: 24 }).collect(),
         };
         vec![make("lo", &["127.0.0.1"]), make("eth0", &["10.1.2.3", "fe80::1", "2001:db8::1"])]
     }
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn link_local_addresses_are_the_last_resort() {
-        let ips = ["fe80::1".parse().unwrap()];
+        let ips = [Address { ip: "fe80::1".parse().unwrap(), prefix: 64 }];
         let mut config = Config::default();
         assert_eq!(offered(&config, &ips).len(), 1);
         config.options.insert("fingerprint.network.disallow_link_local".into(), "true".into());
