@@ -19,6 +19,7 @@ use super::request::Request;
 use super::response::Response;
 use super::routes::{Outcome, Route, route};
 use crate::model::{Allocation, quoted};
+use crate::server::endpoints::alloc::shown;
 use crate::server::events::{Batch, Event, Payload, Subscription};
 
 /// The routes.
@@ -169,7 +170,7 @@ impl Serialize for ShownPayload<'_> {
             }
             Payload::Evaluation(e) => map.serialize_entry("Evaluation", &**e)?,
             Payload::Allocation(a) => {
-                map.serialize_entry("Allocation", &Allocation { job: None, ..Allocation::clone(a) })?;
+                map.serialize_entry("Allocation", &Allocation { job: None, ..shown(a) })?;
             }
             Payload::Deployment(d) => map.serialize_entry("Deployment", &**d)?,
             Payload::Node(n) => map.serialize_entry("Node", &**n)?,

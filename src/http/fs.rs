@@ -70,8 +70,10 @@ async fn read(request: &Request, id: &str, part: bool) -> Outcome {
         let text = request.query().get("limit");
         limit = if text.is_empty() { None } else { Some(number("limit", text)?) }.filter(|l| *l > 0);
     }
-    let bytes: ByteStream = of_alloc(request, id, READ)?.read(id, &path, offset, limit).await?;
-    let mut response = Response::stream(TEXT, Body::from_stream(bytes));
+    let mut bytes: ByteStream = of_alloc(request, id, READ)?.read(id, &path, offset, limit).await?;
+    // Where there is no content its headers are missing, too.
+    let Some(first) = bytes.next().await.transpose()? else { return Ok(Response::bytes(TEXT, "")) };
+    let mut response = Response::stream(TEXT, Body::from_stream(stream::iter([Ok(first)]).chain(bytes)));
     for (name, value) in [
         ("x-content-type-options", "nosniff"),
         ("x-xss-protection", "1; mode=block"),

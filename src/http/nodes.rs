@@ -16,6 +16,7 @@ use super::response::Response;
 use super::routes::{Outcome, Route, route};
 use crate::model::json::{nil, or_default};
 use crate::model::*;
+use crate::server::endpoints::alloc;
 use crate::server::endpoints::node::{self, Changed, DrainSpec};
 use crate::server::watch::WatchKey;
 use crate::state::Table;
@@ -194,7 +195,7 @@ async fn allocations(request: Request, id: &str) -> Outcome {
         let newest = allocs.iter().map(|a| a.alloc.modify_index).max();
         let index = newest.unwrap_or_else(|| store.index_of(Table::Allocs).max(1));
         let visible = |a: &Allocation| access.allows(&Need::Namespace(&a.namespace, &["read-job"]));
-        Ok((index, allocs.iter().map(|a| a.alloc.clone()).filter(|a| visible(a)).collect::<Vec<_>>()))
+        Ok((index, allocs.iter().map(|a| &*a.alloc).filter(|a| visible(a)).map(alloc::shown).collect::<Vec<_>>()))
     });
     let (allocs, meta) = read.await?;
     Ok(Response::json(&allocs)?.meta(&meta))

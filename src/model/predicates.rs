@@ -107,7 +107,7 @@ impl Allocation {
         self.job.as_ref().map(|j| j.version).or(self.stored_job_version)
     }
 
-    /// The allocation as lists and annotations show it.
+    /// The allocation as lists and annotations show it: without its resources.
     pub fn stub(&self) -> AllocListStub {
         AllocListStub {
             id: self.id.clone(),
@@ -120,7 +120,7 @@ impl Allocation {
             job_type: self.job.as_ref().map(|j| j.r#type.clone()).unwrap_or_default(),
             job_version: self.job_version().unwrap_or_default(),
             task_group: self.task_group.clone(),
-            allocated_resources: self.allocated_resources.clone(),
+            allocated_resources: None,
             desired_status: self.desired_status.clone(),
             desired_description: self.desired_description.clone(),
             client_status: self.client_status.clone(),

@@ -81,8 +81,8 @@ pub fn shown(alloc: &Allocation) -> Allocation {
 /// The allocation as lists show it.
 pub fn listed(alloc: &Allocation, resources: bool, task_states: bool) -> AllocListStub {
     let mut stub = alloc.stub();
-    if !resources {
-        stub.allocated_resources = None;
+    if resources {
+        stub.allocated_resources = alloc.allocated_resources.clone();
     }
     if !task_states {
         stub.task_states = SortedMap::default();
