@@ -379,10 +379,12 @@ impl Request {
         }
         let jitter = u64::try_from(options.wait.as_nanos() / 16).unwrap_or_default();
         let deadline = Instant::now() + options.wait + Duration::from_nanos(ids::random_below(jitter));
+        let restored = server.store().restored();
         loop {
             let waiter = server.store().watches().wait_for(keys.clone());
             let (index, value) = read(&server.snapshot())?;
-            if index > options.index || tokio::time::timeout_at(deadline, waiter.changed()).await.is_err() {
+            let over = index > options.index || server.store().restored() != restored;
+            if over || tokio::time::timeout_at(deadline, waiter.changed()).await.is_err() {
                 return Ok((value, self.meta(index)));
             }
         }

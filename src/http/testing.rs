@@ -97,7 +97,10 @@ impl TestServer {
         if let Some(b) = body {
             request = request.header("content-length", b.len());
         }
-        let mut request = request.body(Body::from(body.unwrap_or_default().to_string())).expect("a request");
+        self.ask(request.body(Body::from(body.unwrap_or_default().to_string())).expect("a request")).await
+    }
+
+    pub async fn ask(&self, mut request: Request<Body>) -> Answer {
         let peer: SocketAddr = ([127, 0, 0, 1], 9).into();
         request.extensions_mut().insert(axum::extract::ConnectInfo(peer));
         let response = super::answer(State(self.app.clone()), request).await;

@@ -32,8 +32,9 @@ pub struct Applier {
     server: Server,
     /// The state with the plans on their way, as it will be.
     ahead: Option<StateStore>,
-    /// When it was taken from the store.
+    /// When it was taken from the store, and how often that had been replaced.
     taken: Instant,
+    restored: u64,
     in_flight: usize,
     /// The highest index of a finished plan.
     previous: u64,
@@ -49,6 +50,7 @@ impl Applier {
             server,
             ahead: None,
             taken: Instant::now(),
+            restored: 0,
             in_flight: 0,
             previous: 0,
             tracker,
@@ -130,6 +132,10 @@ impl Applier {
 
     /// Makes the state to check against: not older than the plan's.
     fn catch_up(&mut self, snapshot_index: u64) -> Result<(), String> {
+        if self.restored != self.server.store().restored() {
+            // Of a state that is no more.
+            self.ahead = None;
+        }
         if self.ahead.is_some() && self.taken.elapsed() > AHEAD_AT_MOST {
             while self.in_flight > 0 {
                 let Ok(ended) = self.ended.1.recv() else { break };
@@ -150,6 +156,7 @@ impl Applier {
         if !there {
             return Err(format!("timed out after 10s waiting for index={least}"));
         }
+        self.restored = self.server.store().restored();
         self.ahead = Some(StateStore::clone(&self.server.snapshot()));
         self.taken = Instant::now();
         Ok(())

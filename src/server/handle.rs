@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::alloc_updates::AllocUpdates;
 use super::applier::Applier;
@@ -20,6 +20,7 @@ use super::settings::Settings;
 use super::store::Store;
 use super::worker::Worker;
 use super::{leader, raft};
+use crate::model::Bytes;
 use crate::state::StoreSnapshot;
 use crate::telemetry::Metrics;
 
@@ -42,6 +43,7 @@ struct Inner {
     keyring: Arc<Keyring>,
     /// The leader has established itself.
     ready: watch::Sender<bool>,
+    restores: mpsc::Sender<leader::Restore>,
 }
 
 /// The state machine as consensus sees it.
@@ -50,7 +52,10 @@ struct StoreMachine(Arc<Store>, Metrics, Arc<Keyring>);
 impl Machine for StoreMachine {
     fn apply(&self, index: u64, op: &Arc<Operation>) -> Reply {
         let started = std::time::Instant::now();
-        let keys = matches!(**op, Operation::RootKeyUpsert { .. } | Operation::RootKeyDelete { .. });
+        let keys = matches!(
+            **op,
+            Operation::RootKeyUpsert { .. } | Operation::RootKeyDelete { .. } | Operation::Restore { .. }
+        );
         if let Operation::RootKeyUpsert { key, .. } = &**op {
             self.2.add(key);
         }
@@ -103,6 +108,7 @@ impl Server {
         let keyring = Arc::new(Keyring::default());
         let machine = Arc::new(StoreMachine(store.clone(), metrics.clone(), keyring.clone()));
         let consensus = Consensus::start(raft_settings, machine, Arc::new(NoTransport)).await?;
+        let (restores, asked) = mpsc::channel(1);
         let server = Server(Arc::new(Inner {
             settings: RwLock::new(Arc::new(settings)),
             store,
@@ -114,6 +120,7 @@ impl Server {
             alloc_updates: AllocUpdates::default(),
             keyring,
             ready: watch::channel(false).0,
+            restores,
         }));
         server.replace_workers().map_err(|e| StartError::Settings(format!("can't start workers: {e}")))?;
         let applier = server.clone();
@@ -122,7 +129,7 @@ impl Server {
             .stack_size(8 << 20)
             .spawn(move || Applier::run(applier))
             .map_err(|e| StartError::Settings(format!("can't start the plan applier: {e}")))?;
-        tokio::spawn(leader::follow(server.clone()));
+        tokio::spawn(leader::follow(server.clone(), asked));
         Ok(server)
     }
 
@@ -312,6 +319,18 @@ impl Server {
     pub fn commit_blocking(&self, op: Operation) -> Result<u64, String> {
         let done = self.0.runtime.block_on(self.commit_shared(Arc::new(op)));
         done.map(|(index, _)| index).map_err(|e| e.message)
+    }
+
+    /// Replaces the state by what [`Store::write_snapshot`] wrote; gives the index of the entry that did. The leader starts over
+    /// with the new state.
+    ///
+    /// # Errors
+    /// There is no leader, or the content can't be read; the state is as it was.
+    pub async fn restore(&self, state: Bytes) -> Result<u64, Error> {
+        self.wait_ready().await?;
+        let (answer, outcome) = oneshot::channel();
+        self.0.restores.send((state, answer)).await.map_err(|_| Error::no_leader())?;
+        outcome.await.map_err(|_| Error::no_leader())?
     }
 
     /// Waits, outside of the runtime, until the store has applied an index; false if it took too long.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::broker::{CANCEL_BATCH, FAILED_QUEUE};
@@ -22,8 +23,14 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Wait before leadership is tried to be established again.
 const RETRY: Duration = Duration::from_secs(5);
 
+/// How long plans on their way are waited for before the state is replaced.
+const PLANS_WAIT: Duration = Duration::from_secs(10);
+
+/// A snapshot that replaces the state, and where its index goes.
+pub type Restore = (Bytes, oneshot::Sender<Result<u64, Error>>);
+
 /// Follows elections until the server stops.
-pub async fn follow(server: Server) {
+pub async fn follow(server: Server, mut restores: mpsc::Receiver<Restore>) {
     let mut leadership = server.consensus().leadership();
     let mut tasks: Option<JoinSet<()>> = None;
     let mut term = 0;
@@ -54,11 +61,35 @@ pub async fn follow(server: Server) {
                 }
             }
         }
-        if leadership.changed().await.is_err() {
-            revoke(&server);
-            return;
+        tokio::select! {
+            changed = leadership.changed() => if changed.is_err() {
+                revoke(&server);
+                return;
+            },
+            Some((state, answer)) = restores.recv() => {
+                // What the queues hold is of the old state: they are filled again from the new one.
+                tasks = None;
+                revoke(&server);
+                // Whoever asked may have gone.
+                let _ = answer.send(restore(&server, state).await);
+            }
         }
     }
+}
+
+/// Replaces the state once no plan for the old one is on its way.
+async fn restore(server: &Server, state: Bytes) -> Result<u64, Error> {
+    let planned_out = async {
+        while !server.queues().planned_out() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    if tokio::time::timeout(PLANS_WAIT, planned_out).await.is_err() {
+        return Err(Error::internal("plans on their way did not end in time"));
+    }
+    let (index, _) = server.commit_shared(Arc::new(Operation::Restore { state })).await?;
+    tracing::info!(target: "nomad", index, "state restored from a snapshot");
+    Ok(index)
 }
 
 /// §2.2.

@@ -185,6 +185,11 @@ pub enum Operation {
         /// Its ID.
         id: String,
     },
+    /// Everything is replaced by what a snapshot holds; indexes in it are older than this entry's.
+    Restore {
+        /// As [`Store::write_snapshot`](super::store::Store::write_snapshot) wrote it.
+        state: Bytes,
+    },
 }
 
 /// See [`Operation::NodeRegister`].
@@ -407,6 +412,7 @@ impl Operation {
             Operation::ServiceDeleteByNode { .. } => "apply_service_registration_delete_node_id",
             Operation::RootKeyUpsert { .. } => "apply_wrapped_root_key_upsert",
             Operation::RootKeyDelete { .. } => "apply_wrapped_root_key_delete",
+            Operation::Restore { .. } => "restore",
         }
     }
 

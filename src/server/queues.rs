@@ -27,6 +27,8 @@ pub struct PendingPlan {
     pub snapshot_index: u64,
     /// Where the answer goes.
     pub answer: SyncSender<Result<PlanAnswer, String>>,
+    /// One of [`Queues::on_its_way`].
+    pub on_its_way: Arc<()>,
 }
 
 /// What became of a plan.
@@ -51,6 +53,8 @@ pub struct Queues {
     blocked: Mutex<BlockedEvals>,
     plans: Mutex<PlanQueue<PendingPlan>>,
     plans_wake: Condvar,
+    /// Held by every plan until it is answered.
+    on_its_way: Arc<()>,
     heartbeats: Mutex<Heartbeats>,
     periodic: Mutex<PeriodicTracker>,
     /// Acks wake the reaper of cancelable evaluations.
@@ -69,6 +73,7 @@ impl Queues {
             blocked: Mutex::new(BlockedEvals::new()),
             plans: Mutex::new(PlanQueue::new()),
             plans_wake: Condvar::new(),
+            on_its_way: Arc::default(),
             heartbeats: Mutex::new(Heartbeats::new(heartbeat)),
             periodic: Mutex::new(PeriodicTracker::new()),
             acked: Notify::new(),
@@ -214,6 +219,16 @@ impl Queues {
     }
 
     // ---- plans
+
+    /// What a plan holds until it is answered.
+    pub fn on_its_way(&self) -> Arc<()> {
+        self.on_its_way.clone()
+    }
+
+    /// Whether no plan is on its way: none waits, is checked, or is being committed.
+    pub fn planned_out(&self) -> bool {
+        Arc::strong_count(&self.on_its_way) == 1
+    }
 
     /// Queues a plan.
     pub fn submit(&self, pending: PendingPlan) -> Result<(), String> {

@@ -1,6 +1,7 @@
 //! The store of a running server: one writer, snapshots for everybody else, and who is told about writes.
 
 use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::events::Events;
@@ -23,6 +24,8 @@ pub struct Store {
     current: RwLock<StoreSnapshot>,
     /// The index of the last entry, also of those that wrote nothing.
     applied: tokio::sync::watch::Sender<u64>,
+    /// How often the store was replaced by a snapshot.
+    restored: AtomicU64,
     watches: Watches,
     events: Arc<Events>,
     listener: RwLock<Option<Arc<dyn Listener>>>,
@@ -37,6 +40,7 @@ impl Store {
             current: RwLock::new(working.snapshot()),
             working: Mutex::new((working, 0)),
             applied: tokio::sync::watch::channel(0).0,
+            restored: AtomicU64::new(0),
             watches: Watches::default(),
             events: Arc::new(Events::new(event_buffer_size)),
             listener: RwLock::new(None),
@@ -83,11 +87,14 @@ impl Store {
         let mut working = self.working.lock().unwrap_or_else(PoisonError::into_inner);
         let applied = fsm::apply(&mut working.0, index, op, self.limits);
         working.1 = index;
-        if !applied.changes.is_empty() {
+        if !applied.changes.is_empty() || applied.restored {
             let snapshot = working.0.snapshot();
             *self.current.write().unwrap_or_else(PoisonError::into_inner) = snapshot;
         }
         self.applied.send_replace(index);
+        if applied.restored {
+            self.replaced();
+        }
         if !applied.changes.is_empty() {
             self.watches.notify(&applied.changes);
             if let Some(t) = op.event_type() {
@@ -119,8 +126,20 @@ impl Store {
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = store.snapshot();
         *working = (store, index);
         self.applied.send_replace(index);
+        self.replaced();
+        Ok(())
+    }
+
+    /// Nobody's place in the old state counts any more.
+    fn replaced(&self) {
+        self.restored.fetch_add(1, Ordering::Release);
         self.events.clear();
         self.watches.notify_all();
-        Ok(())
+    }
+
+    /// How often the store was replaced by a snapshot. Whoever waits for an index larger than one of before waits in vain:
+    /// indexes may be lower afterwards.
+    pub fn restored(&self) -> u64 {
+        self.restored.load(Ordering::Acquire)
     }
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use super::endpoints::node_rpc;
+use super::endpoints::{node_rpc, operator};
 use super::handle::Server;
 use super::ids;
 use super::ops::{JobRegister, Operation};
 use super::settings::Settings;
+use super::store::Store;
 use crate::model::*;
 use crate::telemetry::Metrics;
 
@@ -159,6 +160,62 @@ async fn jobs_are_placed_and_survive_a_restart() {
     assert_eq!(after.eval_count(), before.eval_count());
     let blocked = || server.queues().blocked().stats().blocked;
     eventually("blocked evaluations to be tracked again", || blocked() == 1).await;
+    server.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restored_state_is_scheduled_on_and_survives_a_restart() {
+    let dir = Dir::new();
+    let id = ids::uuid();
+    let server = start(&dir, &id).await;
+    let n = "11111111-0000-4000-8000-000000000001";
+    node_rpc::register(&server, node(n)).await.unwrap();
+    node_rpc::update_status(&server, n, "secret", "ready").await.unwrap();
+    register(&server, job("kept", 3)).await;
+    register(&server, job("full", 9)).await;
+    let blocked = || server.queues().blocked().stats().blocked;
+    eventually("placement", || running(&server, "kept") == 3 && settled(&server) && blocked() == 1).await;
+    let before = server.snapshot();
+    let mut saved = Vec::new();
+    Store::write_snapshot(&before, &mut saved).unwrap();
+    let done = before.state().allocs_of_job("default", "kept")[0].alloc.id.clone();
+    let report = Allocation { id: done, client_status: "complete".into(), ..Default::default() };
+    node_rpc::update_allocs(&server, n, "secret", vec![report]).await.unwrap();
+    register(&server, job("lost", 1)).await;
+    eventually("the last places to be taken", || server.snapshot().alloc_count() == 11 && settled(&server)).await;
+
+    let cut = saved[..saved.len() - 9].to_vec();
+    let refused = operator::restore(&server, cut).await.unwrap_err();
+    assert!(refused.message.starts_with("failed to restore from snapshot: state snapshot: "), "{refused}");
+    assert!(server.snapshot().state().job("default", "lost").is_some());
+
+    // A node that waits for news is told at once, although indexes are lower now.
+    let (_, seen) = node_rpc::client_allocs(&server, n, "secret", 0, Duration::ZERO).await.unwrap();
+    let waiting = tokio::spawn({
+        let server = server.clone();
+        async move { node_rpc::client_allocs(&server, n, "secret", seen, Duration::from_secs(300)).await.unwrap() }
+    });
+    eventually("the node to wait", || !server.store().watches().is_empty()).await;
+    let index = operator::restore(&server, saved).await.unwrap();
+    let (allocs, now) = tokio::time::timeout(Duration::from_secs(60), waiting).await.unwrap().unwrap();
+    assert!(allocs.len() == 10 && now < seen && index > seen, "{} allocations at {now}", allocs.len());
+    server.wait_ready().await.unwrap();
+    let restored = server.snapshot();
+    assert!(restored.state().job("default", "lost").is_none());
+    assert_eq!((restored.alloc_count(), restored.eval_count()), (before.alloc_count(), before.eval_count()));
+    eventually("blocked evaluations to be tracked again", || blocked() == 1).await;
+
+    let freed = restored.state().allocs_of_job("default", "kept")[0].alloc.id.clone();
+    let report = Allocation { id: freed, client_status: "complete".into(), ..Default::default() };
+    node_rpc::update_allocs(&server, n, "secret", vec![report]).await.unwrap();
+    eventually("the unblocked placement", || running(&server, "full") == 8 && settled(&server)).await;
+    let last = server.snapshot();
+    server.shutdown().await;
+    drop(server);
+
+    let server = start(&dir, &id).await;
+    assert_eq!(server.snapshot().alloc_count(), last.alloc_count());
+    assert_eq!(running(&server, "full"), 8);
     server.shutdown().await;
 }
 

@@ -257,8 +257,9 @@ impl WorkerPlanner<'_> {
 
     fn wait_for_plan(&self, plan: Plan) -> Result<PlanAnswer, String> {
         let (sender, receiver) = sync_channel(1);
-        let pending = PendingPlan { plan, snapshot_index: self.snapshot.latest_index(), answer: sender };
-        self.server.queues().submit(pending)?;
+        let queues = self.server.queues();
+        let (snapshot_index, on_its_way) = (self.snapshot.latest_index(), queues.on_its_way());
+        queues.submit(PendingPlan { plan, snapshot_index, answer: sender, on_its_way })?;
         loop {
             match receiver.recv_timeout(DEQUEUE) {
                 Ok(answer) => return answer,

@@ -153,13 +153,15 @@ pub async fn client_allocs(
 ) -> Result<(BTreeMap<String, u64>, u64), Error> {
     authenticate(server, id, secret)?;
     let deadline = tokio::time::Instant::now() + wait;
+    let restored = server.store().restored();
     loop {
         let waiter = server.store().watches().wait_for(vec![WatchKey::OfNode(id.to_string())]);
         let snapshot = server.snapshot();
         let allocs = snapshot.state().allocs_of_node(id);
         let newest = allocs.iter().map(|a| a.alloc.modify_index).max();
         let index = newest.unwrap_or_else(|| snapshot.index_of(crate::state::Table::Allocs).max(1));
-        if index > min_index || tokio::time::timeout_at(deadline, waiter.changed()).await.is_err() {
+        let over = index > min_index || server.store().restored() != restored;
+        if over || tokio::time::timeout_at(deadline, waiter.changed()).await.is_err() {
             let list = allocs.iter().map(|a| (a.alloc.id.clone(), a.alloc.alloc_modify_index)).collect();
             return Ok((list, index));
         }

@@ -5,6 +5,7 @@ use crate::server::Server;
 use crate::server::error::Error;
 use crate::server::leader::evaluate_unless_paused;
 use crate::server::ops::{Operation, Reply};
+use crate::server::persist;
 use crate::server::raft::Member;
 
 /// Writes the scheduler configuration; with `cas`, only if the stored one has that ModifyIndex. Tells whether it was
@@ -37,6 +38,20 @@ pub async fn set_autopilot(server: &Server, config: AutopilotConfiguration, cas:
     server.wait_ready().await?;
     let (_, reply) = server.commit(Operation::Autopilot { config, cas }).await?;
     Ok(reply != Reply::Written(false))
+}
+
+/// Replaces the state by the content of an archive that [`Store::write_snapshot`](crate::server::store::Store::write_snapshot)
+/// wrote.
+///
+/// # Errors
+/// Something else, no leader.
+pub async fn restore(server: &Server, state: Vec<u8>) -> Result<u64, Error> {
+    server.wait_ready().await?;
+    let failed = |text: String| Error::internal(format!("failed to restore from snapshot: {text}"));
+    // What can't be read is not worth an entry in the log.
+    let checked = tokio::task::spawn_blocking(move || persist::read(&mut state.as_slice()).map(|_| state)).await;
+    let state = checked.map_err(|e| failed(e.to_string()))?.map_err(|e| failed(e.to_string()))?;
+    server.restore(Bytes(state)).await
 }
 
 /// Removes a member of the cluster.

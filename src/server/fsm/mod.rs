@@ -26,6 +26,7 @@ pub use txn::{Change, Txn, Unblock};
 use std::sync::Arc;
 
 use super::ops::{Operation, Reply};
+use super::persist;
 use crate::model::Evaluation;
 use crate::state::StateStore;
 
@@ -53,10 +54,28 @@ pub struct Applied {
     pub unblocks: Vec<Unblock>,
     /// Follow-up evaluations nobody needs to wait for any more.
     pub dropped_evals: Vec<Arc<Evaluation>>,
+    /// The whole store was replaced.
+    pub restored: bool,
+}
+
+impl Applied {
+    /// Without changes.
+    fn only(reply: Reply) -> Applied {
+        Applied { reply, changes: vec![], unblocks: vec![], dropped_evals: vec![], restored: false }
+    }
 }
 
 /// Applies an operation at an index. The store is left alone if the operation is refused.
 pub fn apply(store: &mut StateStore, index: u64, op: &Operation, limits: Limits) -> Applied {
+    if let Operation::Restore { state } = op {
+        return match persist::read(&mut state.0.as_slice()) {
+            Ok(read) => {
+                *store = read;
+                Applied { restored: true, ..Applied::only(Reply::Done) }
+            }
+            Err(e) => Applied::only(Reply::Refused(e.to_string())),
+        };
+    }
     let mut next = store.clone();
     let mut txn = Txn::new(&mut next, index);
     let result = run(&mut txn, op, limits);
@@ -64,16 +83,17 @@ pub fn apply(store: &mut StateStore, index: u64, op: &Operation, limits: Limits)
     match result {
         Ok(reply) => {
             *store = next;
-            Applied { reply, changes, unblocks, dropped_evals }
+            Applied { reply, changes, unblocks, dropped_evals, restored: false }
         }
-        Err(text) => Applied { reply: Reply::Refused(text), changes: vec![], unblocks: vec![], dropped_evals: vec![] },
+        Err(text) => Applied::only(Reply::Refused(text)),
     }
 }
 
 fn run(txn: &mut Txn, op: &Operation, limits: Limits) -> Result<Reply, String> {
     let done = |()| Reply::Done;
     match op {
-        Operation::Barrier => Ok(Reply::Done),
+        // The store is not written but replaced: see `apply`.
+        Operation::Barrier | Operation::Restore { .. } => Ok(Reply::Done),
         Operation::NodeRegister(r) => node::register(txn, r).map(done),
         Operation::NodeDeregister { ids } => node::deregister(txn, ids).map(done),
         Operation::NodeStatus(s) => node::status(txn, s).map(done),
