@@ -11,7 +11,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
 
-use super::access::{Level, Need};
+use super::access::{Access, Level, Need};
 use super::error::Error;
 use super::json::to_bytes;
 use super::params::Query;
@@ -57,8 +57,8 @@ impl Topics {
         keys.into_iter().any(|k| k == "*" || *k == event.key || event.filter_keys.contains(k))
     }
 
-    /// What must be allowed to see them.
-    fn check(&self, request: &Request, namespace: &str) -> Result<(), Error> {
+    /// What must be allowed to see them; gives what else is allowed.
+    fn check(&self, request: &Request, namespace: &str) -> Result<Access, Error> {
         for topic in self.0.keys() {
             let need = match topic.as_str() {
                 "Job" | "Evaluation" | "Allocation" | "Deployment" | "Service" | "CSIPlugin" => {
@@ -73,13 +73,14 @@ impl Topics {
             };
             request.need(&need)?;
         }
-        Ok(())
+        request.need(&Need::Nothing)
     }
 }
 
 struct Follower {
     subscription: Subscription,
     topics: Topics,
+    access: Access,
     /// The namespaces that are followed.
     namespaces: Vec<String>,
     beat: Interval,
@@ -107,10 +108,13 @@ impl Follower {
 
     fn shown(&self, batch: &Batch) -> Option<Bytes> {
         let of_namespace = |e: &Event| e.namespace.is_empty() || self.namespaces.contains(&e.namespace);
+        // Variables are allowed path by path.
+        let visible =
+            |e: &Event| e.topic != "Variable" || self.access.allows(&Need::Variable(&e.namespace, &e.key, "list"));
         let events: Vec<Shown<'_>> = batch
             .events
             .iter()
-            .filter(|e| of_namespace(e) && self.topics.hold(e))
+            .filter(|e| of_namespace(e) && self.topics.hold(e) && visible(e))
             .map(|e| Shown::of(e, batch.index))
             .collect();
         if events.is_empty() {
@@ -176,6 +180,12 @@ impl Serialize for ShownPayload<'_> {
             Payload::Node(n) => map.serialize_entry("Node", &**n)?,
             Payload::NodePool(p) => map.serialize_entry("NodePool", &**p)?,
             Payload::Service(service) => map.serialize_entry("Service", &**service)?,
+            Payload::Variable(variable, deleted) => {
+                if *deleted {
+                    map.serialize_entry("Deleted", &true)?;
+                }
+                map.serialize_entry("Variable", &**variable)?;
+            }
         }
         map.end()
     }
@@ -193,7 +203,7 @@ async fn follow(request: Request) -> Outcome {
     };
     let topics = Topics::parse(request.query())?;
     let namespace = request.namespace();
-    topics.check(&request, &namespace)?;
+    let access = topics.check(&request, &namespace)?;
     let server = request.server()?;
     if !server.settings().event_broker {
         return Err(Error::internal("EventBroker not configured"));
@@ -205,7 +215,7 @@ async fn follow(request: Request) -> Outcome {
     let mut beat = interval_at(tokio::time::Instant::now() + HEARTBEAT, HEARTBEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let subscription = server.store().events().subscribe(u64::try_from(index).unwrap_or(0));
-    let follower = Follower { subscription, topics, namespaces, beat, greeted: false };
+    let follower = Follower { subscription, topics, access, namespaces, beat, greeted: false };
     let lines = stream::unfold(follower, |mut f| async move {
         let line = f.line().await?;
         Some((Ok::<_, Infallible>(line), f))

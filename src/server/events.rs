@@ -25,6 +25,8 @@ pub enum Payload {
     NodePool(Arc<NodePool>),
     /// A registered service.
     Service(Arc<ServiceRegistration>),
+    /// A variable, to be shown without its items; `true`: it was removed.
+    Variable(Box<VariableMetadata>, bool),
 }
 
 /// One event.
@@ -173,6 +175,12 @@ fn event(r#type: &'static str, change: &Change) -> Option<Event> {
         Change::Service(s) | Change::ServiceGone(s) => {
             let keys = [s.job_id.as_str(), s.service_name.as_str()];
             make("Service", &s.id, &s.namespace, &keys, Payload::Service(s.clone()))
+        }
+        Change::Variable(v) => {
+            make("Variable", &v.path, &v.namespace, &[], Payload::Variable(v.metadata().into(), false))
+        }
+        Change::VariableGone(v) => {
+            make("Variable", &v.path, &v.namespace, &[], Payload::Variable(v.metadata().into(), true))
         }
         _ => None,
     }

@@ -135,6 +135,7 @@ fn revoke(server: &Server) {
     server.set_ready(false);
     server.queues().set_planning(false);
     server.queues().set_evaluating(false);
+    server.queues().locks().stop();
     server.queues().heartbeats().stop();
     server.queues().periodic().set_enabled(false);
     server.pause_workers(false);

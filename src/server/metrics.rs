@@ -23,6 +23,9 @@ pub fn start(server: &Server, tasks: &mut JoinSet<()>) {
             let m = server.metrics();
             m.gauge("nomad.plan.queue_depth", server.queues().plans().depth() as f64, &[]);
             m.gauge("nomad.heartbeat.active", server.queues().heartbeats().active() as f64, &[]);
+            let (held, delayed) = server.queues().locks().counts();
+            m.gauge("nomad.variables.locks.ttl_timer.num", held as f64, &[]);
+            m.gauge("nomad.variables.locks.delay_timer.num", delayed as f64, &[]);
             jobs(&server);
         }
     });

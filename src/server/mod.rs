@@ -4,8 +4,8 @@
 //! - [`ops`]: the operations of the log. [`fsm`]: what they do to the store. [`raft`]: agreement and durability; [`codec`].
 //! - [`store`]: the store of a running server, with [`watch`]es, [`events`] and snapshots ([`persist`]).
 //! - Pure parts of the leader, driven by whoever holds them: [`broker`], [`blocked`], [`plan_queue`], [`rejection`],
-//!   [`heartbeat`], [`reapers`], [`node_evals`], [`periodic`], [`dispatch`], [`plan_check`], [`rollout`]. Times and random
-//!   numbers come in; they say when they are due.
+//!   [`heartbeat`], [`reapers`], [`node_evals`], [`periodic`], [`dispatch`], [`plan_check`], [`rollout`],
+//!   [`var_locks`]. Times and random numbers come in; they say when they are due.
 //! - [`queues`]: those machines with locks and wake-ups. [`worker`], [`applier`]: from evaluations to committed plans.
 //! - [`leader`]: taking over and handing over; [`loops`], [`gc`], [`node_status`], [`metrics`]: what it does meanwhile.
 //! - [`keyring`]: root keys, what is encrypted and signed with them.
@@ -43,6 +43,7 @@ pub mod rejection;
 pub mod rollout;
 pub mod settings;
 pub mod store;
+pub mod var_locks;
 pub mod watch;
 pub mod worker;
 

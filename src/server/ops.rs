@@ -190,6 +190,8 @@ pub enum Operation {
         /// As [`Store::write_snapshot`](super::store::Store::write_snapshot) wrote it.
         state: Bytes,
     },
+    /// A variable is written, removed, locked or released.
+    Variable(Box<VariableWrite>),
 }
 
 /// See [`Operation::NodeRegister`].
@@ -355,6 +357,58 @@ pub struct DeploymentAllocHealth {
     pub now: i64,
 }
 
+/// See [`Operation::Variable`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct VariableWrite {
+    /// Namespace and path.
+    pub key: (String, String),
+    /// What happens to it.
+    pub change: VariableChange,
+    /// Only if the stored one has this ModifyIndex; 0: only if there is none.
+    pub cas: Option<u64>,
+    /// The lock that the caller holds, or asks for; empty: none.
+    pub lock_id: String,
+    /// Now.
+    pub now: i64,
+}
+
+/// What happens to a variable.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum VariableChange {
+    /// It gets other items.
+    Set(Sealed),
+    /// It is removed.
+    Delete,
+    /// It gets other items and is locked.
+    Acquire(Sealed, VariableLock),
+    /// The lock is given back.
+    Release,
+}
+
+/// Items of a variable, encrypted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sealed {
+    /// The key that encrypts them.
+    pub key_id: String,
+    /// What it makes of them.
+    pub data: Bytes,
+}
+
+/// What became of a variable (`spec/http-api.md §8.3, §8.4`).
+#[derive(Debug, Clone, PartialEq)]
+pub enum VariableReply {
+    /// Done. The variable as it is now; none: it is gone.
+    Written(Option<Arc<VariableEncrypted>>),
+    /// It has another ModifyIndex than it should: as it is, none if there is none.
+    Conflict(Option<Arc<VariableEncrypted>>),
+    /// Somebody else holds its lock, or the caller holds it no longer.
+    Locked,
+    /// There is no lock to give back.
+    NotLocked,
+    /// There is no such variable to release.
+    Missing,
+}
+
 /// What applying an operation gives its caller.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
@@ -369,6 +423,8 @@ pub enum Reply {
         /// Its CreateIndex.
         create_index: u64,
     },
+    /// What became of a variable.
+    Variable(VariableReply),
     /// Refused; nothing was changed.
     Refused(String),
 }
@@ -413,6 +469,7 @@ impl Operation {
             Operation::RootKeyUpsert { .. } => "apply_wrapped_root_key_upsert",
             Operation::RootKeyDelete { .. } => "apply_wrapped_root_key_delete",
             Operation::Restore { .. } => "restore",
+            Operation::Variable(_) => "apply_sv_operation",
         }
     }
 
@@ -437,6 +494,7 @@ impl Operation {
             Operation::DeploymentAllocHealth(_) => "DeploymentAllocHealth",
             Operation::ServiceUpsert { .. } => "ServiceRegistration",
             Operation::ServiceDelete { .. } | Operation::ServiceDeleteByNode { .. } => "ServiceDeregistration",
+            Operation::Variable(_) => "VariableUpdated",
             _ => return None,
         })
     }

@@ -37,6 +37,7 @@ enum Record {
     ScalingPolicy(Arc<ScalingPolicy>),
     ScalingEvents(Arc<JobScalingEvents>),
     Service(Arc<ServiceRegistration>),
+    Variable(Arc<VariableEncrypted>),
     CsiVolume(Arc<CsiVolume>),
     HostVolume(Arc<HostVolume>),
     HostVolumeClaim(Arc<TaskGroupHostVolumeClaim>),
@@ -86,6 +87,7 @@ pub fn write(store: &StateStore, mut to: &mut dyn Write) -> io::Result<()> {
     store.scaling_policies().try_for_each(|p| put(&Record::ScalingPolicy(p.clone())))?;
     store.all_scaling_events().try_for_each(|e| put(&Record::ScalingEvents(e.clone())))?;
     store.services().try_for_each(|s| put(&Record::Service(s.clone())))?;
+    store.variables().try_for_each(|v| put(&Record::Variable(v.clone())))?;
     state.csi_volumes().try_for_each(|v| put(&Record::CsiVolume(v.clone())))?;
     state.host_volumes().try_for_each(|v| put(&Record::HostVolume(v.clone())))?;
     state.host_volume_claims().try_for_each(|c| put(&Record::HostVolumeClaim(c.clone())))?;
@@ -137,6 +139,7 @@ pub fn read(from: &mut dyn Read) -> io::Result<StateStore> {
             Record::ScalingPolicy(p) => store.put_scaling_policy(p),
             Record::ScalingEvents(e) => store.put_scaling_events(e),
             Record::Service(s) => store.put_service(s),
+            Record::Variable(v) => store.put_variable(v),
             Record::CsiVolume(v) => store.put_csi_volume(v),
             Record::HostVolume(v) => store.put_host_volume(v),
             Record::HostVolumeClaim(c) => store.put_host_volume_claim(c),

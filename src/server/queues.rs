@@ -1,5 +1,5 @@
-//! What the leader keeps in memory: evaluation broker, blocked evaluations, plan queue, heartbeats, periodic jobs. The machines are
-//! pure; here they get their locks, clocks and wake-ups, and are told about every write.
+//! What the leader keeps in memory: evaluation broker, blocked evaluations, plan queue, heartbeats, periodic jobs, locks of
+//! variables. The machines are pure; here they get their locks, clocks and wake-ups, and are told about every write.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
@@ -13,10 +13,11 @@ use super::broker::{Broker, BrokerError, Delivery, Finished};
 use super::fsm::{Applied, Change};
 use super::heartbeat::{HeartbeatSettings, Heartbeats};
 use super::ids;
-use super::ops::Operation;
+use super::ops::{Operation, VariableChange};
 use super::periodic::PeriodicTracker;
 use super::plan_queue::{FLUSHED, PlanQueue};
 use super::store::Listener;
+use super::var_locks::LockTimers;
 use crate::model::*;
 
 /// A plan on its way to the applier.
@@ -57,6 +58,7 @@ pub struct Queues {
     on_its_way: Arc<()>,
     heartbeats: Mutex<Heartbeats>,
     periodic: Mutex<PeriodicTracker>,
+    locks: Mutex<LockTimers>,
     /// Acks wake the reaper of cancelable evaluations.
     acked: Notify,
     /// Other launches are due than before.
@@ -76,6 +78,7 @@ impl Queues {
             on_its_way: Arc::default(),
             heartbeats: Mutex::new(Heartbeats::new(heartbeat)),
             periodic: Mutex::new(PeriodicTracker::new()),
+            locks: Mutex::default(),
             acked: Notify::new(),
             periodic_changed: Notify::new(),
             stopping: AtomicBool::new(false),
@@ -110,6 +113,11 @@ impl Queues {
     /// The periodic jobs and their next launches.
     pub fn periodic(&self) -> MutexGuard<'_, PeriodicTracker> {
         lock(&self.periodic)
+    }
+
+    /// The timers of locks of variables.
+    pub fn locks(&self) -> MutexGuard<'_, LockTimers> {
+        lock(&self.locks)
     }
 
     /// Woken when periodic jobs come, change or go.
@@ -264,7 +272,7 @@ impl Queues {
 
 /// What a stored evaluation entails (`spec/server.md §3.4`).
 impl Listener for Queues {
-    fn applied(&self, index: u64, _: &Operation, applied: &Applied) {
+    fn applied(&self, index: u64, op: &Operation, applied: &Applied) {
         let now = ids::now();
         let mut released = Vec::new();
         {
@@ -307,6 +315,12 @@ impl Listener for Queues {
                     }
                 }
                 Change::JobGone(job) => self.periodic().remove(&job.namespace, &job.id),
+                Change::Variable(v) => {
+                    let acquired =
+                        matches!(op, Operation::Variable(w) if matches!(w.change, VariableChange::Acquire(..)));
+                    self.locks().written(v, acquired, now);
+                }
+                Change::VariableGone(v) => self.locks().remove(&(v.namespace.clone(), v.path.clone())),
                 _ => {}
             }
         }

@@ -132,6 +132,7 @@ fn tables_of(change: &Change) -> Vec<Table> {
         Change::Alloc(_) | Change::AllocGone(_) => vec![Table::Allocs],
         Change::Deployment(_) | Change::DeploymentGone(_) => vec![Table::Deployment],
         Change::Service(_) | Change::ServiceGone(_) => vec![Table::ServiceRegistrations],
+        Change::Variable(_) | Change::VariableGone(_) => vec![Table::Variables],
         Change::Other(t) => vec![*t],
     }
 }
@@ -168,6 +169,9 @@ fn rows_of(change: &Change) -> Vec<WatchKey> {
         }
         Change::Service(s) | Change::ServiceGone(s) => {
             vec![WatchKey::Row(Table::ServiceRegistrations, row_key(&s.namespace, &s.service_name))]
+        }
+        Change::Variable(v) | Change::VariableGone(v) => {
+            vec![WatchKey::Row(Table::Variables, row_key(&v.namespace, &v.path))]
         }
         Change::Other(_) => vec![],
     }

@@ -47,6 +47,7 @@ pub async fn delete(server: &Server, name: &str) -> Result<u64, Error> {
         (live_jobs, "has non-terminal jobs in"),
         (live_allocs, "has non-terminal allocations in"),
         (volumes, "has volumes associated with it in"),
+        (snapshot.variables_below(name, "").next().is_some(), "has variables associated with it in"),
     ]
     .into_iter()
     .filter(|(used, _)| *used)

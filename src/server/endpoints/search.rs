@@ -141,12 +141,14 @@ fn ids<'s>(
             Box::new(store.scaling_policies().filter(move |p| scope.holds(&namespace(p))).map(|p| p.id.as_str()))
         }
         "namespaces" => Box::new(state.namespaces().map(|n| n.name.as_str()).filter(|n| (scope.visible)(n))),
-        "host_volumes" => {
+        "vars" => {
+            let rows = store.variables().filter(|v| scope.holds(&v.namespace));
+            Box::new(rows.map(|v| v.path.as_str()))
+        }
+        _ => {
             let rows = state.host_volumes().filter(|v| scope.holds(&v.namespace));
             Box::new(rows.map(|v| v.id.as_str()))
         }
-        // There are no variables without a keyring.
-        _ => Box::new(std::iter::empty()),
     }
 }
 
@@ -310,6 +312,10 @@ fn candidates<'s>(
         "allocs" => {
             let rows = store.allocs_from("").map(|a| &a.alloc).filter(|a| scope.holds(&a.namespace));
             Box::new(rows.map(|a| Candidate::Named("allocs", &a.name, vec![&a.namespace, &a.id])))
+        }
+        "vars" => {
+            let rows = store.variables().filter(|v| scope.holds(&v.namespace));
+            Box::new(rows.map(|v| Candidate::Named("vars", &v.path, vec![&v.namespace, &v.path])))
         }
         "plugins" => Box::new(store.csi_plugins().map(|p| Candidate::Named("plugins", &p.id, vec![]))),
         "jobs" => {

@@ -72,6 +72,9 @@ pub fn delete_namespaces(txn: &mut Txn, names: &[String]) -> Result<(), String> 
         if state.jobs().any(|j| j.current.namespace == *name && j.current.status != "dead") {
             return Err(format!("namespace {name:?} contains at least one non-terminal job"));
         }
+        if txn.store.variables_below(name, "").next().is_some() {
+            return Err(format!("namespace {name:?} contains at least one variable"));
+        }
         txn.store.remove_namespace(name);
         txn.touch(Table::Namespaces);
         txn.changes.push(Change::Namespace(name.clone()));

@@ -2,7 +2,7 @@
 //! depends on the store, the operation and its index alone.
 //!
 //! - [`txn`]: one transaction and the changes it made.
-//! - `node`, `job`, `eval`, `alloc`, `plan`, `deployment`, `keyring`, `admin`: the operations.
+//! - `node`, `job`, `eval`, `alloc`, `plan`, `deployment`, `keyring`, `variable`, `admin`: the operations.
 //! - `status`, `summary`: job statuses and counts that follow from other writes (§19).
 //!
 //! An operation that is refused changes nothing: it works on a clone that is dropped.
@@ -19,6 +19,7 @@ mod purge;
 mod status;
 mod summary;
 pub mod txn;
+mod variable;
 
 pub use status::eval_terminal;
 pub use txn::{Change, Txn, Unblock};
@@ -133,6 +134,7 @@ fn run(txn: &mut Txn, op: &Operation, limits: Limits) -> Result<Reply, String> {
         Operation::ServiceDeleteByNode { node_id } => admin::delete_services_of_node(txn, node_id).map(done),
         Operation::RootKeyUpsert { key, rekey } => keyring::put(txn, key, *rekey).map(done),
         Operation::RootKeyDelete { id } => keyring::delete(txn, id).map(done),
+        Operation::Variable(w) => variable::write(txn, w).map(Reply::Variable),
     }
 }
 

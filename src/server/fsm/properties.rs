@@ -16,6 +16,8 @@ use crate::state::Table;
 
 const JOBS: [&str; 4] = ["web", "db", "cron", "batch/dispatch-1"];
 const NODES: [&str; 3] = ["n1", "n2", "n3"];
+const PATHS: [&str; 3] = ["app/a", "app/b", "z"];
+const KEYS: [&str; 2] = ["k1", "k2"];
 
 /// Everything readers can see, in a fixed order.
 fn dump(s: &StateStore) -> String {
@@ -56,6 +58,11 @@ fn dump(s: &StateStore) -> String {
     s.launches().for_each(|x| line("launch", x));
     s.all_scaling_events().for_each(|x| line("scaling", x));
     s.services().for_each(|x| line("service", x));
+    s.variables().for_each(|x| line("variable", x));
+    line("below", &s.variables_below("default", "app/").map(|v| v.path.as_str()).collect::<Vec<_>>());
+    for key in KEYS {
+        line("of key", &s.variables_of_key(key).map(|v| (&v.namespace, &v.path)).collect::<Vec<_>>());
+    }
     state.namespaces().for_each(|x| line("namespace", x));
     state.node_pools().for_each(|x| line("pool", x));
     s.root_keys().for_each(|k| line("root key", k));
@@ -158,10 +165,27 @@ fn plan(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
     })))
 }
 
+fn variable(r: &mut Random, s: &StateStore, n: u64) -> VariableWrite {
+    let key = ((*r.pick(&["default", "apps"]).unwrap()).to_string(), (*r.pick(&PATHS).unwrap()).to_string());
+    let stored = s.variable(&key.0, &key.1).cloned();
+    let held = stored.as_ref().and_then(|v| v.lock.as_ref()).map(|l| l.id.clone());
+    let data = Bytes(n.to_be_bytes().to_vec());
+    let sealed = Sealed { key_id: (*r.pick(&KEYS).unwrap()).into(), data };
+    let lock_id = if r.below(3) == 0 { format!("l{}", r.below(2)) } else { held.unwrap_or_default() };
+    let change = match r.below(5) {
+        0 | 1 => VariableChange::Set(sealed),
+        2 => VariableChange::Delete,
+        3 => VariableChange::Acquire(sealed, VariableLock { id: lock_id.clone(), ttl: SECOND, lock_delay: 0 }),
+        _ => VariableChange::Release,
+    };
+    let cas = [None, Some(0), stored.map(|v| v.modify_index)][r.below(3) as usize];
+    VariableWrite { key, change, cas, lock_id, now: n as i64 }
+}
+
 fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
     let id = *r.pick(&JOBS).unwrap();
     let key = ("default".to_string(), id.to_string());
-    Some(match r.below(18) {
+    Some(match r.below(21) {
         0 | 1 => {
             let submission = (r.below(2) == 0).then(|| JobSubmission { source: n.to_string(), ..Default::default() });
             let eval = (r.below(2) == 0).then(|| Evaluation { job_id: id.into(), ..eval(r, format!("e{n}")) });
@@ -229,6 +253,7 @@ fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
             Operation::RootKeyUpsert { key: Arc::new(key), rekey: r.below(3) == 0 }
         }
         16 => Operation::RootKeyDelete { id: format!("k{}", r.below(4)) },
+        17..=19 => Operation::Variable(Box::new(variable(r, s, n))),
         _ => Operation::ScalingEvent {
             job: key,
             group: "g".into(),
@@ -261,6 +286,7 @@ fn rebuilt(s: &StateStore) -> StateStore {
     s.scaling_policies().for_each(|x| out.put_scaling_policy(x.clone()));
     s.all_scaling_events().for_each(|x| out.put_scaling_events(x.clone()));
     s.root_keys().for_each(|x| out.put_root_key(x.clone()));
+    s.variables().for_each(|x| out.put_variable(x.clone()));
     s.state().namespaces().for_each(|x| out.put_namespace(x.clone()));
     s.state().node_pools().for_each(|x| out.put_node_pool(x.clone()));
     Table::ALL.into_iter().for_each(|t| out.set_index(t, s.index_of(t)));
@@ -306,7 +332,13 @@ fn the_store_does_not_depend_on_how_it_came_to_be() {
             let before = dump(&s);
             let applied = apply(&mut s, n, &op, Limits { tracked_versions: 3 });
             match applied.reply {
-                Reply::Refused(_) => same(&dump(&s), &before, &format!("seed {seed}: refused {op:?}")),
+                Reply::Refused(_)
+                | Reply::Variable(
+                    VariableReply::Conflict(_)
+                    | VariableReply::Locked
+                    | VariableReply::NotLocked
+                    | VariableReply::Missing,
+                ) => same(&dump(&s), &before, &format!("seed {seed}: refused {op:?}")),
                 _ => assert!(s.latest_index() <= n, "seed {seed}"),
             }
         }

@@ -38,6 +38,10 @@ pub enum Change {
     Service(Arc<ServiceRegistration>),
     /// A registration that was removed.
     ServiceGone(Arc<ServiceRegistration>),
+    /// A variable.
+    Variable(Arc<VariableEncrypted>),
+    /// A variable that was removed.
+    VariableGone(Arc<VariableEncrypted>),
     /// Something in a table whose rows are not watched one by one.
     Other(Table),
 }
@@ -170,5 +174,20 @@ impl<'a> Txn<'a> {
         self.touch(Table::ServiceRegistrations);
         self.changes.push(Change::ServiceGone(old));
         true
+    }
+
+    /// Writes a variable as it is.
+    pub fn put_variable(&mut self, v: Arc<VariableEncrypted>) {
+        self.store.put_variable(v.clone());
+        self.touch(Table::Variables);
+        self.changes.push(Change::Variable(v));
+    }
+
+    /// Removes a variable.
+    pub fn remove_variable(&mut self, namespace: &str, path: &str) {
+        if let Some(old) = self.store.remove_variable(namespace, path) {
+            self.touch(Table::Variables);
+            self.changes.push(Change::VariableGone(old));
+        }
     }
 }

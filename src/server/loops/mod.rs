@@ -1,11 +1,12 @@
 //! Loops of the leader that drive jobs on. Each is a pure state machine over the store and a thin driver.
 //!
-//! - [`periodic`]: launches of periodic jobs.
+//! - [`periodic`]: launches of periodic jobs. [`locks`]: locks of variables that are not renewed.
 //! - [`drain`]: nodes that are to be left. [`deployments`]: jobs that are rolled out. Both are run by the [`driver`].
 
 pub mod deployments;
 pub mod drain;
 pub mod driver;
+pub mod locks;
 pub mod periodic;
 
 use tokio::task::JoinSet;
@@ -29,6 +30,8 @@ pub async fn start(server: &Server, tasks: &mut JoinSet<()>) -> Result<(), Error
     tasks.spawn(driver::run(server.clone(), drain::Drainer::default(), Rate::new(DRAIN_RATE, DRAIN_RATE)));
     periodic::catch_up(server, super::ids::now()).await?;
     tasks.spawn(periodic::drive(server.clone()));
+    locks::start(server);
+    tasks.spawn(locks::drive(server.clone()));
     Ok(())
 }
 

@@ -4,10 +4,11 @@
 //! Writers change a [`StateStore`] of their own and publish clones of it; a clone costs a few reference counts. Rows are
 //! never changed in place. Rules about what a write entails are the state machine's, not the store's.
 //!
-//! - [`table`]: the tables and their indexes. `rows`: reading and writing of rows.
+//! - [`table`]: the tables and their indexes. `rows`, `variables`: reading and writing of rows.
 
 mod rows;
 pub mod table;
+mod variables;
 
 use std::sync::Arc;
 
@@ -56,6 +57,10 @@ pub struct StateStore {
     services_by_name: OrdSet<(String, String, String)>,
     /// Allocation ID, namespace, registration ID.
     services_by_alloc: OrdSet<(String, String, String)>,
+
+    variables: OrdMap<Key, Arc<VariableEncrypted>>,
+    /// Key ID, namespace, path.
+    variables_by_key: OrdSet<(String, String, String)>,
 
     csi_plugins: OrdMap<String, Arc<CsiPlugin>>,
     root_keys: OrdMap<String, Arc<WrappedRootKey>>,
