@@ -1,20 +1,26 @@
-//! Variables (`spec/http-api.md §5.10, §8.2`). There is no keyring yet, so none can be stored: reads find nothing, writes
-//! are checked and refused.
+//! Variables and their locks (`spec/http-api.md §5.10, §8`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::http::Method;
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::access::Need;
 use super::error::Error;
-use super::page::Pager;
+use super::filter::Object;
+use super::json::to_bytes;
+use super::page::{Order, Pager};
 use super::params::decimal_uint;
-use super::request::{ReadOptions, Request};
+use super::request::{ReadOptions, Request, found};
 use super::response::Response;
 use super::routes::{Outcome, Route, route};
-use crate::model::quoted;
-use crate::server::watch::WatchKey;
-use crate::state::Table;
+use crate::model::{VariableEncrypted, VariableLock, VariableMetadata};
+use crate::server::endpoints::variables::{self, Items, Written};
+use crate::server::ops::VariableReply;
+use crate::server::watch::{WatchKey, row_key};
+use crate::state::{StateStore, Table};
 
 /// The routes.
 pub const ROUTES: &[Route] = &[route!("/v1/vars", list), route!("/v1/var/", one)];
@@ -27,24 +33,75 @@ fn options(request: &Request) -> Result<ReadOptions, Error> {
     })
 }
 
+fn table_index(store: &StateStore) -> u64 {
+    store.index_of(Table::Variables).max(1)
+}
+
+fn token(v: &Arc<VariableEncrypted>) -> String {
+    format!("{}.{}", v.namespace, v.path)
+}
+
 async fn list(request: Request) -> Outcome {
     request.only_get()?;
     let options = options(&request)?;
-    request.need(&Need::Nothing)?;
-    Pager::new(&options)?;
+    let access = request.need(&Need::Nothing)?;
+    let pager = Pager::new(&options)?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::Variables)], |store| {
-        Ok((store.index_of(Table::Variables), ()))
+        let mut rows: Vec<Arc<VariableEncrypted>> = match options.all_namespaces() {
+            true => store.variables().filter(|v| v.path.starts_with(&options.prefix)).cloned().collect(),
+            false => store.variables_below(&options.namespace, &options.prefix).cloned().collect(),
+        };
+        if options.all_namespaces() {
+            rows.sort_by_cached_key(token);
+        }
+        let object =
+            |v: &Arc<VariableEncrypted>| Object::new("VariableEncrypted", &json!({ "VariableMetadata": v.metadata() }));
+        let visible = |v: &Arc<VariableEncrypted>| access.allows(&Need::Variable(&v.namespace, &v.path, "list"));
+        let page = pager.page(Order::Text, rows, token, object, visible)?;
+        Ok((table_index(store), page))
     });
-    let ((), meta) = read.await?;
-    Ok(Response::json::<[Value; 0]>(&[])?.meta(&meta))
+    let (page, meta) = read.await?;
+    let rows: Vec<VariableMetadata> = page.rows.iter().map(|v| v.metadata()).collect();
+    Ok(Response::json(&rows)?.meta(&meta).next_token(page.next.as_deref()))
 }
 
-#[derive(Debug, Default, Deserialize)]
+/// A variable as it is sent.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct VariableDecrypted<'a> {
+    namespace: &'a str,
+    path: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lock: Option<&'a VariableLock>,
+    create_index: u64,
+    create_time: i64,
+    modify_index: u64,
+    modify_time: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<&'a BTreeMap<String, String>>,
+}
+
+impl<'a> VariableDecrypted<'a> {
+    fn new(v: &'a VariableEncrypted, items: &'a Items) -> VariableDecrypted<'a> {
+        VariableDecrypted {
+            namespace: &v.namespace,
+            path: &v.path,
+            lock: v.lock.as_ref(),
+            create_index: v.create_index,
+            create_time: v.create_time,
+            modify_index: v.modify_index,
+            modify_time: v.modify_time,
+            items: Some(&items.0).filter(|i| !i.is_empty()),
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 struct Body {
-    items: Option<std::collections::BTreeMap<String, String>>,
+    items: Option<BTreeMap<String, String>>,
     namespace: Option<String>,
-    lock: Option<Value>,
+    lock: Option<VariableLock>,
 }
 
 async fn one(mut request: Request) -> Outcome {
@@ -54,16 +111,8 @@ async fn one(mut request: Request) -> Outcome {
     }
     match *request.method() {
         Method::GET => read(&request, &path).await,
-        Method::PUT | Method::POST => write(&mut request, &path).await,
-        Method::DELETE => {
-            cas(&request)?;
-            let namespace = request.namespace();
-            request.need(&Need::Variable(&namespace, &path, "destroy"))?;
-            let server = request.server()?;
-            server.wait_ready().await?;
-            // There is none, as asked.
-            Ok(Response::empty().status(204).index(server.snapshot().index_of(Table::Variables)))
-        }
+        Method::PUT | Method::POST => write(&mut request, path).await,
+        Method::DELETE => delete(&request, path).await,
         _ => Err(Error::bad("Invalid method")),
     }
 }
@@ -71,11 +120,14 @@ async fn one(mut request: Request) -> Outcome {
 async fn read(request: &Request, path: &str) -> Outcome {
     let options = options(request)?;
     request.need(&Need::Variable(&options.namespace, path, "read"))?;
-    let read = request.blocking(&options, vec![WatchKey::Table(Table::Variables)], |store| {
-        Ok((store.index_of(Table::Variables), ()))
+    let keys = vec![WatchKey::Row(Table::Variables, row_key(&options.namespace, path))];
+    let read = request.blocking(&options, keys, |store| {
+        let variable = store.variable(&options.namespace, path).cloned();
+        Ok((variable.as_ref().map_or(table_index(store), |v| v.modify_index), variable))
     });
-    let ((), meta) = read.await?;
-    Err(Error::not_found("variable not found").with(meta))
+    let (variable, meta) = found(read.await?, "variable not found")?;
+    let items = variables::open(request.server()?, &variable)?;
+    Ok(Response::json(&VariableDecrypted::new(&variable, &items))?.meta(&meta))
 }
 
 fn cas(request: &Request) -> Result<Option<u64>, Error> {
@@ -85,92 +137,93 @@ fn cas(request: &Request) -> Result<Option<u64>, Error> {
     }
 }
 
-async fn write(request: &mut Request, path: &str) -> Outcome {
+/// A conflict: JSON that calls itself text.
+fn conflict(v: &VariableEncrypted, items: &Items) -> Outcome {
+    let body = to_bytes(&VariableDecrypted::new(v, items)).map_err(|e| Error::internal(e.to_string()))?;
+    Ok(Response::bytes("text/plain; charset=utf-8", body).status(409))
+}
+
+/// Refusals of writes tell an index of 0.
+fn refusal(e: crate::server::Error) -> Response {
+    let e = Error::from(e);
+    let told = matches!(e.status, 400 | 404) || e.message.ends_with("hold a lock");
+    let response = Response::error(e);
+    if told { response.index(0) } else { response }
+}
+
+async fn delete(request: &Request, path: String) -> Outcome {
     request.check_region()?;
     let cas = cas(request)?;
-    let operations =
-        ["lock-acquire", "lock-release", "lock-renew"].into_iter().filter(|o| request.query().has(o)).count();
-    if operations > 1 {
+    let key = (request.namespace(), path);
+    request.need(&Need::Variable(&key.0, &key.1, "destroy"))?;
+    let written = variables::delete(request.server()?, key.clone(), cas).await?;
+    match written.reply {
+        VariableReply::Written(_) => Ok(Response::empty().status(204).index(written.index)),
+        reply => unwritten(request, &key, &reply).map(|r| r.index(index_of(&reply))),
+    }
+}
+
+async fn write(request: &mut Request, path: String) -> Outcome {
+    request.check_region()?;
+    let cas = cas(request)?;
+    let operations: Vec<&str> =
+        ["lock-acquire", "lock-release", "lock-renew"].into_iter().filter(|o| request.query().has(o)).collect();
+    if operations.len() > 1 {
         return Err(Error::bad("multiple lock operations"));
     }
-    if operations == 1 && cas.is_some() {
+    if !operations.is_empty() && cas.is_some() {
         return Err(Error::bad("CAS can't be used with lock operations"));
     }
-    let body: Body = request.json().await?;
-    let items = body.items.unwrap_or_default();
-    if operations == 0 && items.is_empty() {
+    let Body { items, namespace, lock } = request.json().await?;
+    let items = Items(items.unwrap_or_default());
+    if operations.is_empty() && items.0.is_empty() {
         return Err(Error::bad("variable missing required Items object"));
     }
-    let namespace = body.namespace.filter(|n| !n.is_empty()).unwrap_or_else(|| request.namespace());
-    request.need(&Need::Variable(&namespace, path, "write"))?;
+    let namespace = namespace.filter(|n| !n.is_empty()).unwrap_or_else(|| request.namespace());
+    let key = (namespace, path);
+    request.need(&Need::Variable(&key.0, &key.1, "write"))?;
     let server = request.server()?;
-    server.wait_ready().await?;
-    let meta = request.meta(server.snapshot().index_of(Table::Variables));
-    let wrong = if namespace == "*" {
-        Some("can not target wildcard (\"*\")namespace".to_string())
-    } else if operations == 0 && body.lock.as_ref().is_some_and(defines_lock) {
-        Some("RPC Error:: 400,variable should not contain lock definition".to_string())
-    } else if items.iter().map(|(k, v)| k.len() + v.len()).sum::<usize>() > 65_536 {
-        Some("variables are limited to 64KiB in total size".to_string())
-    } else {
-        check_path(path).err()
+    let written = match operations.first() {
+        None => variables::put(server, key.clone(), items, lock, cas).await,
+        Some(&"lock-acquire") => variables::acquire(server, key.clone(), items, lock).await,
+        Some(&"lock-release") => variables::release(server, key.clone(), items, lock).await,
+        Some(_) => {
+            let variable = variables::renew(server, &key, &lock.unwrap_or_default().id).await?;
+            return Response::json(&variable.metadata());
+        }
     };
-    match wrong {
-        Some(text) => Err(Error::bad(format!("RPC Error:: 400,{text}")).with(meta)),
-        None => Err(Error::internal("keyring is not initialized: variables can not be stored")),
+    match written {
+        Err(e) => Ok(refusal(e)),
+        Ok(Written { index, reply: VariableReply::Written(Some(v)) }) => {
+            // A lock that was given back tells no items: its holder knows them.
+            let items = match operations.first() {
+                Some(&"lock-release") => Items::default(),
+                _ => variables::open(server, &v)?,
+            };
+            Ok(Response::json(&VariableDecrypted::new(&v, &items))?.index(index))
+        }
+        Ok(Written { reply, .. }) => {
+            let response = unwritten(request, &key, &reply)?;
+            Ok(if operations.is_empty() { response.index(index_of(&reply)) } else { response })
+        }
     }
 }
 
-fn defines_lock(lock: &Value) -> bool {
-    ["TTL", "LockDelay"].into_iter().any(|k| lock.get(k).is_some_and(|v| !matches!(v.as_str(), Some(""))))
-}
-
-/// Where variables may be (§8.2).
-fn check_path(path: &str) -> Result<(), String> {
-    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '~' | '/');
-    if !(1..=128).contains(&path.len()) || !path.chars().all(fine) {
-        return Err(format!("invalid path {}", quoted(path)));
-    }
-    let parts: Vec<&str> = path.split('/').collect();
-    match parts.as_slice() {
-        ["nomad"] => {
-            Err("\"nomad\" is a reserved top-level directory path, but you may write variables to \"nomad/jobs\", \
-             \"nomad/job-templates\", \"nomad/sentinel\", or below"
-                .into())
-        }
-        ["nomad", "jobs" | "sentinel", ..] | ["nomad", "job-templates", _] => Ok(()),
-        ["nomad", "job-templates"] => {
-            Err("\"nomad/job-templates\" is a reserved directory path, but you may write variables \
-             at the level below it, for example, \"nomad/job-templates/template-name\""
-                .into())
-        }
-        ["nomad", ..] => {
-            Err("only paths at \"nomad/jobs\" or \"nomad/job-templates\" and below are valid paths under the \
-             top-level \"nomad\" directory"
-                .into())
-        }
-        _ => Ok(()),
+/// The index that a conflict tells.
+fn index_of(reply: &VariableReply) -> u64 {
+    match reply {
+        VariableReply::Conflict(Some(v)) => v.modify_index,
+        _ => 0,
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths() {
-        for path in ["app/config", "nomad/jobs", "nomad/jobs/web/g", "nomad/job-templates/x", "nomads", "a~b_c-d"] {
-            assert_eq!(check_path(path), Ok(()), "{path}");
-        }
-        for (path, text) in [
-            ("app.config", "invalid path \"app.config\""),
-            ("nomad", "\"nomad\" is a reserved"),
-            ("nomad/zzz", "only paths at"),
-            ("nomad/job-templates", "\"nomad/job-templates\" is a reserved"),
-            ("nomad/job-templates/a/b", "only paths at"),
-        ] {
-            assert!(check_path(path).unwrap_err().starts_with(text), "{path}");
-        }
-        assert!(check_path(&"a".repeat(129)).is_err());
-    }
+/// What is said when a variable is not as it was expected to be (§8.3): as it is, with its items for those who may read it.
+fn unwritten(request: &Request, key: &(String, String), reply: &VariableReply) -> Outcome {
+    let VariableReply::Conflict(Some(v)) = reply else {
+        let none = VariableEncrypted { namespace: key.0.clone(), path: key.1.clone(), ..Default::default() };
+        return conflict(&none, &Items::default());
+    };
+    let readable = request.need(&Need::Variable(&key.0, &key.1, "read")).is_ok();
+    let items = if readable { variables::open(request.server()?, v)? } else { Items::default() };
+    conflict(v, &items)
 }

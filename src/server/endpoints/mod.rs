@@ -5,6 +5,7 @@
 //! - [`eval`], [`alloc`], [`deployment`]: evaluations, allocations, deployments.
 //! - [`node_rpc`]: what node agents ask.
 //! - [`node`], [`pool`], [`namespace`], [`operator`], [`system`], [`service`], [`keyring`]: what operators ask about clusters.
+//! - [`variables`]: variables and their locks.
 //! - [`search`]: finding objects by the beginning of their names, or by a part of them.
 
 pub mod alloc;
@@ -24,3 +25,4 @@ pub mod scale;
 pub mod search;
 pub mod service;
 pub mod system;
+pub mod variables;
