@@ -184,6 +184,8 @@ pub enum Operation {
     RootKeyDelete {
         /// Its ID.
         id: String,
+        /// Even if variables are encrypted with it.
+        force: bool,
     },
     /// Everything is replaced by what a snapshot holds; indexes in it are older than this entry's.
     Restore {

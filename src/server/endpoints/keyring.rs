@@ -73,5 +73,5 @@ pub async fn delete(server: &Server, id: &str, force: bool) -> Result<u64, Error
     if !force && gc::keys::in_use(&snapshot, id) {
         return Err(Error::internal("root key in use, cannot delete"));
     }
-    Ok(server.commit(Operation::RootKeyDelete { id: id.into() }).await?.0)
+    Ok(server.commit(Operation::RootKeyDelete { id: id.into(), force }).await?.0)
 }

@@ -37,8 +37,11 @@ pub fn put(txn: &mut Txn, key: &WrappedRootKey, rekey: bool) -> Result<(), Strin
     Ok(())
 }
 
-/// Removes a key.
-pub fn delete(txn: &mut Txn, id: &str) -> Result<(), String> {
+/// Removes a key; unless it is forced, only one that no variable is encrypted with.
+pub fn delete(txn: &mut Txn, id: &str, force: bool) -> Result<(), String> {
+    if !force && txn.store.variables_of_key(id).next().is_some() {
+        return Err("root key in use, cannot delete".into());
+    }
     if txn.store.remove_root_key(id).is_none() {
         return Err("root key not found".into());
     }

@@ -133,7 +133,7 @@ fn run(txn: &mut Txn, op: &Operation, limits: Limits) -> Result<Reply, String> {
         Operation::ServiceDelete { id } => admin::delete_service(txn, id).map(done),
         Operation::ServiceDeleteByNode { node_id } => admin::delete_services_of_node(txn, node_id).map(done),
         Operation::RootKeyUpsert { key, rekey } => keyring::put(txn, key, *rekey).map(done),
-        Operation::RootKeyDelete { id } => keyring::delete(txn, id).map(done),
+        Operation::RootKeyDelete { id, force } => keyring::delete(txn, id, *force).map(done),
         Operation::Variable(w) => variable::write(txn, w).map(Reply::Variable),
     }
 }

@@ -252,7 +252,7 @@ fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
             let key = WrappedRootKey { meta, kek: Bytes(vec![n as u8]), ..Default::default() };
             Operation::RootKeyUpsert { key: Arc::new(key), rekey: r.below(3) == 0 }
         }
-        16 => Operation::RootKeyDelete { id: format!("k{}", r.below(4)) },
+        16 => Operation::RootKeyDelete { id: format!("k{}", r.below(4)), force: r.below(2) == 0 },
         17..=19 => Operation::Variable(Box::new(variable(r, s, n))),
         _ => Operation::ScalingEvent {
             job: key,

@@ -1,4 +1,4 @@
-//! Root keys that get old (`spec/garbage-collection.md §11.2`, `§11.3`).
+//! Root keys that get old (`spec/garbage-collection.md §11.2`).
 
 use std::sync::Arc;
 
@@ -44,13 +44,16 @@ pub fn collectable(store: &StateStore, now: i64, rotation: i64, threshold: i64) 
 
 /// Whether anything stored was encrypted with a key, or identifies itself with what the key signed.
 pub fn in_use(store: &StateStore, id: &str) -> bool {
+    if store.variables_of_key(id).next().is_some() {
+        return true;
+    }
     let live = store.state().allocs().map(|a| &a.alloc);
     let mut live = live.filter(|a| !(a.client_terminal() && a.server_terminal()));
     live.any(|a| a.signing_key_id == id) || store.state().nodes().any(|n| n.node.identity_signing_key_id == id)
 }
 
 /// A key as it is, in another state.
-fn in_state(key: &WrappedRootKey, to: &str) -> Operation {
+pub(super) fn in_state(key: &WrappedRootKey, to: &str) -> Operation {
     let mut key = key.clone();
     key.meta.state = to.into();
     Operation::RootKeyUpsert { key: Arc::new(key), rekey: false }
@@ -89,19 +92,9 @@ pub(super) async fn collect(
     threshold: i64,
 ) -> Result<(), Error> {
     for id in collectable(snapshot, now, rotation, threshold) {
-        server.commit_shared(Operation::RootKeyDelete { id }.into()).await.inspect_err(|e| {
+        server.commit_shared(Operation::RootKeyDelete { id, force: false }.into()).await.inspect_err(|e| {
             tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "root key delete failed");
         })?;
-    }
-    Ok(())
-}
-
-/// Writes anew what was encrypted with keys that are rekeying; they are inactive afterwards.
-pub(super) async fn rekey(server: &Server, snapshot: &StoreSnapshot) -> Result<(), Error> {
-    for key in snapshot.root_keys().filter(|k| k.meta.state == state::REKEYING) {
-        server.commit_shared(in_state(key, state::INACTIVE).into()).await?;
-        let key_id = key.meta.key_id.as_str();
-        tracing::info!(target: "nomad.core.sched", key_id, "variables successfully rekeyed and key marked inactive");
     }
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! Garbage collection (`spec/garbage-collection.md`): core evaluations, made by tickers of the leader, run by workers.
 //!
-//! - [`rules`]: what may go. [`keys`]: root keys, which are replaced before they go.
+//! - [`rules`]: what may go. [`keys`]: root keys, which are replaced before they go. `rekey`: variables of replaced keys.
 
 pub mod keys;
+mod rekey;
 pub mod rules;
 #[cfg(test)]
 mod tests;
@@ -99,7 +100,7 @@ pub async fn run(server: &Server, eval: &Evaluation, snapshot: &StoreSnapshot) -
         "deployment-gc" => deployments(server, snapshot, gc.deployment_threshold).await,
         "node-gc" => nodes(server, snapshot, gc.node_threshold).await,
         ROTATE => root_keys(server, snapshot, &gc).await,
-        REKEY => keys::rekey(server, snapshot).await,
+        REKEY => rekey::run(server, snapshot).await,
         "force-gc" => forced(server, snapshot).await,
         kind => return Err(format!("core scheduler cannot handle job '{kind}'")),
     };

@@ -98,7 +98,7 @@ fn the_active_key_is_replaced() {
     assert_eq!(store.index_of(crate::state::Table::RootKeys), 7);
 
     let delete = |store: &mut StateStore, id: &str| {
-        apply(store, 8, &Operation::RootKeyDelete { id: id.into() }, Limits::default()).reply
+        apply(store, 8, &Operation::RootKeyDelete { id: id.into(), force: false }, Limits::default()).reply
     };
     assert_eq!(delete(&mut store, "a"), Reply::Done);
     assert_eq!(delete(&mut store, "a"), Reply::Refused("root key not found".into()));
