@@ -233,7 +233,7 @@ fn variables_survive_and_only_encrypted() {
 
     // Rotated in full: everything is encrypted with the new key, and the old one is not needed any more.
     let old = agent.list("/v1/operator/keyring/keys")[0]["KeyID"].as_str().expect("a key").to_string();
-    let ran = run(&agent, &["operator", "root", "keyring", "rotate", "-full"]);
+    let ran = run(&agent, &["operator", "root", "keyring", "rotate", "-full", "-now"]);
     assert_eq!(ran.exit, 0, "{ran:?}");
     wait_for("the old key to be inactive", || {
         let keys = agent.list("/v1/operator/keyring/keys");
