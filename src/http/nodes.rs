@@ -16,8 +16,9 @@ use super::response::Response;
 use super::routes::{Outcome, Route, route};
 use crate::model::json::{nil, or_default};
 use crate::model::*;
-use crate::server::endpoints::alloc;
-use crate::server::endpoints::node::{self, Changed, DrainSpec};
+use crate::server::endpoints::{alloc, node};
+use crate::server::endpoints::node_rpc::NodeAnswer;
+use crate::server::loops::drain::set;
 use crate::server::watch::WatchKey;
 use crate::state::Table;
 
@@ -209,7 +210,7 @@ fn writes(request: &Request) -> Result<(), Error> {
 }
 
 /// NodeUpdateResponse: what evaluating and purging answer.
-fn updated(request: &Request, id: &str, changed: &Changed, node_modify_index: u64) -> Outcome {
+fn updated(request: &Request, answer: &NodeAnswer) -> Outcome {
     let server = request.server()?;
     let leader = server.leader_address().unwrap_or_default();
     let servers: Vec<_> = server
@@ -224,50 +225,45 @@ fn updated(request: &Request, id: &str, changed: &Changed, node_modify_index: u6
             })
         })
         .collect();
-    let snapshot = server.snapshot();
-    let node = snapshot.state().node(id).map(|n| n.node.scheduling_eligibility.clone());
     let body = json!({
         "HeartbeatTTL": 0,
-        "EvalIDs": Some(&changed.eval_ids).filter(|e| !e.is_empty()),
-        "EvalCreateIndex": changed.eval_create_index,
-        "NodeModifyIndex": node_modify_index,
+        "EvalIDs": Some(&answer.eval_ids).filter(|e| !e.is_empty()),
+        "EvalCreateIndex": answer.eval_create_index,
+        "NodeModifyIndex": answer.node_modify_index,
         "Features": 0,
         "LeaderRPCAddr": leader,
-        "NumNodes": snapshot.state().node_index().rows().len(),
+        "NumNodes": answer.num_nodes,
         "Servers": servers,
-        "SchedulingEligibility": node.unwrap_or_default(),
+        "SchedulingEligibility": answer.scheduling_eligibility,
         "SignedIdentity": null,
-        "Index": changed.index,
+        "Index": answer.index,
         "LastContact": 0,
         "KnownLeader": false,
         "NextToken": "",
     });
-    Ok(Response::json(&body)?.index(changed.index))
+    Ok(Response::json(&body)?.index(answer.index))
 }
 
 async fn evaluate(request: Request, id: &str) -> Outcome {
     writes(&request)?;
     check(id)?;
-    let changed = node::evaluate(request.server()?, id).await?;
-    let modify_index = if changed.eval_ids.is_empty() { 0 } else { changed.index };
-    updated(&request, id, &changed, modify_index)
+    updated(&request, &node::evaluate(request.server()?, id).await?)
 }
 
 async fn purge(request: Request, id: &str) -> Outcome {
     writes(&request)?;
     check(id)?;
-    let changed = node::purge(request.server()?, id).await?;
-    updated(&request, id, &changed, changed.index)
+    updated(&request, &node::purge(request.server()?, id).await?)
 }
 
-fn done(changed: &Changed, node_modify_index: u64) -> Outcome {
+fn done(answer: &NodeAnswer) -> Outcome {
     let body = json!({
-        "NodeModifyIndex": node_modify_index,
-        "EvalIDs": Some(&changed.eval_ids).filter(|e| !e.is_empty()),
-        "EvalCreateIndex": changed.eval_create_index,
-        "Index": changed.index,
+        "NodeModifyIndex": answer.node_modify_index,
+        "EvalIDs": Some(&answer.eval_ids).filter(|e| !e.is_empty()),
+        "EvalCreateIndex": answer.eval_create_index,
+        "Index": answer.index,
     });
-    Ok(Response::json(&body)?.index(changed.index))
+    Ok(Response::json(&body)?.index(answer.index))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -281,7 +277,7 @@ async fn eligibility(mut request: Request, id: &str) -> Outcome {
     writes(&request)?;
     let body: EligibilityRequest = request.json().await?;
     check(id)?;
-    done(&node::eligibility(request.server()?, id, &body.eligibility).await?, 0)
+    done(&node::eligibility(request.server()?, id, &body.eligibility).await?)
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -307,8 +303,12 @@ async fn drain(mut request: Request, id: &str) -> Outcome {
     writes(&request)?;
     let body: DrainRequest = request.json().await?;
     check(id)?;
-    let spec = body.drain_spec.map(|s| DrainSpec { deadline: s.deadline, ignore_system_jobs: s.ignore_system_jobs });
-    let accessor = request.accessor();
-    let changed = node::drain(request.server()?, id, spec, body.mark_eligible, body.meta, &accessor).await?;
-    done(&changed, changed.index)
+    let strategy = body.drain_spec.map(|s| DrainStrategy {
+        deadline: s.deadline,
+        ignore_system_jobs: s.ignore_system_jobs,
+        ..Default::default()
+    });
+    let DrainRequest { mark_eligible, meta, .. } = body;
+    let drain = set::DrainRequest { strategy, mark_eligible, meta, accessor_id: request.accessor() };
+    done(&set::set_drain(request.server()?, id, drain).await?)
 }

@@ -145,7 +145,11 @@ async fn nodes_are_drained_and_removed() {
     assert_eq!(a.told(), (500, "can not set node's scheduling eligibility to eligible while it is draining".into()));
     let a = s.put(&format!("{path}/drain"), json!({"DrainSpec": null, "MarkEligible": true})).await;
     assert_eq!(a.status, 200);
-    assert_eq!(s.get(&path).await.json()["SchedulingEligibility"], "eligible");
+    let back = s.get(&path).await.json();
+    assert_eq!(back["SchedulingEligibility"], "eligible");
+    let a = s.put(&format!("{path}/drain"), json!({"DrainSpec": null})).await;
+    assert_eq!(a.status, 200);
+    assert_eq!(s.get(&path).await.json()["Events"], back["Events"], "no drain ended");
 
     let a = s.put(&format!("{path}/purge"), json!({})).await;
     assert_eq!((a.status, s.get(&path).await.told()), (200, (404, "node not found".into())));

@@ -1,34 +1,15 @@
-//! What operators do with nodes: drain, eligibility, evaluation, removal (`spec/server.md §9.6, §12.1`).
+//! What operators do with nodes: eligibility, evaluation, removal (`spec/server.md §9.6, §12.1`). For drains see
+//! [`set_drain`](crate::server::loops::drain::set::set_drain).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::node_rpc::NodeAnswer;
 use crate::model::*;
 use crate::server::error::Error;
 use crate::server::node_evals::cluster_event;
 use crate::server::node_status::{create_evals, create_evals_of};
-use crate::server::ops::{DrainUpdate, NodeDrain, Operation};
+use crate::server::ops::Operation;
 use crate::server::{Server, ids};
-
-/// What a change of a node led to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Changed {
-    /// Index of the write; 0 if nothing was written.
-    pub index: u64,
-    /// Evaluations that were made.
-    pub eval_ids: Vec<String>,
-    /// Index they were written at.
-    pub eval_create_index: u64,
-}
-
-/// How a node is to be drained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DrainSpec {
-    /// Nanoseconds until all is stopped; 0: never; below: at once.
-    pub deadline: i64,
-    /// System jobs stay.
-    pub ignore_system_jobs: bool,
-}
 
 fn node_of(server: &Server, id: &str) -> Result<Arc<Node>, Error> {
     let snapshot = server.snapshot();
@@ -39,7 +20,7 @@ fn node_of(server: &Server, id: &str) -> Result<Arc<Node>, Error> {
 ///
 /// # Errors
 /// Another word, an unknown node, a node that drains, no leader.
-pub async fn eligibility(server: &Server, id: &str, word: &str) -> Result<Changed, Error> {
+pub async fn eligibility(server: &Server, id: &str, word: &str) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     if !matches!(word, "eligible" | "ineligible") {
         return Err(Error::internal(format!("invalid scheduling eligibility {}", quoted(word))));
@@ -50,80 +31,41 @@ pub async fn eligibility(server: &Server, id: &str, word: &str) -> Result<Change
         return Err(Error::internal(text));
     }
     if node.scheduling_eligibility == word {
-        return Ok(Changed::default());
+        return Ok(NodeAnswer::default());
     }
     let now = ids::now();
     let event = cluster_event(&format!("Node marked as {word} for scheduling"), now);
     let op =
         Operation::NodeEligibility { id: id.into(), eligibility: word.into(), event: Some(event), updated_at: now };
-    let mut changed = Changed { index: server.commit(op).await?.0, ..Default::default() };
+    let mut answer = NodeAnswer { index: server.commit(op).await?.0, ..Default::default() };
     if word == "eligible" {
-        (changed.eval_ids, changed.eval_create_index) = create_evals(server, id, changed.index).await?;
+        (answer.eval_ids, answer.eval_create_index) = create_evals(server, id, answer.index).await?;
     }
-    Ok(changed)
-}
-
-/// Starts, changes or ends a drain.
-///
-/// # Errors
-/// An unknown node, no leader.
-pub async fn drain(
-    server: &Server,
-    id: &str,
-    spec: Option<DrainSpec>,
-    mark_eligible: bool,
-    meta: BTreeMap<String, String>,
-    accessor_id: &str,
-) -> Result<Changed, Error> {
-    server.wait_ready().await?;
-    let node = node_of(server, id)?;
-    let now = ids::now();
-    let strategy = spec.map(|s| DrainStrategy {
-        deadline: s.deadline,
-        ignore_system_jobs: s.ignore_system_jobs,
-        force_deadline: if s.deadline > 0 { Time::from_unix_nanos(now.saturating_add(s.deadline)) } else { Time::ZERO },
-        started_at: Time::from_unix_nanos(now),
-    });
-    let message = match (&strategy, &node.drain_strategy) {
-        (Some(_), None) => "Node drain strategy set",
-        (Some(_), Some(_)) => "Node drain strategy updated",
-        (None, _) => "Node drain disabled",
-    };
-    let event = NodeEvent { subsystem: "Drain".into(), ..cluster_event(message, now) };
-    let was_ineligible = node.scheduling_eligibility == "ineligible";
-    let ends = strategy.is_none();
-    let update = DrainUpdate { strategy, mark_eligible, complete: false, meta, accessor_id: accessor_id.into() };
-    let op = NodeDrain {
-        nodes: BTreeMap::from([(id.to_string(), update)]),
-        events: BTreeMap::from([(id.to_string(), event)]),
-        updated_at: now,
-    };
-    let mut changed = Changed { index: server.commit(Operation::NodeDrain(op)).await?.0, ..Default::default() };
-    if ends && mark_eligible && was_ineligible {
-        (changed.eval_ids, changed.eval_create_index) = create_evals(server, id, changed.index).await?;
-    }
-    Ok(changed)
+    Ok(answer)
 }
 
 /// Has all jobs of a node evaluated.
 ///
 /// # Errors
 /// An unknown node, no leader.
-pub async fn evaluate(server: &Server, id: &str) -> Result<Changed, Error> {
+pub async fn evaluate(server: &Server, id: &str) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     let node = node_of(server, id)?;
     let (eval_ids, eval_create_index) = create_evals(server, id, node.modify_index).await?;
-    Ok(Changed { index: eval_create_index, eval_ids, eval_create_index })
+    let node_modify_index = if eval_ids.is_empty() { 0 } else { eval_create_index };
+    let answer =
+        NodeAnswer { index: eval_create_index, node_modify_index, eval_ids, eval_create_index, ..Default::default() };
+    Ok(answer.completed(server, id))
 }
 
 /// Removes a node; its allocations are replaced.
 ///
 /// # Errors
 /// An unknown node, no leader.
-pub async fn purge(server: &Server, id: &str) -> Result<Changed, Error> {
+pub async fn purge(server: &Server, id: &str) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     let node = node_of(server, id)?;
     let (index, _) = server.commit(Operation::NodeDeregister { ids: vec![id.into()] }).await?;
     let (eval_ids, eval_create_index) = create_evals_of(server, &node, index).await?;
-    Ok(Changed { index, eval_ids, eval_create_index })
+    Ok(NodeAnswer { eval_ids, eval_create_index, ..NodeAnswer::written(index) }.completed(server, id))
 }

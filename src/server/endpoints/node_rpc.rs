@@ -9,9 +9,10 @@ use crate::scheduler::reschedule;
 use crate::server::Server;
 use crate::server::error::Error;
 use crate::server::ids;
+use crate::server::loops::drain::set::{DrainRequest, set_drain};
 use crate::server::node_evals::{decide_status, is_status, node_status::*, registration_makes_evals};
 use crate::server::node_status::{create_evals, set_status};
-use crate::server::ops::{DrainUpdate, NodeDrain, NodeRegister, Operation};
+use crate::server::ops::{NodeRegister, Operation};
 use crate::server::watch::WatchKey;
 
 /// The answer to a registration, a heartbeat, or another change of a node.
@@ -23,7 +24,7 @@ pub struct NodeAnswer {
     pub eval_ids: Vec<String>,
     /// The index they were written at.
     pub eval_create_index: u64,
-    /// The node's ModifyIndex after the change.
+    /// The node's ModifyIndex, if the change concerns it.
     pub node_modify_index: u64,
     /// How many nodes there are.
     pub num_nodes: usize,
@@ -33,14 +34,21 @@ pub struct NodeAnswer {
     pub index: u64,
 }
 
-fn completed(server: &Server, id: &str, mut answer: NodeAnswer) -> NodeAnswer {
-    let snapshot = server.snapshot();
-    answer.num_nodes = snapshot.state().node_index().rows().len();
-    if let Some(n) = snapshot.state().node(id) {
-        answer.node_modify_index = n.node.modify_index;
-        answer.scheduling_eligibility = n.node.scheduling_eligibility.clone();
+impl NodeAnswer {
+    /// The node was written at an index.
+    pub fn written(index: u64) -> NodeAnswer {
+        NodeAnswer { index, node_modify_index: index, ..Default::default() }
     }
-    answer
+
+    /// With what is stored now of the nodes.
+    pub fn completed(mut self, server: &Server, id: &str) -> NodeAnswer {
+        let snapshot = server.snapshot();
+        self.num_nodes = snapshot.state().node_index().rows().len();
+        if let Some(n) = snapshot.state().node(id) {
+            self.scheduling_eligibility = n.node.scheduling_eligibility.clone();
+        }
+        self
+    }
 }
 
 /// A node registers or tells what changed.
@@ -84,14 +92,14 @@ pub async fn register(server: &Server, mut node: Node) -> Result<NodeAnswer, Err
     let (id, status) = (node.id.clone(), node.status.clone());
     let op = Operation::NodeRegister(Box::new(NodeRegister { node, create_pool: true, now }));
     let (index, _) = server.commit(op).await?;
-    let mut answer = NodeAnswer { index, ..Default::default() };
+    let mut answer = NodeAnswer::written(index);
     if makes_evals {
         (answer.eval_ids, answer.eval_create_index) = create_evals(server, &id, index).await?;
     }
     if status != DOWN {
         answer.heartbeat_ttl = heartbeat(server, &id)?;
     }
-    Ok(completed(server, &id, answer))
+    Ok(answer.completed(server, &id))
 }
 
 fn heartbeat(server: &Server, id: &str) -> Result<i64, Error> {
@@ -128,15 +136,16 @@ pub async fn update_status(server: &Server, id: &str, secret: &str, status: &str
     let decision = decide_status(&node, status, None, live, pool, ids::now());
     let mut answer = NodeAnswer::default();
     if decision.changes(&node) {
-        let written = set_status(server, &node, &decision.status, decision.event.clone()).await?;
-        (answer.index, answer.eval_ids, answer.eval_create_index) = written;
+        let (index, eval_ids, eval_create_index) =
+            set_status(server, &node, &decision.status, decision.event.clone()).await?;
+        answer = NodeAnswer { eval_ids, eval_create_index, ..NodeAnswer::written(index) };
     } else if decision.status == DOWN {
         (answer.eval_ids, answer.eval_create_index) = create_evals(server, id, node.modify_index).await?;
     }
     if decision.status != DOWN {
         answer.heartbeat_ttl = heartbeat(server, id)?;
     }
-    Ok(completed(server, id, answer))
+    Ok(answer.completed(server, id))
 }
 
 /// What a node has to run: AllocModifyIndex by allocation ID, and the index of the answer. Waits until the index exceeds
@@ -319,24 +328,6 @@ pub async fn drain_self(
 ) -> Result<u64, Error> {
     server.wait_ready().await?;
     authenticate(server, id, secret)?;
-    let now = ids::now();
-    let timestamp = Time::from_unix_nanos(now);
-    let mut strategy = strategy;
-    if strategy.deadline > 0 {
-        strategy.force_deadline = Time::from_unix_nanos(now.saturating_add(strategy.deadline));
-    }
-    strategy.started_at = timestamp;
-    let event = NodeEvent {
-        message: "Node drain strategy set".into(),
-        subsystem: "Drain".into(),
-        timestamp,
-        ..Default::default()
-    };
-    let update = DrainUpdate { strategy: Some(strategy), meta, ..Default::default() };
-    let op = NodeDrain {
-        nodes: [(id.to_string(), update)].into(),
-        events: [(id.to_string(), event)].into(),
-        updated_at: now,
-    };
-    Ok(server.commit(Operation::NodeDrain(op)).await?.0)
+    let request = DrainRequest { strategy: Some(strategy), meta, ..Default::default() };
+    Ok(set_drain(server, id, request).await?.index)
 }

@@ -53,16 +53,11 @@ pub async fn set_drain(server: &Server, node_id: &str, request: DrainRequest) ->
         updated_at: now,
     };
     let (index, _) = server.commit(Operation::NodeDrain(op)).await?;
-    let mut answer = NodeAnswer { index, node_modify_index: index, ..Default::default() };
+    let mut answer = NodeAnswer::written(index);
     if freed {
         (answer.eval_ids, answer.eval_create_index) = create_evals(server, node_id, index).await?;
     }
-    let snapshot = server.snapshot();
-    answer.num_nodes = snapshot.state().node_index().rows().len();
-    if let Some(n) = snapshot.state().node(node_id) {
-        answer.scheduling_eligibility = n.node.scheduling_eligibility.clone();
-    }
-    Ok(answer)
+    Ok(answer.completed(server, node_id))
 }
 
 /// The strategy with its times: it starts now; only a positive deadline is a moment.
