@@ -13,8 +13,8 @@ use crate::scheduler::reschedule;
 use crate::server::Server;
 use crate::server::error::Error;
 use crate::server::ids;
-use crate::server::ops::{JobDeregister, JobRegister, Operation};
-use crate::server::periodic;
+use crate::server::loops::periodic::{self, Launched};
+use crate::server::ops::{JobDeregister, Operation};
 use crate::state::StateStore;
 
 /// The priority of evaluations whose job does not say one.
@@ -122,19 +122,7 @@ pub async fn evaluate(
 /// # Errors
 /// Texts of `spec/server.md §14.4`.
 pub async fn force_periodic(server: &Server, namespace: &str, id: &str) -> Result<PeriodicForceResponse, Error> {
-    server.wait_ready().await?;
-    let job = server.snapshot().state().job(namespace, id).cloned();
-    periodic::check_force(id, job.as_deref()).map_err(Error::internal)?;
-    let Some(job) = job.filter(|j| periodic::is_active(j)) else {
-        let why = format!("can't force run non-tracked job {} ({namespace})", quoted(id));
-        return Err(Error::internal(format!("force launch for job {} failed: {why}", quoted(id))));
-    };
-    let now = ids::now();
-    let child = Arc::new(periodic::child(&job, now, now));
-    let eval_id = ids::uuid();
-    let eval = Some(periodic::evaluation(&child, now, eval_id.clone()));
-    let op = JobRegister { job: child, eval, submission: None, enforce_index: None, now };
-    let (index, _) = server.commit(Operation::JobRegister(Box::new(op))).await?;
+    let Launched { eval_id, index, .. } = periodic::force(server, namespace, id).await?;
     Ok(PeriodicForceResponse { eval_id, eval_create_index: index, index })
 }
 
