@@ -1,4 +1,4 @@
-//! Status predicates of allocations, evaluations and deployments (`spec/reconciliation.md §2.3`, `§2.6`).
+//! Status predicates of allocations, evaluations and deployments, and how evaluations begin (`spec/reconciliation.md §2.3`, `§2.6`).
 
 use super::*;
 
@@ -167,6 +167,29 @@ impl DesiredTransition {
     /// A drained batch allocation that keeps its slot.
     pub fn migrate_disable_placement(&self) -> bool {
         self.migrate_disable_placement == Some(true)
+    }
+}
+
+impl Evaluation {
+    /// An evaluation of a job that waits to be processed, as most changes make them. `now` in Unix nanoseconds.
+    pub fn pending(job: &Job, triggered_by: &str, now: i64, id: String) -> Evaluation {
+        Evaluation {
+            id,
+            namespace: job.namespace.clone(),
+            priority: job.priority,
+            r#type: job.r#type.clone(),
+            triggered_by: triggered_by.into(),
+            job_id: job.id.clone(),
+            status: "pending".into(),
+            create_time: now,
+            modify_time: now,
+            ..Default::default()
+        }
+    }
+
+    /// Needs no more work: `Status` is `complete`, `failed` or `canceled`.
+    pub fn terminal(&self) -> bool {
+        matches!(self.status.as_str(), "complete" | "failed" | "canceled")
     }
 }
 

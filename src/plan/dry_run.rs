@@ -40,18 +40,9 @@ pub fn dry_run(state: &State, job: &Job, now: i64) -> Result<DryRun, String> {
         state.upsert_job(job.clone());
     }
     let eval = Evaluation {
-        id: LOCAL_EVAL_ID.into(),
-        namespace: job.namespace.clone(),
-        priority: job.priority,
-        r#type: job.r#type.clone(),
-        triggered_by: "job-register".into(),
-        job_id: job.id.clone(),
         job_modify_index: job.modify_index,
-        status: "pending".into(),
         annotate_plan: true,
-        create_time: now,
-        modify_time: now,
-        ..Default::default()
+        ..Evaluation::pending(&job, "job-register", now, LOCAL_EVAL_ID.into())
     };
     let mut made = Made::new(0);
     let state = state.snapshot();

@@ -170,17 +170,11 @@ pub fn follow_ups(
         if evals.last().is_none_or(|(start, _)| at.saturating_sub(*start) >= BATCH_WINDOW) {
             let first = kind.uniform || evals.is_empty();
             let eval = Evaluation {
-                id: new_id(),
-                namespace: job.namespace.clone(),
                 priority,
-                r#type: job.r#type.clone(),
-                triggered_by: if first { kind.trigger } else { "alloc-failure" }.into(),
-                job_id: job.id.clone(),
                 job_modify_index: job.modify_index,
-                status: "pending".into(),
                 status_description: if first { kind.description } else { "" }.into(),
                 wait_until: Time::from_unix_nanos(at),
-                ..Default::default()
+                ..Evaluation::pending(job, if first { kind.trigger } else { "alloc-failure" }, 0, new_id())
             };
             evals.push((at, eval));
         }

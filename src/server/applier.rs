@@ -272,17 +272,5 @@ fn preemption_evals(
     let stored = victims.iter().filter_map(|a| store.state().alloc(&a.id));
     let jobs: BTreeSet<(&str, &str)> = stored.map(|e| (e.alloc.namespace.as_str(), e.alloc.job_id.as_str())).collect();
     let jobs = jobs.into_iter().filter_map(|(namespace, id)| store.state().job(namespace, id));
-    let mut eval = |job: &Arc<Job>| Evaluation {
-        id: new_id(),
-        namespace: job.namespace.clone(),
-        job_id: job.id.clone(),
-        r#type: job.r#type.clone(),
-        priority: job.priority,
-        triggered_by: "preemption".into(),
-        status: "pending".into(),
-        create_time: now,
-        modify_time: now,
-        ..Default::default()
-    };
-    jobs.map(&mut eval).collect()
+    jobs.map(|job| Evaluation::pending(job, "preemption", now, new_id())).collect()
 }

@@ -99,18 +99,7 @@ pub fn child(parent: &Job, request: &DispatchRequest, now: i64, random: u32) -> 
 /// The evaluation that goes into the child's entry; none if the child is periodic itself.
 pub fn evaluation(child: &Job, now: i64, new_id: impl FnOnce() -> String) -> Option<Evaluation> {
     let launched_later = child.periodic.is_some();
-    (!launched_later).then(|| Evaluation {
-        id: new_id(),
-        namespace: child.namespace.clone(),
-        priority: child.priority,
-        r#type: child.r#type.clone(),
-        triggered_by: "job-register".into(),
-        job_id: child.id.clone(),
-        status: "pending".into(),
-        create_time: now,
-        modify_time: now,
-        ..Evaluation::default()
-    })
+    (!launched_later).then(|| Evaluation::pending(child, "job-register", now, new_id()))
 }
 
 #[cfg(test)]

@@ -169,19 +169,10 @@ pub fn node_evals(
     });
     let of_system = system.iter().map(|job| (&job.namespace, &job.id, *job));
     let jobs = of_allocs.chain(of_system).filter(|(namespace, id, _)| seen.insert((*namespace, *id)));
-    let evals = jobs.map(|(namespace, id, job)| Evaluation {
-        id: new_id(),
-        namespace: namespace.clone(),
-        priority: job.priority,
-        r#type: job.r#type.clone(),
-        triggered_by: "node-update".into(),
-        job_id: id.clone(),
+    let evals = jobs.map(|(_, _, job)| Evaluation {
         node_id: node.id.clone(),
         node_modify_index: index,
-        status: "pending".into(),
-        create_time: now,
-        modify_time: now,
-        ..Evaluation::default()
+        ..Evaluation::pending(job, "node-update", now, new_id())
     });
     Some(evals.collect())
 }

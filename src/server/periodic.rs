@@ -177,11 +177,10 @@ pub fn may_launch(store: &StateStore, job: &Job) -> bool {
 
 fn children_run(store: &StateStore, job: &Job) -> bool {
     let prefix = format!("{}/periodic-", job.id);
-    let done = |status: &str| matches!(status, "complete" | "failed" | "canceled");
     store.children(&job.namespace, &job.id).filter(|c| c.id.starts_with(&prefix)).any(|child| {
         store
             .evals_of_job(&child.namespace, &child.id)
-            .any(|e| !done(&e.status) || store.allocs_of_eval(&e.id).any(|a| !a.alloc.terminal()))
+            .any(|e| !e.terminal() || store.allocs_of_eval(&e.id).any(|a| !a.alloc.terminal()))
     })
 }
 
@@ -204,18 +203,7 @@ pub fn child(job: &Job, at: i64, now: i64) -> Job {
 
 /// The evaluation that goes into the child's entry.
 pub fn evaluation(child: &Job, now: i64, id: String) -> Evaluation {
-    Evaluation {
-        id,
-        namespace: child.namespace.clone(),
-        priority: child.priority,
-        r#type: child.r#type.clone(),
-        triggered_by: "periodic-job".into(),
-        job_id: child.id.clone(),
-        status: "pending".into(),
-        create_time: now,
-        modify_time: now,
-        ..Evaluation::default()
-    }
+    Evaluation::pending(child, "periodic-job", now, id)
 }
 
 /// The time at which a child was launched, from its ID; `None` if that is not one of a periodic job's child.

@@ -96,17 +96,9 @@ pub fn any_auto_revert(deployment: &Deployment) -> bool {
 /// `now` in Unix nanoseconds.
 pub fn evaluation(deployment: &Deployment, job: &Job, now: i64, id: String) -> Evaluation {
     Evaluation {
-        id,
-        namespace: deployment.namespace.clone(),
         priority: if deployment.eval_priority > 0 { deployment.eval_priority } else { job.priority },
-        r#type: job.r#type.clone(),
-        triggered_by: "deployment-watcher".into(),
-        job_id: deployment.job_id.clone(),
         deployment_id: deployment.id.clone(),
-        status: "pending".into(),
-        create_time: now,
-        modify_time: now,
-        ..Evaluation::default()
+        ..Evaluation::pending(job, "deployment-watcher", now, id)
     }
 }
 

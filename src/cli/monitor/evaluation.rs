@@ -119,7 +119,7 @@ fn watch_one(connection: &Connection, lines: &mut Lines<'_, '_>, id: &str, verbo
         for text in seen.update(&eval, &allocations, verbose) {
             lines.detail(&text);
         }
-        if matches!(eval.status.as_str(), "complete" | "failed" | "canceled") {
+        if eval.terminal() {
             break eval;
         }
         connection.pause(PAUSE);

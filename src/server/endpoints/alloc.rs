@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::job::evaluation;
 use super::job_reads;
 use crate::model::responses::*;
 use crate::model::*;
@@ -28,9 +27,10 @@ pub async fn stop(
     let now = ids::now();
     let job = store.state().job(&alloc.namespace, &alloc.job_id).or(alloc.job.as_ref()).cloned();
     let eval = match &job {
-        Some(job) => {
-            Evaluation { job_modify_index: job.modify_index, ..evaluation(job, "alloc-stop", job.priority, now) }
-        }
+        Some(job) => Evaluation {
+            job_modify_index: job.modify_index,
+            ..Evaluation::pending(job, "alloc-stop", now, ids::uuid())
+        },
         None => return Err(missing()),
     };
     let transition = DesiredTransition {

@@ -73,22 +73,6 @@ fn check_region(server: &Server, job: &Job) -> Result<(), Error> {
     if ours { Ok(()) } else { Err(Error::internal("No path to region")) }
 }
 
-/// An evaluation for a job, as most writes make them. `now` in Unix nanoseconds.
-pub fn evaluation(job: &Job, trigger: &str, priority: i64, now: i64) -> Evaluation {
-    Evaluation {
-        id: ids::uuid(),
-        namespace: job.namespace.clone(),
-        priority,
-        r#type: job.r#type.clone(),
-        triggered_by: trigger.into(),
-        job_id: job.id.clone(),
-        status: "pending".into(),
-        create_time: now,
-        modify_time: now,
-        ..Evaluation::default()
-    }
-}
-
 /// Takes over what the registered job keeps: counts of groups, resources of tasks.
 fn preserve(job: &mut Job, registered: &Job, counts: bool, resources: bool) {
     for group in &mut job.task_groups {
@@ -154,7 +138,8 @@ pub async fn register(
     let now = ids::now();
     job.submit_time = now;
     let priority = if request.eval_priority > 0 { request.eval_priority } else { job.priority };
-    let eval = (!job.launches_others()).then(|| evaluation(&job, "job-register", priority, now));
+    let eval = (!job.launches_others())
+        .then(|| Evaluation { priority, ..Evaluation::pending(&job, "job-register", now, ids::uuid()) });
     let (submission, warning) = kept_source(request.submission, &job.namespace, server.settings().job_max_source_size);
     if let Some(w) = warning {
         warnings = add_warning(&warnings, &w);

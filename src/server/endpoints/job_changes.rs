@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::job::{Put, admission_context, evaluation, put_job};
+use super::job::{Put, admission_context, put_job};
 use crate::jobspec::admission;
 use crate::model::requests::*;
 use crate::model::responses::*;
@@ -50,7 +50,8 @@ pub async fn deregister(
     let priority = [stop.eval_priority, job.priority, DEFAULT_PRIORITY].into_iter().find(|p| *p > 0);
     let eval = (!job.launches_others()).then(|| Evaluation {
         r#type: "service".into(),
-        ..evaluation(&job, "job-deregister", priority.unwrap_or(DEFAULT_PRIORITY), now)
+        priority: priority.unwrap_or(DEFAULT_PRIORITY),
+        ..Evaluation::pending(&job, "job-deregister", now, ids::uuid())
     });
     let eval_id = eval.as_ref().map(|e| e.id.clone()).unwrap_or_default();
     let op = JobDeregister {
@@ -104,7 +105,10 @@ pub async fn evaluate(
         return Err(Error::internal("can't evaluate parameterized job"));
     }
     let now = ids::now();
-    let eval = Evaluation { job_modify_index: job.modify_index, ..evaluation(&job, "job-register", job.priority, now) };
+    let eval = Evaluation {
+        job_modify_index: job.modify_index,
+        ..Evaluation::pending(&job, "job-register", now, ids::uuid())
+    };
     let eval_id = eval.id.clone();
     let transitions = if options.force_reschedule { to_force(&store, &job) } else { BTreeMap::new() };
     let op = if transitions.is_empty() {
@@ -164,7 +168,7 @@ pub async fn revert(
     let admitted = admission::admit(job, &context, Some(&current)).map_err(|e| Error::internal(e.to_string()))?;
     let job = admitted.job;
     let put = Put {
-        eval: (!job.launches_others()).then(|| evaluation(&job, "job-register", job.priority, now)),
+        eval: (!job.launches_others()).then(|| Evaluation::pending(&job, "job-register", now, ids::uuid())),
         submission: store.submission(namespace, id, request.job_version).map(|s| JobSubmission::clone(s)),
         enforce_index: Some(current.job_modify_index),
         job,

@@ -231,20 +231,20 @@ pub(crate) fn evals_of_updates(server: &Server, updates: &[Arc<Allocation>], now
             continue;
         }
         let job = state.job(&stored.namespace, &stored.job_id);
-        let (mut trigger, r#type, priority) = match job {
+        let (mut trigger, of) = match job {
             None => {
                 if stored.desired_status != desired_status::STOP {
                     continue;
                 }
                 let Some(own) = &stored.job else { continue };
-                (Some("job-deregister"), own.r#type.clone(), own.priority)
+                (Some("job-deregister"), own)
             }
             Some(job) => {
                 let failed = update.client_status == client_status::FAILED && stored.followup_eval_id.is_empty();
                 let replaced = failed
                     && job.lookup_group(&stored.task_group).is_some()
                     && reschedule::eligible_on_server(stored, now);
-                (replaced.then_some("alloc-failure"), job.r#type.clone(), job.priority)
+                (replaced.then_some("alloc-failure"), job)
             }
         };
         if unknown && job.is_some() {
@@ -252,18 +252,7 @@ pub(crate) fn evals_of_updates(server: &Server, updates: &[Arc<Allocation>], now
         }
         let Some(trigger) = trigger else { continue };
         if seen.insert((stored.namespace.clone(), stored.job_id.clone())) {
-            out.push(Evaluation {
-                id: ids::uuid(),
-                namespace: stored.namespace.clone(),
-                job_id: stored.job_id.clone(),
-                r#type,
-                priority,
-                triggered_by: trigger.into(),
-                status: "pending".into(),
-                create_time: now,
-                modify_time: now,
-                ..Default::default()
-            });
+            out.push(Evaluation::pending(of, trigger, now, ids::uuid()));
         }
     }
     out

@@ -1,6 +1,6 @@
 //! Groups scaled (`spec/server.md §16`).
 
-use super::job::{Put, check_accepting, evaluation, put_job};
+use super::job::{Put, check_accepting, put_job};
 use crate::jobspec::admission::check_modify_index;
 use crate::model::requests::*;
 use crate::model::responses::*;
@@ -101,7 +101,7 @@ pub async fn scale(
         if !job.launches_others() {
             let eval = Evaluation {
                 job_modify_index: answer.job_modify_index,
-                ..evaluation(&job, "job-scaling", job.priority, now)
+                ..Evaluation::pending(&job, "job-scaling", now, ids::uuid())
             };
             answer.eval_id.clone_from(&eval.id);
             eval_id = Some(eval.id.clone());

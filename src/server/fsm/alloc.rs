@@ -228,7 +228,7 @@ fn cancel_followup(txn: &mut Txn, back: &Allocation, now: i64) {
     if others.iter().any(|a| a.alloc.id != back.id && !a.alloc.terminal() && a.alloc.followup_eval_id == *id) {
         return;
     }
-    let Some(eval) = txn.store.eval(id).filter(|e| !status::eval_terminal(e)) else { return };
+    let Some(eval) = txn.store.eval(id).filter(|e| !e.terminal()) else { return };
     let mut eval = Evaluation::clone(eval);
     txn.dropped_evals.push(Arc::new(eval.clone()));
     eval.status = "canceled".into();

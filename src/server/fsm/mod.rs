@@ -21,7 +21,6 @@ mod summary;
 pub mod txn;
 mod variable;
 
-pub use status::eval_terminal;
 pub use txn::{Change, Txn, Unblock};
 
 use std::sync::Arc;

@@ -17,11 +17,6 @@ pub mod job_status {
 }
 use job_status::*;
 
-/// What an evaluation that needs no more work has as status.
-pub fn eval_terminal(eval: &Evaluation) -> bool {
-    matches!(eval.status.as_str(), "complete" | "failed" | "canceled")
-}
-
 /// The status of a job. `deleting`: the entry removes evaluations of it.
 pub fn derive(store: &StateStore, job: &Job, deleting: bool) -> &'static str {
     if job.r#type == "system" || job.is_parameterized() || job.periodic.is_some() {
@@ -38,7 +33,7 @@ pub fn derive(store: &StateStore, job: &Job, deleting: bool) -> &'static str {
     let mut has_evals = false;
     for eval in store.evals_of_job(&job.namespace, &job.id) {
         has_evals = true;
-        if !eval_terminal(eval) {
+        if !eval.terminal() {
             return PENDING;
         }
     }

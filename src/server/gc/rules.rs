@@ -1,7 +1,6 @@
 //! What may be collected (`spec/garbage-collection.md §3-6`). Pure: times are Unix nanoseconds and come in.
 
 use crate::model::*;
-use crate::server::fsm::eval_terminal;
 use crate::state::StateStore;
 
 /// Whether an allocation is not needed any more (§3.3). A time equal to the cutoff is old enough.
@@ -33,7 +32,7 @@ pub fn eval_eligible(
     cutoff: i64,
     allow_batch: bool,
 ) -> (bool, Vec<String>) {
-    if !eval_terminal(eval) || eval.modify_time > cutoff {
+    if !eval.terminal() || eval.modify_time > cutoff {
         return (false, Vec::new());
     }
     let job = store.state().job(&eval.namespace, &eval.job_id);

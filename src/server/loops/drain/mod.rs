@@ -144,7 +144,7 @@ fn marking(
         let (transitions, evals) = (std::mem::take(transitions), std::mem::take(evals));
         out.push(Operation::AllocTransition { transitions, evals });
     };
-    for ((namespace, job_id), allocs) in by_job {
+    for allocs in by_job.into_values() {
         if !transitions.is_empty() && transitions.len() + allocs.len() > most {
             close(&mut transitions, &mut evals);
         }
@@ -155,18 +155,7 @@ fn marking(
             }
             transitions.insert(a.id.clone(), mark(job.as_deref()));
         }
-        evals.extend(job.map(|job| Evaluation {
-            id: new_id(),
-            namespace,
-            priority: job.priority,
-            r#type: job.r#type.clone(),
-            triggered_by: "node-drain".into(),
-            job_id,
-            status: "pending".into(),
-            create_time: now,
-            modify_time: now,
-            ..Evaluation::default()
-        }));
+        evals.extend(job.map(|job| Evaluation::pending(&job, "node-drain", now, new_id())));
     }
     if !transitions.is_empty() {
         close(&mut transitions, &mut evals);
