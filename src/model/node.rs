@@ -150,6 +150,18 @@ pub struct NodeEvent {
     pub create_index: u64,
 }
 
+impl NodeEvent {
+    /// What happened at a time, in Unix nanoseconds.
+    pub fn new(subsystem: &str, message: &str, now: i64) -> NodeEvent {
+        NodeEvent {
+            message: message.into(),
+            subsystem: subsystem.into(),
+            timestamp: Time::from_unix_nanos(now),
+            ..Default::default()
+        }
+    }
+}
+
 /// The `DriverInfo` object of the HTTP API.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]

@@ -176,13 +176,7 @@ impl Applier {
             );
             self.server.metrics().count("nomad.plan.node_rejected", 1, &[("node_id", node)]);
             if self.tracker.add(node, now) {
-                let event = NodeEvent {
-                    message: rejection::EVENT_MESSAGE.into(),
-                    subsystem: rejection::EVENT_SUBSYSTEM.into(),
-                    timestamp: Time::from_unix_nanos(now),
-                    ..Default::default()
-                };
-                out.push((node.clone(), event));
+                out.push((node.clone(), NodeEvent::new(rejection::EVENT_SUBSYSTEM, rejection::EVENT_MESSAGE, now)));
             }
         }
         out

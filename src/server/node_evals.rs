@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use crate::model::{Allocation, Evaluation, Job, Node, NodeEvent, Time, client_status};
+use crate::model::{Allocation, Evaluation, Job, Node, NodeEvent, client_status};
 use crate::scheduler::candidates::covers;
 use crate::scheduler::disconnect::{expired, lost_after};
 use crate::state::State;
@@ -64,12 +64,7 @@ impl StatusDecision {
 
 /// The event of subsystem `Cluster` with that text.
 pub fn cluster_event(message: &str, now: i64) -> NodeEvent {
-    NodeEvent {
-        message: message.into(),
-        subsystem: CLUSTER.into(),
-        timestamp: Time::from_unix_nanos(now),
-        ..NodeEvent::default()
-    }
+    NodeEvent::new(CLUSTER, message, now)
 }
 
 /// Decides what a request for a status leads to (`spec/server.md §9.3` steps 1 to 3). `event` comes with the request;
@@ -180,7 +175,7 @@ pub fn node_evals(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{AllocState, DisconnectStrategy, NodeDeviceResource, NodeResources, SECOND, TaskGroup};
+    use crate::model::{AllocState, DisconnectStrategy, NodeDeviceResource, NodeResources, SECOND, TaskGroup, Time};
 
     fn node(status: &str) -> Node {
         Node {

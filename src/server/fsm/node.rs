@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::txn::{Change, Txn, Unblock};
 use crate::model::*;
+use crate::server::node_evals::cluster_event;
 use crate::server::ops::{DrainUpdate, NodeDrain, NodeRegister, NodeStatus};
 use crate::state::Table;
 
@@ -20,15 +21,6 @@ fn add_event(node: &mut Node, event: &NodeEvent, index: u64) {
     node.events.push(NodeEvent { create_index: index, ..event.clone() });
     let surplus = node.events.len().saturating_sub(EVENTS_KEPT);
     node.events.drain(..surplus);
-}
-
-fn cluster_event(message: &str, now: i64) -> NodeEvent {
-    NodeEvent {
-        message: message.into(),
-        subsystem: "Cluster".into(),
-        timestamp: Time::from_unix_nanos(now),
-        ..Default::default()
-    }
 }
 
 /// A node registers (§9.4).

@@ -165,12 +165,7 @@ fn marking(
 
 /// An event of a drain.
 fn event(message: &str, now: i64) -> NodeEvent {
-    NodeEvent {
-        message: message.into(),
-        subsystem: DRAIN.into(),
-        timestamp: Time::from_unix_nanos(now),
-        ..NodeEvent::default()
-    }
+    NodeEvent::new(DRAIN, message, now)
 }
 
 /// The entry that ends drains. The nodes stay ineligible.
