@@ -3,7 +3,8 @@
 use super::error::Error;
 use super::handle::Server;
 use super::ids;
-use super::node_evals::{HEARTBEAT_MISSED, cluster_event, missed_heartbeat_status, node_evals};
+use super::node_evals::node_status::DOWN;
+use super::node_evals::{HEARTBEAT_MISSED, cluster_event, missed_heartbeat_status, node_evals, transition_makes_evals};
 use super::ops::{NodeStatus, Operation};
 use crate::model::*;
 
@@ -17,13 +18,18 @@ pub async fn missed_heartbeat(server: Server, id: String) {
     let status = missed_heartbeat_status(&node, allocs.iter().map(|a| &*a.alloc), now);
     tracing::warn!(target: "nomad.heartbeat", node_id = id.as_str(), "node TTL expired");
     let event = Some(cluster_event(HEARTBEAT_MISSED, now));
-    if let Err(e) = set_status(&server, &node, status, event).await {
+    let written = set_status(&server, &node, status, event).await;
+    if let Err(e) = &written {
         tracing::error!(target: "nomad.heartbeat", node_id = id.as_str(), error = e.message.as_str(), "update node status failed");
-        let _ = server.queues().heartbeats().reset(&id, now, ids::random());
+    }
+    // Tried again, or down in the end if it stays away.
+    if written.is_err() || status != DOWN {
+        let _ = server.queues().heartbeats().reset(&id, ids::now(), ids::random());
     }
 }
 
-/// Writes a node's status and what follows from it; gives the index of the status and the evaluations.
+/// Writes a node's status and what follows from it; gives the index of the status and the evaluations. The timer of a node
+/// that is not down is the caller's to reset.
 pub async fn set_status(
     server: &Server,
     node: &Node,
@@ -33,12 +39,10 @@ pub async fn set_status(
     let op = NodeStatus { id: node.id.clone(), status: status.into(), event, updated_at: ids::now() };
     let (index, _) = server.commit_shared(Operation::NodeStatus(op).into()).await?;
     let mut made = (Vec::new(), 0);
-    if super::node_evals::transition_makes_evals(&node.status, status) {
+    if transition_makes_evals(&node.status, status) {
         made = create_evals(server, &node.id, index).await?;
     }
-    if status != super::node_evals::node_status::DOWN {
-        let _ = server.queues().heartbeats().reset(&node.id, ids::now(), ids::random());
-    } else {
+    if status == DOWN {
         server.queues().heartbeats().remove(&node.id);
     }
     Ok((index, made.0, made.1))
