@@ -65,7 +65,10 @@ pub fn check<'a>(
 
 /// The child that an earlier request with this token made, if there is one.
 pub fn made_by<'a>(token: &str, children: impl IntoIterator<Item = &'a Arc<Job>>) -> Option<&'a Arc<Job>> {
-    children.into_iter().find(|c| !token.is_empty() && c.dispatch_idempotency_token == token)
+    if token.is_empty() {
+        return None;
+    }
+    children.into_iter().find(|c| c.dispatch_idempotency_token == token)
 }
 
 /// The child to register. `now` in Unix nanoseconds, `random` makes its ID unique.

@@ -1,7 +1,6 @@
 //! A running server: store, consensus, queues, workers, and the one way to write.
 
 use std::io::{self, Read, Write};
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -257,11 +256,6 @@ impl Server {
 
     // ---- leadership
 
-    /// Whether this server leads and has established itself.
-    pub fn is_ready(&self) -> bool {
-        *self.0.ready.borrow()
-    }
-
     pub(super) fn set_ready(&self, ready: bool) {
         self.0.ready.send_replace(ready);
     }
@@ -283,11 +277,6 @@ impl Server {
     /// The leader's address as the configuration gives it; `None` while there is none.
     pub fn leader_address(&self) -> Option<String> {
         self.0.consensus.leadership().borrow().leader.as_ref().map(|(_, p)| p.address.clone())
-    }
-
-    /// The address of this server for other servers.
-    pub fn rpc_address(&self) -> Option<SocketAddr> {
-        self.settings().rpc_address.parse().ok()
     }
 
     // ---- writing

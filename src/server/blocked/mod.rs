@@ -248,11 +248,6 @@ impl BlockedEvals {
         }
     }
 
-    /// Whether there are duplicates to take.
-    pub fn has_duplicates(&self) -> bool {
-        !self.duplicates.is_empty()
-    }
-
     /// When [`BlockedEvals::tick`] has something to do next.
     pub fn next_deadline(&self) -> Option<i64> {
         self.enabled.then(|| self.next_failed.min(self.next_prune))

@@ -8,18 +8,16 @@ use super::{Limits, alloc, eval, purge, status, summary};
 use crate::jobspec::admission::check_modify_index;
 use crate::model::*;
 use crate::server::ops::{JobDeregister, JobRegister, Reply};
-use crate::server::periodic;
+use crate::server::{dispatch, periodic};
 use crate::state::Table;
 
 /// A job is registered.
 pub fn register(txn: &mut Txn, r: &JobRegister, limits: Limits) -> Result<Reply, String> {
     let job = &r.job;
     let (namespace, id) = (job.namespace.clone(), job.id.clone());
-    if !job.dispatch_idempotency_token.is_empty() {
-        let mut children = txn.store.children(&namespace, &job.parent_id);
-        if let Some(c) = children.find(|c| c.dispatch_idempotency_token == job.dispatch_idempotency_token) {
-            return Ok(Reply::Dispatched { job_id: c.id.clone(), create_index: c.create_index });
-        }
+    let children = txn.store.children(&namespace, &job.parent_id);
+    if let Some(c) = dispatch::made_by(&job.dispatch_idempotency_token, children) {
+        return Ok(Reply::Dispatched { job_id: c.id.clone(), create_index: c.create_index });
     }
     let state = txn.store.state();
     if let Some(wanted) = r.enforce_index {
