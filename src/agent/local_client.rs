@@ -7,13 +7,11 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
 
-use crate::client::error::ClientError;
-use crate::client::{Handle, handle};
+use crate::client::Handle;
 use crate::http::app::{AgentStats, Pending};
 use crate::http::error::Error;
 use crate::http::local::{
-    AllocFileInfo, ByteStream, ExecRequest, ExecSession, Frame, Frames, LocalClient, LogRequest, NodeMeta, Origin,
-    StreamRequest,
+    AllocFileInfo, ByteStream, ExecRequest, ExecSession, Frames, LocalClient, LogsRequest, NodeMeta, StreamRequest,
 };
 
 /// Bytes read from a file at a time.
@@ -22,34 +20,8 @@ const CHUNK: usize = 64 << 10;
 /// A way to the node.
 pub struct Local(pub Handle);
 
-fn failed(e: ClientError) -> Error {
-    Error::new(e.status(), e.to_string())
-}
-
 fn shown<T: Serialize>(value: &T) -> Result<Value, Error> {
     serde_json::to_value(value).map_err(|e| Error::internal(e.to_string()))
-}
-
-fn file(f: crate::client::types::AllocFileInfo) -> AllocFileInfo {
-    AllocFileInfo {
-        name: f.name,
-        is_dir: f.is_dir,
-        size: f.size,
-        file_mode: f.file_mode,
-        mod_time: f.mod_time,
-        content_type: f.content_type,
-    }
-}
-
-fn meta(m: crate::client::types::NodeMeta) -> NodeMeta {
-    NodeMeta { meta: m.meta, dynamic: m.dynamic, r#static: m.r#static }
-}
-
-fn origin(o: Origin) -> handle::Origin {
-    match o {
-        Origin::Start => handle::Origin::Start,
-        Origin::End => handle::Origin::End,
-    }
 }
 
 fn offset(n: i64) -> u64 {
@@ -59,13 +31,7 @@ fn offset(n: i64) -> u64 {
 fn frames(from: crate::client::logs::stream::Frames) -> Frames {
     let next = |mut from: crate::client::logs::stream::Frames| async move {
         let frame = from.recv().await?;
-        let frame = frame.map_err(failed).map(|f| Frame {
-            data: f.data.0,
-            file: f.file,
-            file_event: f.file_event,
-            offset: f.offset,
-        });
-        Some((frame, from))
+        Some((frame.map_err(Error::from), from))
     };
     stream::unfold(from, next).boxed()
 }
@@ -101,11 +67,11 @@ impl LocalClient for Local {
     }
 
     fn metadata(&self) -> Pending<'_, Result<NodeMeta, Error>> {
-        now(Ok(meta(self.0.meta())))
+        now(Ok(self.0.meta()))
     }
 
     fn set_metadata(&self, new: BTreeMap<String, Option<String>>) -> Pending<'_, Result<NodeMeta, Error>> {
-        now(self.0.apply_meta(&new).map(meta).map_err(failed))
+        now(self.0.apply_meta(&new).map_err(Error::from))
     }
 
     fn collect_all(&self) -> Pending<'_, Result<(), Error>> {
@@ -118,31 +84,31 @@ impl LocalClient for Local {
     }
 
     fn alloc_stats<'a>(&'a self, alloc_id: &'a str, task: &'a str) -> Pending<'a, Result<Value, Error>> {
-        now(self.0.alloc_stats(alloc_id, task).map_err(failed).and_then(|s| shown(&s)))
+        now(self.0.alloc_stats(alloc_id, task).map_err(Error::from).and_then(|s| shown(&s)))
     }
 
     fn checks<'a>(&'a self, alloc_id: &'a str) -> Pending<'a, Result<Value, Error>> {
-        now(self.0.checks(alloc_id).map_err(failed).and_then(|c| shown(&c)))
+        now(self.0.checks(alloc_id).map_err(Error::from).and_then(|c| shown(&c)))
     }
 
     fn restart<'a>(&'a self, alloc_id: &'a str, task: &'a str, all: bool) -> Pending<'a, Result<(), Error>> {
-        Box::pin(async move { self.0.restart(alloc_id, task, all).await.map_err(failed) })
+        Box::pin(async move { self.0.restart(alloc_id, task, all).await.map_err(Error::from) })
     }
 
     fn signal<'a>(&'a self, alloc_id: &'a str, task: &'a str, signal: &'a str) -> Pending<'a, Result<(), Error>> {
-        Box::pin(async move { self.0.signal(alloc_id, task, signal).await.map_err(failed) })
+        Box::pin(async move { self.0.signal(alloc_id, task, signal).await.map_err(Error::from) })
     }
 
     fn collect<'a>(&'a self, alloc_id: &'a str) -> Pending<'a, Result<(), Error>> {
-        Box::pin(async move { self.0.gc_alloc(alloc_id).await.map_err(failed) })
+        Box::pin(async move { self.0.gc_alloc(alloc_id).await.map_err(Error::from) })
     }
 
     fn list<'a>(&'a self, alloc_id: &'a str, path: &'a str) -> Pending<'a, Result<Vec<AllocFileInfo>, Error>> {
-        now(self.0.fs_list(alloc_id, path).map(|l| l.into_iter().map(file).collect()).map_err(failed))
+        now(self.0.fs_list(alloc_id, path).map_err(Error::from))
     }
 
     fn stat<'a>(&'a self, alloc_id: &'a str, path: &'a str) -> Pending<'a, Result<AllocFileInfo, Error>> {
-        now(self.0.fs_stat(alloc_id, path).map(file).map_err(failed))
+        now(self.0.fs_stat(alloc_id, path).map_err(Error::from))
     }
 
     fn read<'a>(
@@ -154,7 +120,7 @@ impl LocalClient for Local {
     ) -> Pending<'a, Result<ByteStream, Error>> {
         Box::pin(async move {
             let limit = limit.map_or(0, offset);
-            let contents = self.0.fs_read(alloc_id, path, offset(from), limit).await.map_err(failed)?;
+            let contents = self.0.fs_read(alloc_id, path, offset(from), limit).await.map_err(Error::from)?;
             let chunks = stream::unfold(Some(contents), |contents| async move {
                 let mut contents = contents?;
                 let mut buffer = vec![0; CHUNK];
@@ -172,22 +138,15 @@ impl LocalClient for Local {
     }
 
     fn stream<'a>(&'a self, alloc_id: &'a str, r: StreamRequest) -> Pending<'a, Result<Frames, Error>> {
-        let started = self.0.fs_stream(alloc_id, &r.path, origin(r.origin), offset(r.offset), r.follow);
-        now(started.map(frames).map_err(failed))
+        let started = self.0.fs_stream(alloc_id, &r.path, r.origin, r.offset, r.follow);
+        now(started.map(frames).map_err(Error::from))
     }
 
-    fn logs<'a>(&'a self, alloc_id: &'a str, r: LogRequest) -> Pending<'a, Result<Frames, Error>> {
-        let request = handle::LogsRequest {
-            task: r.task,
-            kind: if r.stderr { "stderr" } else { "stdout" }.into(),
-            follow: r.follow,
-            offset: offset(r.offset),
-            origin: origin(r.origin),
-        };
-        now(self.0.logs(alloc_id, &request).map(frames).map_err(failed))
+    fn logs<'a>(&'a self, alloc_id: &'a str, r: LogsRequest) -> Pending<'a, Result<Frames, Error>> {
+        now(self.0.logs(alloc_id, &r).map(frames).map_err(Error::from))
     }
 
     fn exec<'a>(&'a self, alloc_id: &'a str, r: ExecRequest) -> Pending<'a, Result<ExecSession, Error>> {
-        Box::pin(async move { self.0.exec(alloc_id, &r.task, r.command, r.tty).await.map_err(failed) })
+        Box::pin(async move { self.0.exec(alloc_id, &r.task, r.command, r.tty).await.map_err(Error::from) })
     }
 }

@@ -185,9 +185,6 @@ pub struct AllocFileInfo {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct StreamFrame {
-    /// Position in the file after the data.
-    #[serde(skip_serializing_if = "is_default")]
-    pub offset: i64,
     #[serde(skip_serializing_if = "is_default")]
     pub data: Bytes,
     /// Which file.
@@ -196,6 +193,9 @@ pub struct StreamFrame {
     /// `file deleted` or `file truncated`.
     #[serde(skip_serializing_if = "is_default")]
     pub file_event: String,
+    /// Position in the file after the data.
+    #[serde(skip_serializing_if = "is_default")]
+    pub offset: i64,
 }
 
 impl StreamFrame {
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(text(&StreamFrame::default()), "{}");
         let frame =
             StreamFrame { offset: 4, data: Bytes(b"err\n".to_vec()), file: "a".into(), ..StreamFrame::default() };
-        assert_eq!(text(&frame), r#"{"Offset":4,"Data":"ZXJyCg==","File":"a"}"#);
+        assert_eq!(text(&frame), r#"{"Data":"ZXJyCg==","File":"a","Offset":4}"#);
         assert!(StreamFrame::default().is_heartbeat() && !frame.is_heartbeat());
     }
 

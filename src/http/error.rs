@@ -2,6 +2,7 @@
 
 use super::json::JsonError;
 use super::response::Meta;
+use crate::client::error::ClientError;
 use crate::server;
 pub use crate::server::error::multi_error;
 
@@ -77,6 +78,12 @@ impl From<server::Error> for Error {
             return Error::new(*status, *text);
         }
         Error::new(e.status, e.message)
+    }
+}
+
+impl From<ClientError> for Error {
+    fn from(e: ClientError) -> Error {
+        Error::new(e.status(), e.to_string())
     }
 }
 

@@ -2,14 +2,11 @@
 
 use axum::body::{Body, Bytes};
 use axum::http::HeaderName;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use futures_util::{StreamExt, stream};
-use serde::Serialize;
 
 use super::client::of_alloc;
 use super::error::Error;
-use super::local::{ByteStream, Frame, Frames, LogRequest, Origin, StreamRequest};
+use super::local::{ByteStream, Frames, LogsRequest, Origin, StreamFrame, StreamRequest};
 use super::params::{decimal_int, parse_bool};
 use super::request::Request;
 use super::response::Response;
@@ -85,11 +82,12 @@ async fn read(request: &Request, id: &str, part: bool) -> Outcome {
 }
 
 fn origin(request: &Request) -> Result<Origin, Error> {
-    match request.query().get("origin") {
-        "" | "start" => Ok(Origin::Start),
-        "end" => Ok(Origin::End),
-        _ => Err(Error::bad("origin must be start or end")),
-    }
+    Ok(Origin::parse(request.query().get("origin"))?)
+}
+
+/// How many bytes to skip: none, if the number is negative.
+fn skipped(offset: i64) -> u64 {
+    u64::try_from(offset).unwrap_or(0)
 }
 
 async fn follow(request: &Request, id: &str) -> Outcome {
@@ -103,7 +101,7 @@ async fn follow(request: &Request, id: &str) -> Outcome {
     };
     let offset = match query.get("offset") {
         "" => 0,
-        text => decimal_int(text).map_err(|e| Error::internal(format!("error parsing offset: {e}")))?,
+        text => skipped(decimal_int(text).map_err(|e| Error::internal(format!("error parsing offset: {e}")))?),
     };
     let origin = origin(request)?;
     let client = of_alloc(request, id, READ)?;
@@ -122,51 +120,27 @@ async fn logs(request: &Request, id: &str) -> Outcome {
         text => parse_bool(text).map_err(|e| Error::bad(format!("failed to parse {name} field to boolean: {e}"))),
     };
     let (follow, plain) = (flag("follow")?, flag("plain")?);
-    let stderr = match query.get("type") {
-        "stdout" => false,
-        "stderr" => true,
+    let kind = match query.get("type") {
+        kind @ ("stdout" | "stderr") => kind.to_string(),
         _ => return Err(Error::bad("must provide log type (stdout/stderr)")),
     };
     let offset = match query.get("offset") {
         "" => 0,
-        text => decimal_int(text).map_err(|e| Error::bad(format!("error parsing offset: {e}")))?,
+        text => skipped(decimal_int(text).map_err(|e| Error::bad(format!("error parsing offset: {e}")))?),
     };
     let origin = origin(request)?;
     let client = of_alloc(request, id, &["read-logs", "read-fs"])?;
-    let frames = client.logs(id, LogRequest { task, stderr, follow, offset, origin }).await?;
+    let frames = client.logs(id, LogsRequest { task, kind, follow, offset, origin }).await?;
     Ok(match plain {
         true => Response::stream("text/plain", unframed(frames)),
         false => Response::stream("application/json", framed(frames)),
     })
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct ShownFrame<'a> {
-    #[serde(skip_serializing_if = "String::is_empty")]
-    data: String,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    file: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    file_event: &'a str,
-    #[serde(skip_serializing_if = "is_zero")]
-    offset: i64,
-}
-
-fn is_zero(n: &i64) -> bool {
-    *n == 0
-}
-
 /// A frame as JSON.
-fn shown(frame: &Frame) -> Bytes {
-    let shown = ShownFrame {
-        data: STANDARD.encode(&frame.data),
-        file: &frame.file,
-        file_event: &frame.file_event,
-        offset: frame.offset,
-    };
+fn shown(frame: &StreamFrame) -> Bytes {
     // A frame always has a JSON form.
-    Bytes::from(serde_json::to_vec(&shown).unwrap_or_default())
+    Bytes::from(serde_json::to_vec(frame).unwrap_or_default())
 }
 
 /// Frames as JSON. The status is out when something fails: the body just ends.
@@ -179,7 +153,7 @@ fn unframed(frames: Frames) -> Body {
     let bytes = frames.scan(false, |over, frame| {
         let next = match frame {
             _ if *over => None,
-            Ok(f) => Some(Bytes::from(f.data)),
+            Ok(f) => Some(Bytes::from(f.data.0)),
             Err(e) => {
                 *over = true;
                 Some(Bytes::from(e.message))
@@ -191,6 +165,6 @@ fn unframed(frames: Frames) -> Body {
     Body::from_stream(bytes.map(Ok::<_, std::convert::Infallible>))
 }
 
-fn ended(frames: Frames) -> impl stream::Stream<Item = Frame> + Send {
+fn ended(frames: Frames) -> impl stream::Stream<Item = StreamFrame> + Send {
     frames.scan((), |(), frame| std::future::ready(frame.ok())).boxed()
 }

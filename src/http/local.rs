@@ -7,70 +7,18 @@ use std::collections::BTreeMap;
 
 use axum::body::Bytes;
 use futures_util::stream::BoxStream;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::app::Pending;
 use super::error::Error;
 pub use crate::client::drivers::{ExecInput, ExecOutput, ExecSession};
-
-/// A file of an allocation.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub struct AllocFileInfo {
-    /// The name without folders.
-    pub name: String,
-    /// Whether it is a folder.
-    pub is_dir: bool,
-    /// Bytes.
-    pub size: i64,
-    /// `-rw-r--r--`.
-    pub file_mode: String,
-    /// When it was changed.
-    pub mod_time: crate::model::Time,
-    /// What it seems to hold.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub content_type: String,
-}
-
-/// Metadata of the node: what is in force, and where it comes from.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub struct NodeMeta {
-    /// In force.
-    pub meta: BTreeMap<String, String>,
-    /// Set while running; null: taken away.
-    pub dynamic: BTreeMap<String, Option<String>>,
-    /// From the configuration.
-    pub r#static: BTreeMap<String, String>,
-}
-
-/// A part of a stream of files or logs (§6.2). Everything empty is a heartbeat.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Frame {
-    /// Bytes of the file.
-    pub data: Vec<u8>,
-    /// The file.
-    pub file: String,
-    /// `file deleted` or `file truncated`.
-    pub file_event: String,
-    /// Where in the file the data ends.
-    pub offset: i64,
-}
+pub use crate::client::handle::{LogsRequest, Origin};
+pub use crate::client::types::{AllocFileInfo, NodeMeta, StreamFrame};
 
 /// Frames as they come. An error ends the stream.
-pub type Frames = BoxStream<'static, Result<Frame, Error>>;
+pub type Frames = BoxStream<'static, Result<StreamFrame, Error>>;
 /// Bytes as they come.
 pub type ByteStream = BoxStream<'static, Result<Bytes, Error>>;
-
-/// Where reading begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// So many bytes after the start.
-    Start,
-    /// So many bytes before the end.
-    End,
-}
 
 /// A request for the content of a file as it grows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,24 +27,9 @@ pub struct StreamRequest {
     pub path: String,
     /// Go on at the end of the file.
     pub follow: bool,
-    /// Bytes.
-    pub offset: i64,
-    /// From where.
-    pub origin: Origin,
-}
-
-/// A request for the output of a task.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogRequest {
-    /// The task.
-    pub task: String,
-    /// Standard error instead of standard output.
-    pub stderr: bool,
-    /// Go on when there is no more.
-    pub follow: bool,
-    /// Bytes.
-    pub offset: i64,
-    /// From where.
+    /// Bytes to skip.
+    pub offset: u64,
+    /// Where they are counted from.
     pub origin: Origin,
 }
 
@@ -177,7 +110,7 @@ pub trait LocalClient: Send + Sync {
     fn stream<'a>(&'a self, alloc_id: &'a str, request: StreamRequest) -> Pending<'a, Result<Frames, Error>>;
 
     /// The output of a task.
-    fn logs<'a>(&'a self, alloc_id: &'a str, request: LogRequest) -> Pending<'a, Result<Frames, Error>>;
+    fn logs<'a>(&'a self, alloc_id: &'a str, request: LogsRequest) -> Pending<'a, Result<Frames, Error>>;
 
     /// Runs a command in a task.
     fn exec<'a>(&'a self, alloc_id: &'a str, request: ExecRequest) -> Pending<'a, Result<ExecSession, Error>>;
