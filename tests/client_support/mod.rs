@@ -350,10 +350,3 @@ pub fn texts(alloc: &Allocation, task: &str) -> Vec<String> {
         .map(|t| t.events.iter().map(|e| e.display_message.clone()).collect())
         .unwrap_or_default()
 }
-
-/// Whether interrupts are ignored here, as in background jobs of a shell: the processes of tasks inherit that.
-pub fn interrupts_are_ignored() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
-    mask.and_then(|m| u64::from_str_radix(m.trim(), 16).ok()).is_some_and(|m| m & 2 != 0)
-}

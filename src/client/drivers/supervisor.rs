@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, WaitOptions};
 use serde::{Deserialize, Serialize};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Exit, LogSettings};
 use crate::client::logs::rotate::Rotator;
@@ -86,12 +87,29 @@ pub fn main() -> Option<ExitCode> {
 
 /// Makes standard input the controlling terminal and becomes the command.
 fn in_terminal(args: Vec<std::ffi::OsString>) -> ExitCode {
+    catch_ignored_signals();
     let _ = rustix::process::setsid();
     let _ = rustix::process::ioctl_tiocsctty(io::stdin());
     let Some((program, args)) = args.split_first() else { return ExitCode::FAILURE };
     let error = Command::new(program).args(args).exec();
     eprintln!("{}: {error}", program.display());
     ExitCode::from(127)
+}
+
+/// Has programs that are started from here begin with all signals at their defaults. What is ignored, as interrupts are in
+/// background jobs of a shell, stays ignored in them; what is caught does not. Blocked signals and broken pipes are seen to
+/// wherever a program is started.
+fn catch_ignored_signals() {
+    const BROKEN_PIPE: u64 = 1 << (13 - 1);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|l| u64::from_str_radix(l.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    let Some(ignored) = ignored.map(|m| m & !BROKEN_PIPE).filter(|m| *m != 0) else { return };
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
+    let _entered = runtime.enter();
+    for number in (1..=64).filter(|n| ignored >> (n - 1) & 1 == 1) {
+        // The handler stays when nobody listens any more. Some signals can't have one: those of faults.
+        let _ = signal(SignalKind::from_raw(number));
+    }
 }
 
 fn report(report: &Report) {
@@ -103,6 +121,7 @@ fn report(report: &Report) {
 }
 
 fn supervise(order: &Order) -> Result<(), String> {
+    catch_ignored_signals();
     // A session of its own: signals from a terminal don't reach it. Orphans of the task become its children.
     let _ = rustix::process::setsid();
     let me = rustix::process::getpid();
