@@ -118,6 +118,10 @@ fn unblock(txn: &mut Txn, node: &Node) {
 pub fn drain(txn: &mut Txn, d: &NodeDrain) -> Result<(), String> {
     for (id, update) in &d.nodes {
         let mut node = stored(txn, id)?;
+        if update.complete && node.drain_strategy.is_none() {
+            // It was called off before it could end.
+            continue;
+        }
         if let Some(e) = d.events.get(id) {
             add_event(&mut node, e, txn.index);
         }

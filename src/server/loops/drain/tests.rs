@@ -127,6 +127,28 @@ fn an_empty_node_is_done_at_once() {
 }
 
 #[test]
+fn what_was_called_off_does_not_end() {
+    let mut w = World::new(&[], vec![]);
+    w.drain(DRAINING, 0, false);
+    let late = w.drainer.look(&w.store, w.now, &mut || unreachable!());
+    let called_off = NodeDrain {
+        nodes: [(DRAINING.to_string(), DrainUpdate::default())].into(),
+        events: BTreeMap::new(),
+        updated_at: w.now,
+    };
+    let apply = |w: &mut World, op: &Operation| {
+        let index = w.store.latest_index() + 1;
+        fsm::apply(&mut w.store, index, op, Limits::default());
+    };
+    apply(&mut w, &Operation::NodeDrain(called_off));
+    let before = w.node();
+    assert_eq!(before.last_drain.as_ref().unwrap().status, "canceled");
+    assert_eq!(late.len(), 1);
+    apply(&mut w, &late[0]);
+    assert_eq!(w.node(), before);
+}
+
+#[test]
 fn a_forced_drain_waits_for_nobody() {
     let (web, y) = (job("web", "service", 3, 1), job("y", "system", 1, 0));
     let allocs = || vec![alloc("a", &web, DRAINING), alloc("s", &y, DRAINING), alloc("z", &web, "n2")];
