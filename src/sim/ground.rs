@@ -118,7 +118,7 @@ impl Spot {
     /// An empty node.
     pub fn new(node: Arc<Node>, class: usize, condition: Condition, target: i64) -> Spot {
         let group = node.node_resources.as_ref().and_then(|r| r.devices.first());
-        let info = NodeInfo::new(node.clone());
+        let info = NodeInfo::new(&node);
         Spot {
             class,
             condition,

@@ -40,9 +40,22 @@ pub struct NodeInfo {
     pub dynamic_range: (u16, u16),
     /// First instance number of each device group of the node, in node order, and the total at the end.
     pub devices: Vec<usize>,
+    /// Vendor, type and name of each device group, and the IDs of its instances.
+    device_groups: Vec<((String, String, String), Vec<String>)>,
     /// The node's computed class is the one its properties give, so that what holds for the class holds for the node.
     pub class_holds: bool,
-    node: Arc<Node>,
+}
+
+/// Whether two records of a node have the same facts.
+fn same_facts(a: &Node, b: &Node) -> bool {
+    a.node_resources == b.node_resources
+        && a.reserved_resources == b.reserved_resources
+        && a.computed_class == b.computed_class
+        && a.datacenter == b.datacenter
+        && a.node_pool == b.node_pool
+        && a.node_class == b.node_class
+        && a.attributes == b.attributes
+        && a.meta == b.meta
 }
 
 /// MHz of one core.
@@ -53,13 +66,10 @@ fn core_speed(c: &Core) -> i64 {
 
 impl NodeInfo {
     /// Derives the facts of a node.
-    pub fn new(node: Arc<Node>) -> NodeInfo {
+    pub fn new(node: &Node) -> NodeInfo {
         let class_holds = node.computed_class == node.compute_class();
         let mut info = NodeInfo { dynamic_range: (20_000, 32_000), class_holds, ..Default::default() };
-        let Some(r) = &node.node_resources else {
-            info.node = node;
-            return info;
-        };
+        let Some(r) = &node.node_resources else { return info };
         let reserved = node.reserved_resources.clone().unwrap_or_default();
         let mut cores: Vec<(u16, i64)> = Vec::new();
         let mut cpu = 0i64;
@@ -91,16 +101,17 @@ impl NodeInfo {
         info.cpu = cpu.saturating_sub(reserved.cpu.cpu_shares);
         info.memory = r.memory.memory_mb.saturating_sub(reserved.memory.memory_mb);
         info.disk = r.disk.disk_mb.saturating_sub(reserved.disk.disk_mb);
-        info.add_addresses(&node, &reserved.networks.reserved_host_ports);
+        info.add_addresses(node, &reserved.networks.reserved_host_ports);
         let port = |v: i64, default: u16| if v > 0 { u16::try_from(v).unwrap_or(u16::MAX) } else { default };
         info.dynamic_range = (port(r.min_dynamic_port, 20_000), port(r.max_dynamic_port, 32_000));
         let mut first = 0;
         for d in &r.devices {
             info.devices.push(first);
             first += d.instances.len();
+            let group = (d.vendor.clone(), d.r#type.clone(), d.name.clone());
+            info.device_groups.push((group, d.instances.iter().map(|i| i.id.clone()).collect()));
         }
         info.devices.push(first);
-        info.node = node;
         info
     }
 
@@ -154,9 +165,8 @@ impl NodeInfo {
 
     /// The number of a device instance on this node.
     pub fn device_instance(&self, group: &(String, String, String), id: &str) -> Option<usize> {
-        let groups = &self.node.node_resources.as_ref()?.devices;
-        let g = groups.iter().position(|d| d.vendor == group.0 && d.r#type == group.1 && d.name == group.2)?;
-        let i = groups[g].instances.iter().position(|i| i.id == id)?;
+        let g = self.device_groups.iter().position(|(name, _)| name == group)?;
+        let i = self.device_groups[g].1.iter().position(|i| i == id)?;
         Some(self.devices[g] + i)
     }
 
@@ -184,7 +194,7 @@ pub struct NodeEntry {
 impl NodeEntry {
     /// A node without allocations.
     pub fn new(node: Arc<Node>, slot: u32) -> NodeEntry {
-        let info = Arc::new(NodeInfo::new(node.clone()));
+        let info = Arc::new(NodeInfo::new(&node));
         NodeEntry { slot, node, info, allocs: Vec::new(), usage: NodeUsage::default() }
     }
 
@@ -218,9 +228,15 @@ impl NodeEntry {
 
     /// Replaces the node, keeping its allocations.
     pub(super) fn set_node(&mut self, node: Arc<Node>) {
-        self.info = Arc::new(NodeInfo::new(node.clone()));
+        self.info = Arc::new(NodeInfo::new(&node));
         self.node = node;
         self.recompute();
+    }
+
+    /// [`NodeEntry::set_node`] with a record that has the same facts, which is much cheaper.
+    pub(super) fn set_record(&mut self, node: Arc<Node>) {
+        debug_assert!(same_facts(&self.node, &node), "other facts of node {}", node.id);
+        self.node = node;
     }
 
     fn recompute(&mut self) {

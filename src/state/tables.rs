@@ -103,17 +103,28 @@ impl State {
         self.node_index.get_or_init(|| Arc::new(NodeIndex::new(self.nodes().map(|n| &**n), self.slot_count())))
     }
 
+    /// Replaces a node of which only status, eligibility, drain, events or books changed: what jobs can have of it, and
+    /// its class, stay as they are.
+    pub fn replace_node_record(&mut self, node: Arc<Node>) {
+        self.replace_node(node, NodeEntry::set_record);
+    }
+
+    fn replace_node(&mut self, node: Arc<Node>, set: fn(&mut NodeEntry, Arc<Node>)) {
+        self.touch(node.modify_index);
+        let Some(e) = self.node_mut(&node.id) else { return };
+        let same_row = listed_alike(&e.node, &node);
+        set(Arc::make_mut(e), node);
+        if !same_row {
+            self.node_index = Arc::default();
+        }
+    }
+
     /// Adds or replaces a node; its allocations stay.
     pub fn upsert_node(&mut self, node: Arc<Node>) {
-        self.touch(node.modify_index);
-        if let Some(e) = self.node_mut(&node.id) {
-            let same_row = listed_alike(&e.node, &node);
-            Arc::make_mut(e).set_node(node);
-            if !same_row {
-                self.node_index = Arc::default();
-            }
-            return;
+        if self.slots.contains_key(&node.id) {
+            return self.replace_node(node, NodeEntry::set_node);
         }
+        self.touch(node.modify_index);
         let free = self.free_slots.pop_back();
         let slot = free.unwrap_or_else(|| u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         let mut entry = NodeEntry::new(node.clone(), slot);

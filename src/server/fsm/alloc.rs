@@ -1,6 +1,6 @@
 //! Allocations: what is counted whenever one is written, reports of clients, transitions (`spec/server.md §7.8`, `§11`, `§13.5`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::status::{self, job_status};
@@ -151,8 +151,7 @@ impl<'t, 's> Writes<'t, 's> {
 /// Reports of clients (§11).
 pub fn client_update(txn: &mut Txn, updates: &[Arc<Allocation>], evals: &[Evaluation], now: i64) -> Result<(), String> {
     let index = txn.index;
-    let mut nodes: Vec<String> = Vec::new();
-    let mut freed: Vec<String> = Vec::new();
+    let (mut nodes, mut freed) = (BTreeSet::new(), BTreeSet::new());
     let mut reconnected: Vec<Allocation> = Vec::new();
     let mut writes = Writes::new(txn);
     for update in updates {
@@ -172,13 +171,9 @@ pub fn client_update(txn: &mut Txn, updates: &[Arc<Allocation>], evals: &[Evalua
         take_health(&mut new, update, index);
         new.modify_time = now;
         new.modify_index = index;
-        if !nodes.contains(&new.node_id) {
-            nodes.push(new.node_id.clone());
-        }
-        if matches!(new.client_status.as_str(), client_status::COMPLETE | client_status::FAILED)
-            && !freed.contains(&new.node_id)
-        {
-            freed.push(new.node_id.clone());
+        nodes.insert(new.node_id.clone());
+        if matches!(new.client_status.as_str(), client_status::COMPLETE | client_status::FAILED) {
+            freed.insert(new.node_id.clone());
         }
         writes.write(new);
     }
@@ -188,7 +183,7 @@ pub fn client_update(txn: &mut Txn, updates: &[Arc<Allocation>], evals: &[Evalua
         if let Some(n) = txn.store.state().node(&id) {
             let mut node = Node::clone(&n.node);
             node.last_alloc_update_index = index;
-            txn.put_node(node);
+            txn.put_node_record(node);
         }
     }
     for id in freed {

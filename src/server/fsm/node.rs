@@ -106,7 +106,7 @@ pub fn status(txn: &mut Txn, s: &NodeStatus) -> Result<(), String> {
     if node.status == "ready" {
         unblock(txn, &node);
     }
-    txn.put_node(node);
+    txn.put_node_record(node);
     Ok(())
 }
 
@@ -181,7 +181,7 @@ fn set_drain(txn: &mut Txn, mut node: Node, update: &DrainUpdate, now: i64) {
     }
     node.status_updated_at = now / SECOND_NANOS;
     node.modify_index = txn.index;
-    txn.put_node(node);
+    txn.put_node_record(node);
 }
 
 /// A node takes allocations, or does not.
@@ -205,7 +205,7 @@ pub fn eligibility(
     }
     node.status_updated_at = now / SECOND_NANOS;
     node.modify_index = txn.index;
-    txn.put_node(node);
+    txn.put_node_record(node);
     Ok(())
 }
 
@@ -215,7 +215,7 @@ pub fn mark_ineligible(txn: &mut Txn, id: &str, event: &NodeEvent) {
     node.scheduling_eligibility = "ineligible".into();
     add_event(&mut node, event, txn.index);
     node.modify_index = txn.index;
-    txn.put_node(node);
+    txn.put_node_record(node);
 }
 
 /// Clients report events; the nodes count as unchanged.
@@ -223,7 +223,7 @@ pub fn events(txn: &mut Txn, events: &BTreeMap<String, Vec<NodeEvent>>) -> Resul
     for (id, list) in events {
         let mut node = stored(txn, id)?;
         list.iter().for_each(|e| add_event(&mut node, e, txn.index));
-        txn.put_node(node);
+        txn.put_node_record(node);
     }
     Ok(())
 }

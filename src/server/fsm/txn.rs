@@ -86,10 +86,21 @@ impl<'a> Txn<'a> {
         self.changes.push(Change::Other(table));
     }
 
-    /// Writes a node.
+    /// Writes a node that registers.
     pub fn put_node(&mut self, node: Node) {
         let node = Arc::new(node);
         self.store.put_node(node.clone());
+        self.wrote_node(node);
+    }
+
+    /// Writes a stored node of which only status, eligibility, drain, events or books changed.
+    pub fn put_node_record(&mut self, node: Node) {
+        let node = Arc::new(node);
+        self.store.replace_node_record(node.clone());
+        self.wrote_node(node);
+    }
+
+    fn wrote_node(&mut self, node: Arc<Node>) {
         self.touch(Table::Nodes);
         self.changes.push(Change::Node(node.id.clone(), Some(node)));
     }
