@@ -352,6 +352,9 @@ _encamp() {
             encamp__subcmd__operator,scheduler)
                 cmd="encamp__subcmd__operator__subcmd__scheduler"
                 ;;
+            encamp__subcmd__operator,snapshot)
+                cmd="encamp__subcmd__operator__subcmd__snapshot"
+                ;;
             encamp__subcmd__operator__subcmd__autopilot,get-config)
                 cmd="encamp__subcmd__operator__subcmd__autopilot__subcmd__get__subcmd__config"
                 ;;
@@ -387,6 +390,12 @@ _encamp() {
                 ;;
             encamp__subcmd__operator__subcmd__scheduler,set-config)
                 cmd="encamp__subcmd__operator__subcmd__scheduler__subcmd__set__subcmd__config"
+                ;;
+            encamp__subcmd__operator__subcmd__snapshot,restore)
+                cmd="encamp__subcmd__operator__subcmd__snapshot__subcmd__restore"
+                ;;
+            encamp__subcmd__operator__subcmd__snapshot,save)
+                cmd="encamp__subcmd__operator__subcmd__snapshot__subcmd__save"
                 ;;
             encamp__subcmd__plugin,status)
                 cmd="encamp__subcmd__plugin__subcmd__status"
@@ -5202,7 +5211,7 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__operator)
-            opts="-h --help api autopilot metrics raft root scheduler"
+            opts="-h --help api autopilot metrics raft root scheduler snapshot"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -6008,6 +6017,120 @@ _encamp() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --address)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --region)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --namespace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-cert)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-path)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --client-cert)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --client-key)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tls-server-name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        encamp__subcmd__operator__subcmd__snapshot)
+            opts="-h --help restore save"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        encamp__subcmd__operator__subcmd__snapshot__subcmd__restore)
+            opts="-h --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --address)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --region)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --namespace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-cert)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-path)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --client-cert)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --client-key)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tls-server-name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        encamp__subcmd__operator__subcmd__snapshot__subcmd__save)
+            opts="-h --stale --address --region --namespace --token --ca-cert --ca-path --client-cert --client-key --tls-server-name --tls-skip-verify --insecure --no-color --force-color --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --address)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

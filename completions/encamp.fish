@@ -1392,13 +1392,14 @@ complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subc
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from status" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from status" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c encamp -n "__fish_encamp_using_subcommand operator; and not __fish_seen_subcommand_from api autopilot metrics raft root scheduler" -s h -l help -d 'Print help'
-complete -c encamp -n "__fish_encamp_using_subcommand operator; and not __fish_seen_subcommand_from api autopilot metrics raft root scheduler" -f -a "api" -d 'Send a request to the HTTP API'
-complete -c encamp -n "__fish_encamp_using_subcommand operator; and not __fish_seen_subcommand_from api autopilot metrics raft root scheduler" -f -a "autopilot" -d 'Say how failed servers are dealt with'
-complete -c encamp -n "__fish_encamp_using_subcommand operator; and not __fish_seen_subcommand_from api autopilot metrics raft root scheduler" -f -a "metrics" -d 'Show what the agent measured'
-complete -c encamp -n "__fish_encamp_using_subcommand operator; and not __fish_seen_subcommand_from api autopilot metrics raft root scheduler" -f -a "raft" -d 'Interact with the servers that agree on the log'
-complete -c encamp -n "__fish_encamp_using_subcommand operator; and not __fish_seen_subcommand_from api autopilot metrics raft root scheduler" -f -a "root" -d 'Interact with the keys that encrypt variables and sign identities'
-complete -c encamp -n "__fish_encamp_using_subcommand operator; and not __fish_seen_subcommand_from api autopilot metrics raft root scheduler" -f -a "scheduler" -d 'Say how allocations are placed'
+complete -c encamp -n "__fish_encamp_using_subcommand operator; and not __fish_seen_subcommand_from api autopilot metrics raft root scheduler snapshot" -s h -l help -d 'Print help'
+complete -c encamp -n "__fish_encamp_using_subcommand operator; and not __fish_seen_subcommand_from api autopilot metrics raft root scheduler snapshot" -f -a "api" -d 'Send a request to the HTTP API'
+complete -c encamp -n "__fish_encamp_using_subcommand operator; and not __fish_seen_subcommand_from api autopilot metrics raft root scheduler snapshot" -f -a "autopilot" -d 'Say how failed servers are dealt with'
+complete -c encamp -n "__fish_encamp_using_subcommand operator; and not __fish_seen_subcommand_from api autopilot metrics raft root scheduler snapshot" -f -a "metrics" -d 'Show what the agent measured'
+complete -c encamp -n "__fish_encamp_using_subcommand operator; and not __fish_seen_subcommand_from api autopilot metrics raft root scheduler snapshot" -f -a "raft" -d 'Interact with the servers that agree on the log'
+complete -c encamp -n "__fish_encamp_using_subcommand operator; and not __fish_seen_subcommand_from api autopilot metrics raft root scheduler snapshot" -f -a "root" -d 'Interact with the keys that encrypt variables and sign identities'
+complete -c encamp -n "__fish_encamp_using_subcommand operator; and not __fish_seen_subcommand_from api autopilot metrics raft root scheduler snapshot" -f -a "scheduler" -d 'Say how allocations are placed'
+complete -c encamp -n "__fish_encamp_using_subcommand operator; and not __fish_seen_subcommand_from api autopilot metrics raft root scheduler snapshot" -f -a "snapshot" -d 'Save the state of the servers, and restore it'
 complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from api" -l X -d 'Method. Default: GET, or POST if there is a body' -r
 complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from api" -l H -d 'One more header, key: value. Can be repeated' -r
 complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from api" -l filter -d 'Filter expression, as parameter of the request' -r
@@ -1449,6 +1450,9 @@ complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_
 complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from scheduler" -s h -l help -d 'Print help'
 complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from scheduler" -f -a "get-config" -d 'Show the scheduler configuration'
 complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from scheduler" -f -a "set-config" -d 'Change the scheduler configuration'
+complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from snapshot" -s h -l help -d 'Print help'
+complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from snapshot" -f -a "restore" -d 'Replace the state of the servers by a saved one'
+complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from snapshot" -f -a "save" -d 'Save the state of the servers'
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l diagnostics -d 'How to print what is wrong with the job file: text on standard error, or json on standard output' -r -f -a "text\t'Text on standard error'
 json\t'One JSON object on standard output'"
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l hcl2-strict -d 'Refuse variables that the job file does not declare' -r -f -a "true\t''

@@ -47,6 +47,11 @@ impl ByteStream {
         self.response.status().as_u16()
     }
 
+    /// A header.
+    pub fn header(&self, name: &str) -> Option<String> {
+        self.response.headers().get(name).and_then(|v| v.to_str().ok()).map(String::from)
+    }
+
     /// Status line and headers as text, for people.
     pub fn head(&self) -> Vec<String> {
         let status = self.response.status();
@@ -183,7 +188,12 @@ impl Client {
     /// Reads an answer piece by piece.
     pub async fn stream(&self, path: &str, query: &Query, silent: bool) -> Result<ByteStream, ApiError> {
         let request = RawRequest { path: path.into(), query: query.clone(), ..RawRequest::default() };
-        let mut stream = self.send(&request, silent).await?;
+        self.accepted(&request, silent).await
+    }
+
+    /// Sends a request as it is; any status but 200 is an error.
+    pub async fn accepted(&self, request: &RawRequest, silent: bool) -> Result<ByteStream, ApiError> {
+        let mut stream = self.send(request, silent).await?;
         let status = stream.status();
         if status == 200 {
             return Ok(stream);

@@ -91,6 +91,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("operator raft", "Interact with the servers that agree on the log"),
     ("operator root keyring", "Interact with the keys that encrypt variables and sign identities"),
     ("operator root", "Interact with the keys that encrypt variables and sign identities"),
+    ("operator snapshot", "Save the state of the servers, and restore it"),
     ("operator scheduler", "Say how allocations are placed"),
     ("operator", "Operate the cluster: scheduling, servers, keys, requests as they are"),
     ("plugin", "Interact with storage plugins"),

@@ -2,6 +2,7 @@
 //!
 //! - [`scheduler`]: the scheduler configuration. [`raft`]: the servers that agree on the log. [`autopilot`]: how failed servers
 //!   are dealt with. [`keyring`]: the keys that encrypt variables and sign identities.
+//! - [`snapshot`]: the state of the servers as a file, and back.
 //! - [`api`]: requests as they are. [`metrics`]: measurements.
 
 pub mod api;
@@ -10,6 +11,7 @@ pub mod keyring;
 pub mod metrics;
 pub mod raft;
 pub mod scheduler;
+pub mod snapshot;
 
 use serde_json::Value;
 
@@ -27,6 +29,8 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add::<autopilot::AutopilotGetConfig>("operator autopilot get-config", None, 1);
     registry.add::<autopilot::AutopilotSetConfig>("operator autopilot set-config", None, 1);
     registry.add::<autopilot::AutopilotHealth>("operator autopilot health", None, 1);
+    registry.add::<snapshot::SnapshotSave>("operator snapshot save", None, 1);
+    registry.add::<snapshot::SnapshotRestore>("operator snapshot restore", None, 1);
     registry.add::<keyring::RootKeyringList>("operator root keyring list", None, 1);
     registry.add::<keyring::RootKeyringRotate>("operator root keyring rotate", None, 1);
     registry.add::<keyring::RootKeyringRemove>("operator root keyring remove", None, 1);

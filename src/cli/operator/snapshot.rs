@@ -1,0 +1,125 @@
+//! `operator snapshot`: the state of the servers as a file, and back (`spec/cli.md §14`).
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use jiff::tz::TimeZone;
+use sha2::{Digest, Sha256};
+
+use crate::api::Query;
+use crate::api::stream::RawRequest;
+use crate::cli::connection::Connection;
+use crate::cli::context::Context;
+use crate::cli::general::GeneralFlags;
+use crate::cli::registry::Run;
+use crate::model::{SECOND, quoted};
+use crate::snapshot::replace::replace;
+
+const PATH: &str = "/v1/operator/snapshot";
+
+/// Save the state of the servers
+///
+/// Writes everything the servers know into an archive: jobs, nodes, allocations, variables, keys. Whoever has it can read the
+/// variables: only its owner may read the file. Without an argument the file is named after the time.
+#[derive(Debug, clap::Parser)]
+pub struct SnapshotSave {
+    /// Let any server answer, also when there is no leader
+    #[arg(long)]
+    pub stale: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "file")]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for SnapshotSave {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let name = match self.optional_args.as_slice() {
+            [] => default_name(context.env.now, &context.env.zone()),
+            [name] => name.clone(),
+            _ => return context.usage_error("This command takes either no arguments or one: <file>"),
+        };
+        let path = context.env.directory.join(&name);
+        if path.symlink_metadata().is_ok() {
+            return context.usage_error(&format!("Destination file already exists: {}", quoted(&name)));
+        }
+        context.connected(&self.general, |c, context| {
+            let query = if self.stale { Query::default().with("stale", "") } else { Query::default() };
+            replace(&path, |file| save(c, &query, file)).map_err(|e| format!("Failed to get snapshot file: {e}"))?;
+            context.ui.output(&format!("State file written to {name}"));
+            Ok(0)
+        })
+    }
+}
+
+/// `nomad-state-2026111-1795240306.snap`: the day has no zero in front.
+fn default_name(now: i64, zone: &TimeZone) -> String {
+    let seconds = now.div_euclid(SECOND);
+    let date = jiff::Timestamp::from_second(seconds).unwrap_or_default().to_zoned(zone.clone());
+    format!("nomad-state-{:04}{:02}{}-{seconds}.snap", date.year(), date.month(), date.day())
+}
+
+/// Reads the archive into a file and compares its digest with the one that came with it.
+fn save(c: &Connection, query: &Query, file: &mut File) -> io::Result<()> {
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    c.wait(async {
+        let mut stream = c.client.stream(PATH, query, false).await.map_err(io::Error::other)?;
+        let told = stream.header("digest");
+        let mut hash = Sha256::new();
+        while let Some(bytes) = stream.next().await.map_err(io::Error::other)? {
+            hash.update(&bytes);
+            file.write_all(&bytes)?;
+        }
+        let own = format!("sha-256={}", STANDARD.encode(hash.finalize()));
+        match told {
+            Some(told) if told != own => Err(io::Error::other("what arrived is not what was sent: the digest differs")),
+            _ => Ok(()),
+        }
+    })
+}
+
+/// Replace the state of the servers by a saved one
+///
+/// The servers check the archive first; one that is damaged changes nothing. Everything that was written since it was saved is
+/// lost.
+#[derive(Debug, clap::Parser)]
+pub struct SnapshotRestore {
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "file")]
+    pub args: Vec<String>,
+}
+
+impl Run for SnapshotRestore {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let [name] = self.args.as_slice() else {
+            return context.usage_error("This command takes one argument: <file>");
+        };
+        let body = match std::fs::read(context.env.directory.join(name)) {
+            Ok(body) => body,
+            Err(e) => return context.failure(&format!("Error opening snapshot file: {e}")),
+        };
+        let request = RawRequest { method: "PUT".into(), path: PATH.into(), body: Some(body), ..RawRequest::default() };
+        context.connected(&self.general, |c, context| {
+            let done = c.wait(c.client.accepted(&request, true));
+            done.map_err(|e| format!("Failed to restore snapshot: {e}"))?;
+            context.ui.output("Snapshot Restored");
+            Ok(0)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_day_and_second() {
+        let name = |now| default_name(now, &TimeZone::UTC);
+        assert_eq!(name(1_795_240_306_140_334_823), "nomad-state-20261121-1795240306.snap");
+        assert_eq!(name(1_793_577_600_000_000_000), "nomad-state-2026112-1793577600.snap");
+    }
+}
