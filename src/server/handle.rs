@@ -104,6 +104,9 @@ impl Server {
             Peer { name: format!("{}.{}", settings.name, settings.region), address: settings.rpc_address.clone() };
         let mut raft_settings = raft::Settings::alone(settings.data_dir.join("raft"), id, peer);
         raft_settings.raft_multiplier = settings.raft_multiplier;
+        raft_settings.snapshot_threshold = settings.snapshot_threshold;
+        raft_settings.snapshot_interval = settings.snapshot_interval;
+        raft_settings.trailing_logs = settings.trailing_logs;
         let keyring = Arc::new(Keyring::default());
         let machine = Arc::new(StoreMachine(store.clone(), metrics.clone(), keyring.clone()));
         let consensus = Consensus::start(raft_settings, machine, Arc::new(NoTransport)).await?;

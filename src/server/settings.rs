@@ -1,6 +1,7 @@
 //! What a server is told by its configuration (`spec/agent-config.md`, block `server`).
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::heartbeat::HeartbeatSettings;
 use super::rejection::RejectionSettings;
@@ -85,6 +86,12 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// `raft_multiplier`.
     pub raft_multiplier: u32,
+    /// Operations since the last snapshot that make a new one due.
+    pub snapshot_threshold: u64,
+    /// How often it is checked whether a snapshot is due.
+    pub snapshot_interval: Duration,
+    /// Entries of the log kept behind a snapshot, at least 1.
+    pub trailing_logs: u64,
     /// How many workers; 0 pauses scheduling on this server.
     pub num_schedulers: usize,
     /// The schedulers the workers run.
@@ -129,6 +136,9 @@ impl Settings {
             rpc_address: "127.0.0.1:4647".into(),
             data_dir,
             raft_multiplier: 1,
+            snapshot_threshold: 8192,
+            snapshot_interval: Duration::from_secs(120),
+            trailing_logs: 10_240,
             num_schedulers: cores,
             enabled_schedulers: SCHEDULERS.map(String::from).to_vec(),
             plan_pipeline: 1,

@@ -173,6 +173,15 @@ impl Agent {
         }
     }
 
+    /// All that it said so far.
+    pub fn log(&mut self) -> &str {
+        while let Ok(line) = self.lines.try_recv() {
+            self.seen.push_str(&format!("{line}\n"));
+            self.pending.push(line);
+        }
+        &self.seen
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -22,6 +22,7 @@ use super::super::store::{Store, Stored};
 use super::node::{merged, put_driver};
 use super::{Agent, Beat, Gc};
 use crate::client::clock;
+use crate::client::events::state;
 use crate::model::{Node, NodeResources};
 
 /// How long the loops may take to end.
@@ -198,10 +199,17 @@ impl Agent {
     fn restore(self: &Arc<Self>, stored: Stored) {
         let Stored { alloc, record, acknowledged } = stored;
         let (id, alloc) = (alloc.id.clone(), Arc::new(alloc));
+        let there = self.shared.alloc_dir.join(&id).is_dir();
+        // The agent ended before it had begun: servers send the allocation again.
+        if !there && record.tasks.values().all(|t| !t.built && t.state.state != state::DEAD) {
+            if let Err(error) = self.shared.store.delete(&id) {
+                tracing::error!(target: "client", alloc_id = id, %error, "failed to forget the allocation");
+            }
+            return;
+        }
         if let Some(known) = acknowledged {
             locked(&self.queue).acknowledge(known);
         }
-        let there = self.shared.alloc_dir.join(&id).is_dir();
         let runner = AllocRunner::new(self.shared.clone(), alloc.clone(), Some(record))
             .and_then(|r| if there { Ok(r) } else { Err("the directory of the allocation is gone".into()) });
         match runner {

@@ -90,23 +90,15 @@ pub async fn scale(
     let previous_count = check(&store, &job, &group, &request, server.settings().admission.job_max_count)?;
     let now = ids::now();
     let mut answer = JobRegisterResponse { job_modify_index: job.modify_index, ..Default::default() };
-    let mut eval_id = None;
     if let Some(count) = request.count {
         let mut scaled = Job { submit_time: now, ..Job::clone(&job) };
         if let Some(g) = scaled.task_groups.iter_mut().find(|g| g.name == group) {
             g.count = count;
         }
-        let put = Put { job: scaled, eval: None, submission: None, enforce_index: Some(job.job_modify_index), now };
-        answer.job_modify_index = put_job(server, put, Some(&job)).await?.job_modify_index;
-        if !job.launches_others() {
-            let eval = Evaluation {
-                job_modify_index: answer.job_modify_index,
-                ..Evaluation::pending(&job, "job-scaling", now, ids::uuid())
-            };
-            answer.eval_id.clone_from(&eval.id);
-            eval_id = Some(eval.id.clone());
-            answer.eval_create_index = server.commit(Operation::EvalUpdate { evals: vec![eval] }).await?.0;
-        }
+        // With the job: a server that stops in between would leave a job that nobody looks at.
+        let eval = (!job.launches_others()).then(|| Evaluation::pending(&job, "job-scaling", now, ids::uuid()));
+        let put = Put { job: scaled, eval, submission: None, enforce_index: Some(job.job_modify_index), now };
+        answer = put_job(server, put, Some(&job)).await?;
     }
     let event = ScalingEvent {
         time: now,
@@ -115,7 +107,7 @@ pub async fn scale(
         message: request.message,
         error: request.error,
         meta: request.meta,
-        eval_id,
+        eval_id: Some(answer.eval_id.clone()).filter(|id| !id.is_empty()),
         create_index: 0,
     };
     let op = Operation::ScalingEvent { job: (namespace.into(), id.into()), group, event };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::alloc::{Writes, statuses_after_plan};
+use super::alloc::{Writes, merge_transition, statuses_after_plan};
 use super::txn::Txn;
 use super::{deployment, eval, node};
 use crate::model::*;
@@ -115,6 +115,8 @@ fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
                 if new.next_allocation.is_empty() {
                     new.next_allocation = old.next_allocation.clone();
                 }
+                // What was asked for while the plan was made is not forgotten.
+                merge_transition(&mut new.desired_transition, &old.desired_transition);
                 new.task_states = old.task_states.clone();
                 if !matches!(a.client_status.as_str(), client_status::LOST | client_status::UNKNOWN) {
                     new.client_status = old.client_status.clone();

@@ -1,0 +1,183 @@
+//! What must hold after a restart.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use serde_json::Value as Json;
+
+use super::ledger::End;
+use super::writers::{Role, Writer};
+use crate::agent::Agent;
+
+/// Longest wait until a server that was killed has done all that is open.
+const SETTLE: Duration = Duration::from_secs(60);
+/// When it is told what is waited for: a node reports again within ten seconds.
+const SLOW: Duration = Duration::from_secs(15);
+/// How long nothing may happen until nothing is expected any more.
+const QUIET: Duration = Duration::from_millis(500);
+/// Size of the node.
+pub const NODE_MHZ: i64 = 4000;
+pub const NODE_MB: i64 = 8192;
+/// Lists whose indexes are watched.
+pub const LISTS: [&str; 7] = [
+    "/v1/jobs",
+    "/v1/evaluations",
+    "/v1/allocations",
+    "/v1/deployments",
+    "/v1/nodes",
+    "/v1/namespaces",
+    "/v1/node/pools",
+];
+
+/// What was looked at, and what was wrong.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    pub checks: usize,
+    pub problems: Vec<String>,
+}
+
+impl Verdict {
+    fn hold(&mut self, holds: bool, why: impl FnOnce() -> String) {
+        self.checks += 1;
+        if !holds {
+            self.problems.push(why());
+        }
+    }
+}
+
+fn text<'a>(o: &'a Json, key: &str) -> &'a str {
+    o[key].as_str().unwrap_or_default()
+}
+
+fn ids(list: &[Json]) -> BTreeSet<&str> {
+    list.iter().map(|o| text(o, "ID")).collect()
+}
+
+/// What must hold at once: all that was acknowledged is there.
+pub fn acknowledged(agent: &Agent, writers: &mut [Writer], indexes: &BTreeMap<&str, u64>, verdict: &mut Verdict) {
+    for ledger in writers.iter_mut().map(|w| &mut w.ledger) {
+        for cell in 0..ledger.cells.len() {
+            let checked = ledger.check(cell);
+            verdict.hold(checked.is_ok(), || match checked {
+                Err(End::Gone(why) | End::Wrong(why)) => why,
+                Ok(()) => String::new(),
+            });
+        }
+    }
+    let (evals, jobs) = (agent.list("/v1/evaluations"), agent.list("/v1/jobs"));
+    let (evals, jobs) = (ids(&evals), ids(&jobs));
+    for ledger in writers.iter().map(|w| &w.ledger) {
+        for id in &ledger.evals {
+            verdict.hold(evals.contains(id.as_str()), || format!("evaluation {id} is lost"));
+        }
+        for id in &ledger.children {
+            verdict.hold(jobs.contains(id.as_str()), || format!("dispatched job {id} is lost"));
+        }
+    }
+    for (path, index) in indexes {
+        let now = agent.send("GET", path, &Json::Null).index;
+        verdict.hold(now >= *index, || format!("{path} went back from {index} to {now}"));
+    }
+    consistent(agent, verdict);
+}
+
+/// What holds at any time: no allocation is there twice, and no node has more than it can bear.
+pub fn consistent(agent: &Agent, verdict: &mut Verdict) {
+    let live = live(agent);
+    let mut names: BTreeMap<(&str, &str), &str> = BTreeMap::new();
+    let mut used: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
+    for a in &live {
+        let twin = names.insert((text(a, "JobID"), text(a, "Name")), text(a, "ID"));
+        verdict.hold(twin.is_none(), || format!("{} runs twice: {twin:?} and {}", text(a, "Name"), text(a, "ID")));
+        let node = used.entry(text(a, "NodeID")).or_default();
+        for task in a["AllocatedResources"]["Tasks"].as_object().into_iter().flat_map(|t| t.values()) {
+            node.0 += task["Cpu"]["CpuShares"].as_i64().unwrap_or(0);
+            node.1 += task["Memory"]["MemoryMB"].as_i64().unwrap_or(0);
+        }
+    }
+    for (node, (mhz, mb)) in used {
+        let fits = mhz <= NODE_MHZ && mb <= NODE_MB;
+        verdict.hold(fits, || format!("node {node} has {mhz} MHz and {mb} MB to bear"));
+        // Otherwise nothing was looked at.
+        verdict.hold(mhz > 0, || "allocations without resources".into());
+    }
+}
+
+/// Allocations that are not terminal.
+fn live(agent: &Agent) -> Vec<Json> {
+    let mut all = agent.list("/v1/allocations?resources=true");
+    all.retain(|a| {
+        a["DesiredStatus"] == "run" && !matches!(text(a, "ClientStatus"), "complete" | "failed" | "lost" | "unknown")
+    });
+    all
+}
+
+/// What is still open.
+fn open(agent: &Agent) -> Option<String> {
+    let evals = agent.list("/v1/evaluations");
+    let pending = evals.iter().find(|e| e["Status"] == "pending");
+    let moving = agent.list("/v1/allocations");
+    let moving = moving.iter().find(|a| match text(a, "DesiredStatus") {
+        "run" => text(a, "ClientStatus") == "pending",
+        _ => matches!(text(a, "ClientStatus"), "pending" | "running"),
+    });
+    let nodes = agent.list("/v1/nodes");
+    let starting = nodes.iter().find(|n| n["Status"] != "ready");
+    pending.or(moving).or(starting).map(ToString::to_string)
+}
+
+fn indexes(agent: &Agent) -> Vec<u64> {
+    LISTS.iter().map(|path| agent.send("GET", path, &Json::Null).index).collect()
+}
+
+/// Lets the server do all that is open, on a node that takes work, and looks at what comes of it. Returns how long it took.
+pub fn settled(agent: &Agent, writers: &mut [Writer], verdict: &mut Verdict) -> Duration {
+    let begin = Instant::now();
+    for writer in writers.iter_mut().filter(|w| w.role == Role::Node) {
+        let opened = writer.open();
+        verdict.hold(opened.is_ok(), || format!("the node can't be opened: {opened:?}"));
+    }
+    // What one thing leads to is not there in the same moment: nothing may be open, and nothing new come, for a while.
+    let (mut left, mut since, mut known) = (open(agent), Instant::now(), indexes(agent));
+    let mut slow = Vec::new();
+    while (left.is_some() || since.elapsed() < QUIET) && begin.elapsed() < SETTLE {
+        std::thread::sleep(Duration::from_millis(20));
+        left = open(agent);
+        if begin.elapsed() > SLOW && slow.last() != left.as_ref() {
+            slow.extend(left.clone());
+        }
+        let now = indexes(agent);
+        if left.is_some() || now != known {
+            (since, known) = (Instant::now(), now);
+        }
+    }
+    let took = begin.elapsed();
+    if took > SLOW {
+        println!("what was open for long: {slow:#?}");
+    }
+    verdict.hold(left.is_none(), || format!("still open after {} s: {}", SETTLE.as_secs(), left.unwrap_or_default()));
+    consistent(agent, verdict);
+    let (live, evals, deployments) = (live(agent), agent.list("/v1/evaluations"), agent.list("/v1/deployments"));
+    // A drain takes allocations of batch jobs for good.
+    let drained: BTreeSet<String> = agent
+        .list("/v1/allocations")
+        .iter()
+        .filter(|a| a["DesiredTransition"]["MigrateDisablePlacement"] == true)
+        .map(|a| text(a, "JobID").into())
+        .collect();
+    for job in writers.iter().flat_map(|w| &w.ledger.cells).filter(|c| c.acked["Count"].is_i64()) {
+        let of = |o: &&Json| text(o, "JobID") == job.id;
+        let wanted = if job.acked["Stop"] == true { 0 } else { job.acked["Count"].as_u64().unwrap_or(0) };
+        let has = live.iter().filter(of).count() as u64;
+        let waits = evals.iter().filter(of).any(|e| e["Status"] == "blocked")
+            || deployments.iter().filter(of).any(|d| d["Status"] == "running")
+            || drained.contains(&job.id);
+        verdict.hold(has == wanted || has < wanted && waits, || {
+            format!("{} has {has} of {wanted} allocations and waits for nothing", job.id)
+        });
+    }
+    for id in writers.iter().flat_map(|w| &w.ledger.stopped) {
+        verdict.hold(!live.iter().any(|a| text(a, "ID") == id), || format!("allocation {id} was not stopped"));
+    }
+    took
+}

@@ -1,0 +1,194 @@
+//! What a writer wrote, and what must be found after the server was killed.
+
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+
+use crate::agent::{Reply, call};
+
+/// Longest wait for one answer. The server is killed much earlier.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Something that one writer alone writes.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    pub kind: Kind,
+    pub id: String,
+    /// What the last acknowledged write left.
+    pub acked: Json,
+    /// What a write would leave that nobody acknowledged or refused.
+    pub maybe: Option<Json>,
+    /// The job modify index of the last acknowledged write, for jobs.
+    pub index: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Job,
+    Node,
+    Namespace,
+    Pool,
+    Config,
+}
+
+impl Cell {
+    pub fn new(kind: Kind, id: &str) -> Cell {
+        Cell { kind, id: id.into(), acked: Json::Null, maybe: None, index: 0 }
+    }
+
+    /// Where it is read.
+    pub fn path(&self) -> String {
+        let id = &self.id;
+        match self.kind {
+            Kind::Job => format!("/v1/job/{id}"),
+            Kind::Node => format!("/v1/node/{id}"),
+            Kind::Namespace => format!("/v1/namespace/{id}"),
+            Kind::Pool => format!("/v1/node/pool/{id}"),
+            Kind::Config => "/v1/operator/scheduler/configuration".into(),
+        }
+    }
+
+    /// What is looked at in an object; null if there is none.
+    pub fn view(&self, reply: &Reply) -> Json {
+        let o = reply.json();
+        if reply.status == 404 {
+            return Json::Null;
+        }
+        match self.kind {
+            Kind::Job => {
+                json!({"Stop": o["Stop"], "Count": o["TaskGroups"][0]["Count"], "Seq": o["Meta"]["seq"]})
+            }
+            Kind::Node => {
+                let seq = o["LastDrain"]["Meta"]["seq"].as_str().and_then(|s| s.parse::<u64>().ok());
+                json!({"Eligibility": o["SchedulingEligibility"], "DrainSeq": seq.unwrap_or(0)})
+            }
+            Kind::Namespace | Kind::Pool => json!({"Description": o["Description"]}),
+            Kind::Config => json!({
+                "Algorithm": o["SchedulerConfig"]["SchedulerAlgorithm"],
+                "Service": o["SchedulerConfig"]["PreemptionConfig"]["ServiceSchedulerEnabled"],
+                "Batch": o["SchedulerConfig"]["PreemptionConfig"]["BatchSchedulerEnabled"],
+            }),
+        }
+    }
+}
+
+/// Whether what is found is what was expected. Of drains the newest one is told, which may be a later one.
+fn agrees(found: &Json, expected: &Json) -> bool {
+    let (Some(f), Some(e)) = (found.as_object(), expected.as_object()) else { return found == expected };
+    e.iter().all(|(key, value)| match key.as_str() {
+        "DrainSeq" => f[key].as_u64() >= value.as_u64(),
+        _ => f[key] == *value,
+    })
+}
+
+/// Why a writer stops.
+#[derive(Debug)]
+pub enum End {
+    /// The server does not answer any more.
+    Gone(String),
+    /// It answers what must not be.
+    Wrong(String),
+}
+
+/// All that one writer knows.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    pub port: u16,
+    pub cells: Vec<Cell>,
+    /// Evaluations and jobs that acknowledged writes made.
+    pub evals: Vec<String>,
+    pub children: Vec<String>,
+    /// Allocations that were told to stop.
+    pub stopped: Vec<String>,
+    pub acked: usize,
+    pub refused: usize,
+    /// Reasons of refusals, for the report.
+    pub refusals: Vec<String>,
+}
+
+impl Ledger {
+    pub fn call(&self, method: &str, path: &str, body: &Json) -> Result<Reply, End> {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let reply =
+            call(self.port, method, path, &body, PATIENCE).map_err(|e| End::Gone(format!("{method} {path}: {e}")))?;
+        // What happened is not known then.
+        if reply.status >= 500 {
+            return Err(End::Gone(format!("{method} {path}: {} {}", reply.status, reply.body)));
+        }
+        Ok(reply)
+    }
+
+    /// What the answer to a write tells: what was made by it.
+    fn note(&mut self, reply: &Reply) -> Json {
+        let answer = reply.json();
+        self.acked += 1;
+        let made = |key: &str| answer[key].as_str().filter(|id| !id.is_empty()).map(String::from);
+        self.evals.extend(made("EvalID"));
+        self.evals
+            .extend(answer["EvalIDs"].as_array().into_iter().flatten().filter_map(|id| id.as_str().map(String::from)));
+        self.children.extend(made("DispatchedJobID"));
+        answer
+    }
+
+    /// A write that makes something new. Returns whether it was acknowledged.
+    pub fn make(&mut self, method: &str, path: &str, body: &Json) -> Result<bool, End> {
+        let reply = self.call(method, path, body)?;
+        if reply.status != 200 {
+            self.refuse(&reply);
+            return Ok(false);
+        }
+        self.note(&reply);
+        Ok(true)
+    }
+
+    fn refuse(&mut self, reply: &Reply) {
+        self.refused += 1;
+        self.refusals.push(format!("{} {}", reply.status, reply.body));
+    }
+
+    /// A write to a cell, and what it leaves there.
+    pub fn write(&mut self, cell: usize, method: &str, path: &str, body: &Json, leaves: Json) -> Result<bool, End> {
+        self.cells[cell].maybe = Some(leaves.clone());
+        let reply = self.call(method, path, body)?;
+        self.cells[cell].maybe = None;
+        if reply.status != 200 {
+            self.refuse(&reply);
+            return Ok(false);
+        }
+        let answer = self.note(&reply);
+        let cell = &mut self.cells[cell];
+        cell.acked = leaves;
+        cell.index = answer["JobModifyIndex"].as_u64().unwrap_or(0);
+        Ok(true)
+    }
+
+    /// Takes over what is there.
+    pub fn observe(&mut self) -> Result<(), End> {
+        for i in 0..self.cells.len() {
+            let reply = self.call("GET", &self.cells[i].path(), &Json::Null)?;
+            self.cells[i].acked = self.cells[i].view(&reply);
+        }
+        Ok(())
+    }
+
+    /// Reads a cell and compares. Afterwards what was found is what is known.
+    pub fn check(&mut self, cell: usize) -> Result<(), End> {
+        let reply = self.call("GET", &self.cells[cell].path(), &Json::Null)?;
+        let cell = &mut self.cells[cell];
+        let found = cell.view(&reply);
+        let index = reply.json()["JobModifyIndex"].as_u64().unwrap_or(0);
+        let told = |why: &str| Err(End::Wrong(format!("{} {why}: {found}, index {index}\n{cell:?}", cell.path())));
+        let acked = agrees(&found, &cell.acked);
+        if !acked && !cell.maybe.as_ref().is_some_and(|m| agrees(&found, m)) {
+            return told("is not what was acknowledged");
+        }
+        if acked && cell.maybe.is_none() && cell.index != 0 && !found.is_null() && index != cell.index {
+            return told("has another index than acknowledged");
+        }
+        if index < cell.index && !found.is_null() {
+            return told("went back");
+        }
+        (cell.acked, cell.maybe, cell.index) = (found, None, index);
+        Ok(())
+    }
+}
