@@ -224,6 +224,17 @@ fn record_end(server: &Server, f: &super::broker::Finished) {
     }
 }
 
+/// Whether an evaluation may be blocked again (§6.3). One that ended while it was scheduled, as duplicates of another blocked
+/// evaluation of the job do, needs nothing more: to hand it out again would only use up its deliveries.
+fn may_reblock(stored: Option<&Evaluation>) -> Result<bool, &'static str> {
+    match stored {
+        None => Err("evaluation does not exist"),
+        Some(e) if e.terminal() => Ok(false),
+        Some(e) if e.status == "blocked" => Ok(true),
+        Some(_) => Err("evaluation not blocked"),
+    }
+}
+
 /// What a scheduler may ask of its worker (§6.3).
 struct WorkerPlanner<'a> {
     server: &'a Server,
@@ -332,10 +343,10 @@ impl Planner for WorkerPlanner<'_> {
     fn reblock_eval(&mut self, mut eval: Evaluation) {
         eval.snapshot_index = self.snapshot_index;
         let latest = self.server.snapshot();
-        match latest.eval(&eval.id).map(|e| e.status.as_str()) {
-            Some("blocked") => {}
-            stored => {
-                let text = if stored.is_some() { "evaluation not blocked" } else { "evaluation does not exist" };
+        match may_reblock(latest.eval(&eval.id).map(|e| &**e)) {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(text) => {
                 self.failed.get_or_insert_with(|| text.into());
                 return;
             }
@@ -351,5 +362,20 @@ impl Planner for WorkerPlanner<'_> {
         if self.failed.is_none() {
             self.server.queues().block(Arc::new(eval), Some(self.delivery.token.clone()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ended_meanwhile_is_not_blocked_again() {
+        let with = |status: &str| may_reblock(Some(&Evaluation { status: status.into(), ..Default::default() }));
+        assert_eq!((with("blocked"), with("canceled"), with("failed")), (Ok(true), Ok(false), Ok(false)));
+        assert_eq!(
+            (with("pending"), may_reblock(None)),
+            (Err("evaluation not blocked"), Err("evaluation does not exist"))
+        );
     }
 }
