@@ -159,7 +159,7 @@ impl StateStore {
         self.state_mut().upsert_node(node);
     }
 
-    /// Replaces a node of which nothing changed that placements depend on ([`State::replace_node_record`]).
+    /// Replaces a node of which nothing changed that placements depend on (`State::replace_node_record`).
     pub fn replace_node_record(&mut self, node: Arc<Node>) {
         self.state_mut().replace_node_record(node);
     }
