@@ -174,7 +174,7 @@ async fn a_restored_state_is_scheduled_on_and_survives_a_restart() {
     register(&server, job("kept", 3)).await;
     register(&server, job("full", 9)).await;
     let blocked = || server.queues().blocked().stats().blocked;
-    eventually("placement", || running(&server, "kept") == 3 && settled(&server) && blocked() == 1).await;
+    eventually("placement", || server.snapshot().alloc_count() == 10 && settled(&server) && blocked() == 1).await;
     let before = server.snapshot();
     let mut saved = Vec::new();
     Store::write_snapshot(&before, &mut saved).unwrap();
