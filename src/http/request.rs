@@ -379,15 +379,8 @@ impl Request {
         }
         let jitter = u64::try_from(options.wait.as_nanos() / 16).unwrap_or_default();
         let deadline = Instant::now() + options.wait + Duration::from_nanos(ids::random_below(jitter));
-        let restored = server.store().restored();
-        loop {
-            let waiter = server.store().watches().wait_for(keys.clone());
-            let (index, value) = read(&server.snapshot())?;
-            let over = index > options.index || server.store().restored() != restored;
-            if over || tokio::time::timeout_at(deadline, waiter.changed()).await.is_err() {
-                return Ok((value, self.meta(index)));
-            }
-        }
+        let (index, value) = server.store().read_newer(keys, options.index, deadline, read).await?;
+        Ok((value, self.meta(index)))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use super::events::Events;
 use super::fsm::{self, Applied, Limits};
 use super::ops::{Operation, Reply};
-use super::watch::Watches;
+use super::watch::{WatchKey, Watches};
 use crate::state::{StateStore, StoreSnapshot};
 
 /// Who is told about every write, in the order of the log: the leader's queues.
@@ -135,6 +135,29 @@ impl Store {
         self.restored.fetch_add(1, Ordering::Release);
         self.events.clear();
         self.watches.notify_all();
+    }
+
+    /// Reads until the index that `read` gives exceeds `min_index`, the store is replaced, or it is time; gives what was read
+    /// last. `read` may run often; `keys` are what it depends on.
+    ///
+    /// # Errors
+    /// What `read` gives.
+    pub async fn read_newer<T, E>(
+        &self,
+        keys: Vec<WatchKey>,
+        min_index: u64,
+        deadline: tokio::time::Instant,
+        mut read: impl FnMut(&StateStore) -> Result<(u64, T), E>,
+    ) -> Result<(u64, T), E> {
+        let restored = self.restored();
+        loop {
+            let waiter = self.watches.wait_for(keys.clone());
+            let (index, value) = read(&self.snapshot())?;
+            let over = index > min_index || self.restored() != restored;
+            if over || tokio::time::timeout_at(deadline, waiter.changed()).await.is_err() {
+                return Ok((index, value));
+            }
+        }
     }
 
     /// How often the store was replaced by a snapshot. Whoever waits for an index larger than one of before waits in vain:

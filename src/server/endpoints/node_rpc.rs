@@ -162,19 +162,16 @@ pub async fn client_allocs(
 ) -> Result<(BTreeMap<String, u64>, u64), Error> {
     authenticate(server, id, secret)?;
     let deadline = tokio::time::Instant::now() + wait;
-    let restored = server.store().restored();
-    loop {
-        let waiter = server.store().watches().wait_for(vec![WatchKey::OfNode(id.to_string())]);
-        let snapshot = server.snapshot();
-        let allocs = snapshot.state().allocs_of_node(id);
-        let newest = allocs.iter().map(|a| a.alloc.modify_index).max();
-        let index = newest.unwrap_or_else(|| snapshot.index_of(crate::state::Table::Allocs).max(1));
-        let over = index > min_index || server.store().restored() != restored;
-        if over || tokio::time::timeout_at(deadline, waiter.changed()).await.is_err() {
-            let list = allocs.iter().map(|a| (a.alloc.id.clone(), a.alloc.alloc_modify_index)).collect();
-            return Ok((list, index));
-        }
-    }
+    let keys = vec![WatchKey::OfNode(id.to_string())];
+    let read = server.store().read_newer(keys, min_index, deadline, |store| {
+        let newest = store.state().allocs_of_node(id).iter().map(|a| a.alloc.modify_index).max();
+        let index = newest.unwrap_or_else(|| store.index_of(crate::state::Table::Allocs).max(1));
+        // The list is made once, of what was read last.
+        Ok::<_, Error>((index, store.snapshot()))
+    });
+    let (index, snapshot) = read.await?;
+    let allocs = snapshot.state().allocs_of_node(id);
+    Ok((allocs.iter().map(|a| (a.alloc.id.clone(), a.alloc.alloc_modify_index)).collect(), index))
 }
 
 /// Allocations in full, of a state newer than `min_index`; unknown ones are left out.

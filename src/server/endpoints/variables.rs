@@ -49,7 +49,7 @@ pub struct Written {
 /// # Errors
 /// The key is not in the keyring, or the data is damaged.
 pub fn open(server: &Server, v: &VariableEncrypted) -> Result<Items, Error> {
-    let plain = Zeroizing::new(server.keyring().decrypt(&v.key_id, &v.data.0)?);
+    let plain = server.keyring().decrypt(&v.key_id, &v.data.0)?;
     // Texts of the decoder could show what it read.
     serde_json::from_slice(&plain).map(Items).map_err(|_| Error::internal("the items of the variable are damaged"))
 }
@@ -57,8 +57,7 @@ pub fn open(server: &Server, v: &VariableEncrypted) -> Result<Items, Error> {
 async fn seal(server: &Server, items: &Items) -> Result<Sealed, Error> {
     server.keyring().wait_active(KEY_WAIT).await;
     let plain = Zeroizing::new(serde_json::to_vec(&items.0).map_err(|e| Error::internal(e.to_string()))?);
-    let sealed = server.keyring().encrypt(&plain)?;
-    Ok(Sealed { key_id: sealed.key_id, data: Bytes(sealed.data) })
+    Ok(server.keyring().encrypt(&plain)?)
 }
 
 async fn commit(server: &Server, write: VariableWrite) -> Result<Written, Error> {

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use zeroize::Zeroizing;
-
-use crate::model::{Bytes, VariableEncrypted, WrappedRootKey, root_key_state as state};
+use super::keys::in_state;
+use crate::model::{VariableEncrypted, root_key_state as state};
 use crate::server::error::Error;
 use crate::server::handle::Server;
 use crate::server::ids;
 use crate::server::loops::driver::Rate;
-use crate::server::ops::{Operation, Sealed, VariableChange, VariableWrite};
+use crate::server::ops::{Operation, VariableChange, VariableWrite};
 use crate::state::StoreSnapshot;
 
 /// How long one evaluation works at it: half the time after which it is given to somebody else.
@@ -45,7 +44,7 @@ async fn within(server: &Server, snapshot: &StoreSnapshot, budget: Duration) -> 
             rewrite(server, &v).await?;
         }
         if server.snapshot().variables_of_key(key_id).next().is_none() {
-            server.commit_shared(inactive(key).into()).await?;
+            server.commit_shared(in_state(key, state::INACTIVE).into()).await?;
             tracing::info!(target: "nomad.core.sched", key_id, "variables successfully rekeyed and key marked inactive");
         }
     }
@@ -56,26 +55,21 @@ async fn within(server: &Server, snapshot: &StoreSnapshot, budget: Duration) -> 
 /// alone, and so is one that can't be decrypted: its key stays.
 async fn rewrite(server: &Server, v: &VariableEncrypted) -> Result<(), Error> {
     let plain = match server.keyring().decrypt(&v.key_id, &v.data.0) {
-        Ok(plain) => Zeroizing::new(plain),
+        Ok(plain) => plain,
         Err(error) => {
             let (namespace, path) = (v.namespace.as_str(), v.path.as_str());
             tracing::error!(target: "nomad.core.sched", namespace, path, %error, "failed to rekey a variable");
             return Ok(());
         }
     };
-    let sealed = server.keyring().encrypt(&plain)?;
     let write = VariableWrite {
         key: (v.namespace.clone(), v.path.clone()),
-        change: VariableChange::Set(Sealed { key_id: sealed.key_id, data: Bytes(sealed.data) }),
+        change: VariableChange::Set(server.keyring().encrypt(&plain)?),
         cas: Some(v.modify_index),
         lock_id: v.lock.as_ref().map(|l| l.id.clone()).unwrap_or_default(),
         now: ids::now(),
     };
     server.commit_shared(Operation::Variable(Box::new(write)).into()).await.map(drop)
-}
-
-fn inactive(key: &WrappedRootKey) -> Operation {
-    super::keys::in_state(key, state::INACTIVE)
 }
 
 #[cfg(test)]

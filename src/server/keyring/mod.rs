@@ -15,20 +15,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tokio::sync::watch;
+use zeroize::Zeroizing;
 
-use crate::model::{RootKey, WrappedRootKey, root_key_state};
+use crate::model::{Bytes, RootKey, WrappedRootKey, root_key_state};
 use crate::server::ids;
+use crate::server::ops::Sealed;
 use crate::state::StateStore;
 use material::Key;
-
-/// What was encrypted, and with which key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Encrypted {
-    /// The root key.
-    pub key_id: String,
-    /// Nonce, ciphertext, tag.
-    pub data: Vec<u8>,
-}
 
 /// Why the keyring could not do what it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -151,20 +144,19 @@ impl Keyring {
     ///
     /// # Errors
     /// There is no active key, or there are no random numbers.
-    pub fn encrypt(&self, plain: &[u8]) -> Result<Encrypted, KeyringError> {
+    pub fn encrypt(&self, plain: &[u8]) -> Result<Sealed, KeyringError> {
         let key = self.active()?;
         let data = material::seal(&key.data, key.id.as_bytes(), plain)?;
-        Ok(Encrypted { key_id: key.id.to_string(), data })
+        Ok(Sealed { key_id: key.id.to_string(), data: Bytes(data) })
     }
 
     /// Decrypts what [`Keyring::encrypt`] made.
     ///
     /// # Errors
     /// The key is unknown, or the data is not what was encrypted with it.
-    pub fn decrypt(&self, key_id: &str, data: &[u8]) -> Result<Vec<u8>, KeyringError> {
+    pub fn decrypt(&self, key_id: &str, data: &[u8]) -> Result<Zeroizing<Vec<u8>>, KeyringError> {
         let key = self.key(key_id)?;
-        let plain = material::open(&key.data, key_id.as_bytes(), data);
-        plain.map(|mut p| std::mem::take(&mut *p)).ok_or_else(|| KeyringError::Undecryptable(key_id.into()))
+        material::open(&key.data, key_id.as_bytes(), data).ok_or_else(|| KeyringError::Undecryptable(key_id.into()))
     }
 
     /// Signs claims with the active key: the token and the ID of the key. Takes about a millisecond.

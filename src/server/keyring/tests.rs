@@ -46,10 +46,10 @@ async fn keys_encrypt_and_sign() {
     assert!(keyring.wait_active(Duration::from_millis(1)).await);
     assert_eq!(keyring.active_id().as_deref(), Some("k1"));
 
-    let Encrypted { key_id, data } = keyring.encrypt(b"{\"a\":\"b\"}").unwrap();
+    let Sealed { key_id, data: Bytes(data) } = keyring.encrypt(b"{\"a\":\"b\"}").unwrap();
     assert_eq!((key_id.as_str(), data.len()), ("k1", 12 + 9 + 16));
-    assert_eq!(keyring.decrypt("k1", &data).unwrap(), b"{\"a\":\"b\"}");
-    assert_ne!(keyring.encrypt(b"{\"a\":\"b\"}").unwrap().data, data, "each one has a nonce of its own");
+    assert_eq!(*keyring.decrypt("k1", &data).unwrap(), b"{\"a\":\"b\"}");
+    assert_ne!(keyring.encrypt(b"{\"a\":\"b\"}").unwrap().data.0, data, "each one has a nonce of its own");
     let broken = |d: &[u8]| keyring.decrypt("k1", d) == Err(KeyringError::Undecryptable("k1".into()));
     let mut changed = data.clone();
     changed[12] ^= 1;
@@ -67,7 +67,7 @@ async fn keys_encrypt_and_sign() {
 
     let again = Keyring::default();
     again.follow(&store);
-    assert_eq!(again.decrypt("k1", &data).unwrap(), b"{\"a\":\"b\"}");
+    assert_eq!(*again.decrypt("k1", &data).unwrap(), b"{\"a\":\"b\"}");
     let spoilt = WrappedRootKey { kek: Bytes(vec![0; 32]), ..WrappedRootKey::clone(&wrapped) };
     let again = Keyring::default();
     again.add(&spoilt);
