@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::endpoints::node_rpc::evals_of_updates;
 use super::error::Error;
 use super::handle::Server;
 use super::ids;
+use super::node_evals::report_evals;
 use super::ops::Operation;
 use crate::model::Allocation;
 
@@ -58,7 +58,7 @@ impl AllocUpdates {
 async fn flush(server: &Server) {
     let Gathered { allocs, waiting } = server.alloc_updates().take();
     let now = ids::now();
-    let evals = evals_of_updates(server, &allocs, now);
+    let evals = report_evals(server.snapshot().state(), &allocs, now, &mut ids::uuid);
     let result = server.commit(Operation::AllocClientUpdate { allocs, evals, now }).await.map(|(index, _)| index);
     for w in waiting {
         let _ = w.send(result.clone());

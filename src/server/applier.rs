@@ -76,16 +76,11 @@ impl Applier {
             }
             let Some(ahead) = &self.ahead else { return };
             let timer = metrics.timer("nomad.plan.evaluate");
-            let checked = plan_check::check(ahead.state(), &pending.plan);
+            let (checked, refresh) = judge(ahead, &pending.plan);
             drop(timer);
-            let refresh = if checked.rejected.is_empty() {
-                0
-            } else {
-                ahead.index_of(Table::Nodes).max(ahead.index_of(Table::Allocs))
-            };
             let ineligible = self.track(&pending, &checked);
             if checked.is_no_op() && ineligible.is_empty() {
-                answer(&pending, Ok(PlanAnswer { accepted: checked, refresh_index: refresh, index: 0 }));
+                answer(&pending, Ok(PlanAnswer::new(checked, refresh, 0)));
                 return;
             }
             if self.wait_for_room() {
@@ -202,10 +197,7 @@ impl Applier {
             server.metrics().time("nomad.plan.apply", started.elapsed(), &[]);
             let index = result.as_ref().ok().map(|(index, _)| *index);
             let _ = ended.send(index);
-            let told = result.map(|(index, _)| {
-                let refresh_index = if refresh == 0 { 0 } else { refresh.max(index) };
-                PlanAnswer { accepted: checked, refresh_index, index }
-            });
+            let told = result.map(|(index, _)| PlanAnswer::new(checked, refresh, index));
             answer(&pending, told.map_err(|e| e.message));
         });
     }
@@ -213,6 +205,15 @@ impl Applier {
 
 fn answer(pending: &PendingPlan, result: Result<PlanAnswer, String>) {
     let _ = pending.answer.try_send(result);
+}
+
+/// Checks a plan against a state: the accepted parts, and the index of the state to schedule on again if some were refused,
+/// else 0.
+pub fn judge(store: &StateStore, plan: &Plan) -> (Checked, u64) {
+    let checked = plan_check::check(store.state(), plan);
+    let newest = store.index_of(Table::Nodes).max(store.index_of(Table::Allocs));
+    let refresh = if checked.rejected.is_empty() { 0 } else { newest };
+    (checked, refresh)
 }
 
 /// The log entry of the accepted parts of a plan (`spec/server.md §7.5`).

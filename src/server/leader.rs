@@ -13,7 +13,7 @@ use super::error::Error;
 use super::handle::Server;
 use super::ids;
 use super::ops::Operation;
-use super::{gc, node_status, reapers};
+use super::{evaluating, gc, node_status, reapers};
 use crate::model::*;
 
 /// How often timers are looked at.
@@ -152,14 +152,10 @@ pub fn evaluate_unless_paused(server: &Server) {
         return;
     }
     let now = ids::now();
-    for eval in store.evals_by_create() {
-        match eval.status.as_str() {
-            "pending" => server.queues().broker().restore(eval.clone(), now),
-            "blocked" => server.queues().block(eval.clone(), None),
-            _ => {}
-        }
-    }
+    let mut blocked = server.queues().blocked();
     let mut broker = server.queues().broker();
+    evaluating::refill(&store, now, &mut broker, &mut blocked);
+    drop(blocked);
     server.queues().wake_workers(&mut broker);
 }
 

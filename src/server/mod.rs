@@ -5,7 +5,7 @@
 //! - [`store`]: the store of a running server, with [`watch`]es, [`events`] and snapshots ([`persist`]).
 //! - Pure parts of the leader, driven by whoever holds them: [`broker`], [`blocked`], [`plan_queue`], [`rejection`],
 //!   [`heartbeat`], [`reapers`], [`node_evals`], [`periodic`], [`dispatch`], [`plan_check`], [`rollout`],
-//!   [`var_locks`]. Times and random numbers come in; they say when they are due.
+//!   [`var_locks`], [`evaluating`], [`planner`]. Times and random numbers come in; they say when they are due.
 //! - [`queues`]: those machines with locks and wake-ups. [`worker`], [`applier`]: from evaluations to committed plans.
 //! - [`leader`]: taking over and handing over; [`loops`], [`gc`], [`node_status`], [`metrics`]: what it does meanwhile.
 //! - [`keyring`]: root keys, what is encrypted and signed with them.
@@ -19,6 +19,7 @@ pub mod codec;
 pub mod dispatch;
 pub mod endpoints;
 pub mod error;
+pub mod evaluating;
 pub mod events;
 pub mod fsm;
 pub mod gc;
@@ -36,6 +37,7 @@ pub mod periodic;
 pub mod persist;
 pub mod plan_check;
 pub mod plan_queue;
+pub mod planner;
 pub mod queues;
 pub mod raft;
 pub mod reapers;

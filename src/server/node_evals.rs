@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use crate::model::{Allocation, Evaluation, Job, Node, NodeEvent, client_status};
+use crate::model::{Allocation, Evaluation, Job, Node, NodeEvent, client_status, desired_status};
 use crate::scheduler::candidates::covers;
 use crate::scheduler::disconnect::{expired, lost_after};
+use crate::scheduler::reschedule;
 use crate::state::State;
 
 /// Node status words.
@@ -170,6 +171,49 @@ pub fn node_evals(
         ..Evaluation::pending(job, "node-update", now, new_id())
     });
     Some(evals.collect())
+}
+
+/// The evaluations that follow from reports of nodes: one per job (`spec/server.md §11`).
+pub fn report_evals(
+    state: &State,
+    updates: &[Arc<Allocation>],
+    now: i64,
+    new_id: &mut dyn FnMut() -> String,
+) -> Vec<Evaluation> {
+    let mut seen = HashSet::new();
+    let mut out = Vec::new();
+    for update in updates {
+        let Some(stored) = state.alloc(&update.id).map(|e| &e.alloc) else { continue };
+        let unknown = stored.client_status == client_status::UNKNOWN;
+        if !update.client_terminal() && !unknown {
+            continue;
+        }
+        let job = state.job(&stored.namespace, &stored.job_id);
+        let (mut trigger, of) = match job {
+            None => {
+                if stored.desired_status != desired_status::STOP {
+                    continue;
+                }
+                let Some(own) = &stored.job else { continue };
+                (Some("job-deregister"), own)
+            }
+            Some(job) => {
+                let failed = update.client_status == client_status::FAILED && stored.followup_eval_id.is_empty();
+                let replaced = failed
+                    && job.lookup_group(&stored.task_group).is_some()
+                    && reschedule::eligible_on_server(stored, now);
+                (replaced.then_some("alloc-failure"), job)
+            }
+        };
+        if unknown && job.is_some() {
+            trigger = Some("reconnect");
+        }
+        let Some(trigger) = trigger else { continue };
+        if seen.insert((stored.namespace.clone(), stored.job_id.clone())) {
+            out.push(Evaluation::pending(of, trigger, now, new_id()));
+        }
+    }
+    out
 }
 
 #[cfg(test)]

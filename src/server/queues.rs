@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 
 use super::blocked::BlockedEvals;
 use super::broker::{Broker, BrokerError, Delivery, Finished};
+use super::evaluating;
 use super::fsm::{Applied, Change};
 use super::heartbeat::{HeartbeatSettings, Heartbeats};
 use super::ids;
@@ -41,6 +42,15 @@ pub struct PlanAnswer {
     pub refresh_index: u64,
     /// The index of the entry; 0 if there was none.
     pub index: u64,
+}
+
+impl PlanAnswer {
+    /// The accepted parts of a plan, written at an index (0: nothing was to be written). `refresh` as
+    /// [`super::applier::judge`] gives it: who tries again has to see what was accepted, too.
+    pub fn new(accepted: super::plan_check::Checked, refresh: u64, index: u64) -> PlanAnswer {
+        let refresh_index = if refresh == 0 { 0 } else { refresh.max(index) };
+        PlanAnswer { accepted, refresh_index, index }
+    }
 }
 
 fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -270,35 +280,14 @@ impl Queues {
     }
 }
 
-/// What a stored evaluation entails (`spec/server.md §3.4`).
+/// What writes entail.
 impl Listener for Queues {
     fn applied(&self, index: u64, op: &Operation, applied: &Applied) {
         let now = ids::now();
-        let mut released = Vec::new();
-        {
-            let mut blocked = self.blocked();
-            for u in &applied.unblocks {
-                released.extend(blocked.unblock_class(&u.class, index, now));
-                if let Some(node) = &u.node {
-                    released.extend(blocked.unblock_node(node, now));
-                }
-            }
-            for change in &applied.changes {
-                let Change::Eval(e) = change else { continue };
-                match e.status.as_str() {
-                    "pending" => released.push((e.clone(), None)),
-                    "blocked" => released.extend(blocked.block(e.clone(), None, now)),
-                    "complete" if e.failed_tg_allocs.is_empty() => blocked.untrack(&e.namespace, &e.job_id, now),
-                    _ => {}
-                }
-            }
-        }
+        let released = evaluating::entail(applied, index, now, &mut self.blocked());
         if !released.is_empty() || !applied.dropped_evals.is_empty() {
             let mut broker = self.broker();
-            for e in &applied.dropped_evals {
-                broker.drop_waiting(&e.id);
-            }
-            broker.enqueue_all(released, now);
+            evaluating::take_over(applied, released, now, &mut broker);
             self.wake_workers(&mut broker);
         }
         for change in &applied.changes {

@@ -11,10 +11,10 @@ use super::broker::{CORE, Delivery, wait_index};
 use super::handle::Server;
 use super::ids;
 use super::ops::Operation;
+use super::planner::{WorkerPlanner, Workplace};
 use super::queues::{PendingPlan, PlanAnswer};
-use super::reapers::modify_time;
 use crate::model::*;
-use crate::scheduler::{self, Context, NodeOrder, PlanResult, Planner};
+use crate::scheduler::{self, Context, NodeOrder};
 use crate::state::StoreSnapshot;
 
 /// How long one request for an evaluation waits.
@@ -164,14 +164,8 @@ impl Worker {
         if delivery.eval.r#type == CORE {
             return server.runtime().block_on(super::gc::run(server, &delivery.eval, &snapshot));
         }
-        let mut planner = WorkerPlanner {
-            server,
-            worker: self,
-            delivery,
-            snapshot_index: snapshot.latest_index(),
-            snapshot: snapshot.clone(),
-            failed: None,
-        };
+        let mut desk = Desk { server, worker: self, delivery };
+        let mut planner = WorkerPlanner::new(&mut desk, snapshot.clone());
         let mut context = Context {
             now: ids::now(),
             order: NodeOrder::Shuffle,
@@ -179,7 +173,7 @@ impl Worker {
             random: &mut ids::random_below,
         };
         scheduler::process(snapshot.state(), &delivery.eval, &mut context, &mut planner)?;
-        planner.failed.map_or(Ok(()), Err)
+        planner.finish()
     }
 
     fn finish(&self, server: &Server, delivery: &Delivery, done: bool) {
@@ -224,52 +218,18 @@ fn record_end(server: &Server, f: &super::broker::Finished) {
     }
 }
 
-/// Whether an evaluation may be blocked again (§6.3). One that ended while it was scheduled, as duplicates of another blocked
-/// evaluation of the job do, needs nothing more: to hand it out again would only use up its deliveries.
-fn may_reblock(stored: Option<&Evaluation>) -> Result<bool, &'static str> {
-    match stored {
-        None => Err("evaluation does not exist"),
-        Some(e) if e.terminal() => Ok(false),
-        Some(e) if e.status == "blocked" => Ok(true),
-        Some(_) => Err("evaluation not blocked"),
-    }
-}
-
-/// What a scheduler may ask of its worker (§6.3).
-struct WorkerPlanner<'a> {
+/// The server as the worker of one evaluation sees it.
+struct Desk<'a> {
     server: &'a Server,
     worker: &'a Worker,
     delivery: &'a Delivery,
-    /// The index of the snapshot the scheduler began with.
-    snapshot_index: u64,
-    snapshot: StoreSnapshot,
-    /// The first error; nothing is written after it.
-    failed: Option<String>,
 }
 
-impl WorkerPlanner<'_> {
-    fn still_ours(&self) -> Result<(), String> {
-        let (id, token) = (&self.delivery.eval.id, &self.delivery.token);
-        self.server.queues().broker().reset(id, token, ids::now()).map_err(|e| e.to_string())
-    }
-
-    fn write(&mut self, metric: &'static str, eval: Evaluation) {
-        if self.failed.is_some() {
-            return;
-        }
-        let timer = self.server.metrics().timer(metric);
-        let result = self.still_ours().and_then(|()| {
-            let op = Operation::EvalUpdate { evals: vec![eval] };
-            self.server.commit_blocking(op).map(drop)
-        });
-        drop(timer);
-        self.failed = result.err();
-    }
-
-    fn wait_for_plan(&self, plan: Plan) -> Result<PlanAnswer, String> {
+impl Desk<'_> {
+    fn wait_for_plan(&self, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
         let (sender, receiver) = sync_channel(1);
         let queues = self.server.queues();
-        let (snapshot_index, on_its_way) = (self.snapshot.latest_index(), queues.on_its_way());
+        let on_its_way = queues.on_its_way();
         queues.submit(PendingPlan { plan, snapshot_index, answer: sender, on_its_way })?;
         loop {
             match receiver.recv_timeout(DEQUEUE) {
@@ -284,98 +244,47 @@ impl WorkerPlanner<'_> {
     }
 }
 
-impl Planner for WorkerPlanner<'_> {
-    fn submit_plan(&mut self, mut plan: Plan) -> Result<PlanResult, String> {
-        if let Some(text) = &self.failed {
-            return Err(text.clone());
+impl Workplace for Desk<'_> {
+    fn now(&mut self) -> i64 {
+        ids::now()
+    }
+
+    fn snapshot(&mut self) -> StoreSnapshot {
+        self.server.snapshot()
+    }
+
+    fn snapshot_at(&mut self, index: u64) -> Result<StoreSnapshot, String> {
+        if !self.server.wait_for_index(index, STATE_WAIT) {
+            return Err(format!("timed out after 5s waiting for index={index}"));
         }
-        if let Some(job) = &plan.job {
-            let latest = self.server.snapshot();
-            let missing = || format!("job {:?} in namespace {:?} not found", job.id, job.namespace);
-            let current = latest.state().job(&job.namespace, &job.id).ok_or_else(missing)?;
-            plan.job = Some(current.clone());
-        }
+        Ok(self.server.snapshot())
+    }
+
+    fn still_ours(&mut self) -> Result<(), String> {
+        let (id, token) = (&self.delivery.eval.id, &self.delivery.token);
+        self.server.queues().broker().reset(id, token, ids::now()).map_err(|e| e.to_string())
+    }
+
+    fn submit(&mut self, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
         let (id, token) = (&self.delivery.eval.id, &self.delivery.token);
         self.server.queues().broker().pause(id, token, ids::now()).map_err(|e| e.to_string())?;
         self.worker.now_doing(Workload::Submitting);
         let started = Instant::now();
-        let answer = self.wait_for_plan(plan);
+        let answer = self.wait_for_plan(plan, snapshot_index);
         self.server.metrics().time("nomad.plan.submit", started.elapsed(), &[]);
         self.server.metrics().time("nomad.worker.submit_plan", started.elapsed(), &[]);
         self.worker.now_doing(Workload::Scheduling);
         let _ = self.server.queues().broker().resume(id, token, ids::now());
-        let PlanAnswer { accepted, refresh_index, .. } = answer?;
-        let mut refresh = None;
-        if refresh_index != 0 {
-            if !self.server.wait_for_index(refresh_index, STATE_WAIT) {
-                return Err(format!("timed out after 5s waiting for index={refresh_index}"));
-            }
-            self.snapshot = self.server.snapshot();
-            refresh = Some(self.snapshot.state().clone());
-        }
-        Ok(PlanResult {
-            node_update: accepted.node_update,
-            node_allocation: accepted.node_allocation,
-            node_preemptions: accepted.node_preemptions,
-            deployment: accepted.deployment,
-            deployment_updates: accepted.deployment_updates,
-            refresh,
-        })
+        answer
     }
 
-    fn update_eval(&mut self, mut eval: Evaluation) {
-        eval.snapshot_index = self.snapshot_index;
-        eval.modify_time = modify_time(&eval, ids::now());
-        self.write("nomad.worker.update_eval", eval);
+    fn write(&mut self, eval: Evaluation, new: bool) -> Result<(), String> {
+        let metric = if new { "nomad.worker.create_eval" } else { "nomad.worker.update_eval" };
+        let _timer = self.server.metrics().timer(metric);
+        self.server.commit_blocking(Operation::EvalUpdate { evals: vec![eval] }).map(drop)
     }
 
-    fn create_eval(&mut self, mut eval: Evaluation) {
-        eval.snapshot_index = self.snapshot_index;
-        let now = ids::now();
-        (eval.create_time, eval.modify_time) = (now, now);
-        if self.server.snapshot().eval(&eval.id).is_some() {
-            self.failed.get_or_insert_with(|| "evaluation already exists".into());
-            return;
-        }
-        self.write("nomad.worker.create_eval", eval);
-    }
-
-    fn reblock_eval(&mut self, mut eval: Evaluation) {
-        eval.snapshot_index = self.snapshot_index;
-        let latest = self.server.snapshot();
-        match may_reblock(latest.eval(&eval.id).map(|e| &**e)) {
-            Ok(true) => {}
-            Ok(false) => return,
-            Err(text) => {
-                self.failed.get_or_insert_with(|| text.into());
-                return;
-            }
-        }
-        let summary = latest.summary(&eval.namespace, &eval.job_id);
-        let queued = |g: &String| summary.and_then(|s| s.summary.get(g)).map_or(0, |s| s.queued);
-        if eval.queued_allocations.iter().any(|(g, n)| queued(g) != *n) {
-            eval.modify_time = modify_time(&eval, ids::now());
-            self.write("nomad.worker.update_eval", eval.clone());
-        } else if let Err(text) = self.still_ours() {
-            self.failed.get_or_insert(text);
-        }
-        if self.failed.is_none() {
-            self.server.queues().block(Arc::new(eval), Some(self.delivery.token.clone()));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_ended_meanwhile_is_not_blocked_again() {
-        let with = |status: &str| may_reblock(Some(&Evaluation { status: status.into(), ..Default::default() }));
-        assert_eq!((with("blocked"), with("canceled"), with("failed")), (Ok(true), Ok(false), Ok(false)));
-        assert_eq!(
-            (with("pending"), may_reblock(None)),
-            (Err("evaluation not blocked"), Err("evaluation does not exist"))
-        );
+    fn block(&mut self, eval: Evaluation) {
+        self.server.queues().block(Arc::new(eval), Some(self.delivery.token.clone()));
     }
 }

@@ -1,11 +1,10 @@
 //! What node agents ask (`spec/server.md §9`, `§11`): registration, heartbeats, allocations to run, reports.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::*;
-use crate::scheduler::reschedule;
 use crate::server::Server;
 use crate::server::error::Error;
 use crate::server::ids;
@@ -213,46 +212,6 @@ pub async fn update_allocs(server: &Server, id: &str, secret: &str, allocs: Vec<
         return Err(Error::denied("Permission denied"));
     }
     server.alloc_updates().add(server, allocs).await
-}
-
-/// The evaluations that follow from reports: one per job.
-pub(crate) fn evals_of_updates(server: &Server, updates: &[Arc<Allocation>], now: i64) -> Vec<Evaluation> {
-    let snapshot = server.snapshot();
-    let state = snapshot.state();
-    let mut seen = HashSet::new();
-    let mut out = Vec::new();
-    for update in updates {
-        let Some(stored) = state.alloc(&update.id).map(|e| &e.alloc) else { continue };
-        let unknown = stored.client_status == client_status::UNKNOWN;
-        if !update.client_terminal() && !unknown {
-            continue;
-        }
-        let job = state.job(&stored.namespace, &stored.job_id);
-        let (mut trigger, of) = match job {
-            None => {
-                if stored.desired_status != desired_status::STOP {
-                    continue;
-                }
-                let Some(own) = &stored.job else { continue };
-                (Some("job-deregister"), own)
-            }
-            Some(job) => {
-                let failed = update.client_status == client_status::FAILED && stored.followup_eval_id.is_empty();
-                let replaced = failed
-                    && job.lookup_group(&stored.task_group).is_some()
-                    && reschedule::eligible_on_server(stored, now);
-                (replaced.then_some("alloc-failure"), job)
-            }
-        };
-        if unknown && job.is_some() {
-            trigger = Some("reconnect");
-        }
-        let Some(trigger) = trigger else { continue };
-        if seen.insert((stored.namespace.clone(), stored.job_id.clone())) {
-            out.push(Evaluation::pending(of, trigger, now, ids::uuid()));
-        }
-    }
-    out
 }
 
 /// A node tells what happened to it. Gives the index.
