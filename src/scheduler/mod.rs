@@ -123,9 +123,11 @@ impl PlanResult {
         }
     }
 
-    /// Whether anything was accepted.
+    /// Whether anything was accepted that will not be planned again. Allocations of batch jobs that are over are stopped by
+    /// every plan (`spec/reconciliation.md §5.4`): with another part refused each time, attempts would never end.
     pub fn made_progress(&self) -> bool {
-        !self.node_update.is_empty()
+        let over = |a: &Allocation| matches!(a.client_status.as_str(), client_status::COMPLETE | client_status::FAILED);
+        self.node_update.values().flatten().any(|a| !over(a))
             || !self.node_allocation.is_empty()
             || self.deployment.is_some()
             || !self.deployment_updates.is_empty()
@@ -164,4 +166,22 @@ pub fn process(
         return Ok(());
     }
     scheduler(snapshot, eval, ctx, planner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stops_of_what_is_over_are_no_progress() {
+        let stopping = |status: &str| {
+            let a = Allocation { client_status: status.into(), ..Default::default() };
+            let node_update = BTreeMap::from([("n".to_string(), vec![Arc::new(a)])]);
+            PlanResult { node_update, ..Default::default() }
+        };
+        let progress = |status| stopping(status).made_progress();
+        assert_eq!(["running", "lost", "complete", "failed"].map(progress), [true, true, false, false]);
+        let placed = PlanResult { node_allocation: stopping("complete").node_update, ..stopping("complete") };
+        assert!(placed.made_progress() && !PlanResult::default().made_progress());
+    }
 }
