@@ -1,0 +1,301 @@
+//! What operators and nodes do, written as the endpoints of a server write it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use encamp::model::*;
+use encamp::server::node_evals::{
+    HEARTBEAT_MISSED, cluster_event, decide_status, missed_heartbeat_status, node_evals, report_evals,
+    transition_makes_evals,
+};
+use encamp::server::ops::*;
+use encamp::server::rollout;
+
+use super::cluster;
+use super::world::World;
+use crate::property_support::dice::Dice;
+
+/// Jobs at most.
+const MOST_JOBS: usize = 8;
+/// Nodes at most.
+const MOST_NODES: usize = 9;
+
+/// Lets one thing happen.
+pub fn happen(w: &mut World) {
+    match w.random.roll(40) {
+        0..6 => register(w),
+        6..9 => stop(w),
+        9 => evaluate(w),
+        10 => stop_alloc(w),
+        11..20 => report(w),
+        20..22 => lose(w),
+        22..26 => come_back(w),
+        26 => drain(w),
+        27 => eligibility(w),
+        28 => node_changes(w),
+        29 => deployment(w),
+        30..34 => w.look(),
+        34..36 => w.reap(),
+        36 => w.fail_over(),
+        _ => {
+            let time = w.random.of(&[SECOND / 10, SECOND, 2 * SECOND, 20 * SECOND, 70 * SECOND, 5 * MINUTE]);
+            w.pass(time);
+        }
+    }
+}
+
+fn some_job(w: &mut World) -> Option<Arc<Job>> {
+    let jobs: Vec<Arc<Job>> = w.store.state().jobs().map(|j| j.current.clone()).collect();
+    w.random.pick(&jobs).cloned()
+}
+
+fn some_node(w: &mut World, wanted: impl Fn(&Node) -> bool) -> Option<Arc<Node>> {
+    let nodes: Vec<Arc<Node>> = w.store.state().nodes().map(|n| n.node.clone()).filter(|n| wanted(n)).collect();
+    w.random.pick(&nodes).cloned()
+}
+
+// ---- jobs
+
+/// Registers a job, new or changed.
+pub fn register(w: &mut World) {
+    let number = w.store.state().jobs().count();
+    let job = match some_job(w) {
+        Some(old) if number >= MOST_JOBS || w.random.one_in(2) => {
+            let mut job = Job { stop: false, ..Job::clone(&old) };
+            cluster::change_job(&mut w.random, &mut job);
+            job
+        }
+        _ => cluster::job(&mut w.random, number),
+    };
+    let eval = Evaluation::pending(&job, "job-register", w.now, w.id());
+    let r = JobRegister { job: job.into(), eval: Some(eval), submission: None, enforce_index: None, now: w.now };
+    w.commit(Operation::JobRegister(Box::new(r)));
+}
+
+fn stop(w: &mut World) {
+    let Some(job) = some_job(w) else { return };
+    let eval = Evaluation { r#type: "service".into(), ..Evaluation::pending(&job, "job-deregister", w.now, w.id()) };
+    let d = JobDeregister {
+        job: (job.namespace.clone(), job.id.clone()),
+        purge: w.random.one_in(3),
+        no_shutdown_delay: false,
+        eval: Some(eval),
+        submit_time: w.now,
+    };
+    w.commit(Operation::JobDeregister(Box::new(d)));
+}
+
+fn evaluate(w: &mut World) {
+    let Some(job) = some_job(w) else { return };
+    let eval =
+        Evaluation { job_modify_index: job.modify_index, ..Evaluation::pending(&job, "job-register", w.now, w.id()) };
+    w.commit(Operation::EvalUpdate { evals: vec![eval] });
+}
+
+fn stop_alloc(w: &mut World) {
+    let live: Vec<Arc<Allocation>> =
+        w.store.state().allocs().filter(|a| !a.alloc.terminal()).map(|a| a.alloc.clone()).collect();
+    let mut live = live;
+    live.sort_by(|a, b| a.id.cmp(&b.id));
+    let Some(a) = w.random.pick(&live).cloned() else { return };
+    let Some(job) = w.store.state().job(&a.namespace, &a.job_id).cloned() else { return };
+    let eval =
+        Evaluation { job_modify_index: job.modify_index, ..Evaluation::pending(&job, "alloc-stop", w.now, w.id()) };
+    let migrate = DesiredTransition { migrate: Some(true), ..Default::default() };
+    w.commit(Operation::AllocTransition { transitions: [(a.id.clone(), migrate)].into(), evals: vec![eval] });
+}
+
+/// An operator promotes a deployment, or calls it failed.
+fn deployment(w: &mut World) {
+    let active: Vec<Arc<Deployment>> = w.store.state().deployments().filter(|d| d.active()).cloned().collect();
+    let Some(d) = w.random.pick(&active).cloned() else { return };
+    let Some(job) = w.store.state().job(&d.namespace, &d.job_id).cloned() else { return };
+    let (now, id) = (w.now, w.id());
+    let eval = Some(rollout::evaluation(&d, &job, now, id));
+    let op = if w.random.one_in(3) {
+        let update = DeploymentStatusUpdate {
+            deployment_id: d.id.clone(),
+            status: "failed".into(),
+            status_description: "Deployment marked as failed".into(),
+        };
+        Operation::DeploymentStatus(Box::new(DeploymentStatus { update, job: None, eval, now }))
+    } else {
+        Operation::DeploymentPromotion(Box::new(DeploymentPromotion { id: d.id.clone(), groups: None, eval, now }))
+    };
+    w.commit(op);
+}
+
+// ---- nodes
+
+/// Writes the evaluations that follow from a change of a node, stored or not.
+fn evals_of(w: &mut World, node: &Node, index: u64) {
+    let mut ids = encamp::model::random::Random::new(w.random.number(), "nodes");
+    let made = node_evals(w.store.state(), node, index, w.now, &mut || ids.uuid());
+    if let Some(evals) = made {
+        w.commit(Operation::EvalUpdate { evals });
+    }
+}
+
+fn set_status(w: &mut World, node: &Node, status: &str, event: Option<NodeEvent>) {
+    let op = NodeStatus { id: node.id.clone(), status: status.into(), event, updated_at: w.now };
+    let Some(index) = w.commit(Operation::NodeStatus(op)) else { return };
+    if transition_makes_evals(&node.status, status) {
+        let Some(stored) = w.store.state().node(&node.id).map(|n| n.node.clone()) else { return };
+        evals_of(w, &stored, index);
+    }
+}
+
+/// A node is not heard of any more.
+fn lose(w: &mut World) {
+    let Some(node) = some_node(w, |n| n.status != "down") else { return };
+    let allocs = w.store.state().allocs_of_node(&node.id);
+    let status = missed_heartbeat_status(&node, allocs.iter().map(|a| &*a.alloc), w.now);
+    w.tally.add(if status == "down" { "nodes down" } else { "nodes disconnected" }, 1);
+    let event = cluster_event(HEARTBEAT_MISSED, w.now);
+    set_status(w, &node, status, Some(event));
+}
+
+/// A node says that it is ready: at once, or after it told of its allocations.
+fn heartbeat(w: &mut World, id: &str) {
+    let Some(node) = w.store.state().node(id).map(|n| n.node.clone()) else { return };
+    let live = w.store.state().allocs_of_node(id).iter().any(|a| !a.alloc.terminal());
+    let decision = decide_status(&node, "ready", None, live, true, w.now);
+    if decision.changes(&node) {
+        set_status(w, &node, &decision.status, decision.event);
+    }
+}
+
+fn come_back(w: &mut World) {
+    let Some(node) = some_node(w, |n| n.status != "ready") else { return };
+    revive(w, &node.id);
+}
+
+/// A node is heard of again.
+pub fn revive(w: &mut World, id: &str) {
+    heartbeat(w, id);
+    report_of(w, id);
+    heartbeat(w, id);
+}
+
+fn drain(w: &mut World) {
+    let Some(node) = some_node(w, |_| true) else { return };
+    let ends = node.drain_strategy.is_some() && w.random.one_in(2);
+    let deadline = w.random.of(&[-1, 0, 30 * SECOND, 10 * MINUTE]);
+    let force_deadline = if deadline > 0 { Time::from_unix_nanos(w.now + deadline) } else { Time::ZERO };
+    let strategy = (!ends).then(|| DrainStrategy {
+        deadline,
+        ignore_system_jobs: w.random.one_in(2),
+        force_deadline,
+        started_at: Time::from_unix_nanos(w.now),
+    });
+    let mark_eligible = ends && w.random.one_in(2);
+    let update = DrainUpdate { strategy, mark_eligible, ..Default::default() };
+    let op = NodeDrain { nodes: [(node.id.clone(), update)].into(), events: BTreeMap::new(), updated_at: w.now };
+    let Some(index) = w.commit(Operation::NodeDrain(op)) else { return };
+    if mark_eligible && node.scheduling_eligibility == "ineligible" {
+        evals_of(w, &node, index);
+    }
+}
+
+fn eligibility(w: &mut World) {
+    let Some(node) = some_node(w, |n| n.drain_strategy.is_none()) else { return };
+    let word = if node.scheduling_eligibility == "eligible" { "ineligible" } else { "eligible" };
+    let op =
+        Operation::NodeEligibility { id: node.id.clone(), eligibility: word.into(), event: None, updated_at: w.now };
+    let Some(index) = w.commit(op) else { return };
+    if word == "eligible" {
+        evals_of(w, &node, index);
+    }
+}
+
+/// A node is new, says something new, or is removed.
+fn node_changes(w: &mut World) {
+    let number = w.store.state().nodes().count();
+    let node = match some_node(w, |_| true) {
+        Some(old) if number >= MOST_NODES || w.random.one_in(2) => {
+            if w.random.one_in(3) {
+                let Some(index) = w.commit(Operation::NodeDeregister { ids: vec![old.id.clone()] }) else { return };
+                evals_of(w, &old, index);
+                return;
+            }
+            let mut node = Node::clone(&old);
+            cluster::change_node(&mut w.random, &mut node);
+            node
+        }
+        // Addresses are unique: the number of entries is.
+        _ => cluster::node(&mut w.random, w.index as usize),
+    };
+    let before = w.store.state().node(&node.id).map(|n| n.node.clone());
+    let makes_evals = encamp::server::node_evals::registration_makes_evals(before.as_deref(), &node);
+    let op = NodeRegister { node: node.clone(), create_pool: false, now: w.now };
+    let Some(index) = w.commit(Operation::NodeRegister(Box::new(op))) else { return };
+    if makes_evals {
+        evals_of(w, &node, index);
+    }
+}
+
+// ---- allocations
+
+fn report(w: &mut World) {
+    let Some(node) = some_node(w, |_| true) else { return };
+    report_of(w, &node.id);
+}
+
+/// A node tells how its allocations are doing; true if there was something to tell.
+pub fn report_of(w: &mut World, node_id: &str) -> bool {
+    let Some(node) = w.store.state().node(node_id).map(|n| n.node.clone()) else { return false };
+    if matches!(node.status.as_str(), "down" | "disconnected") {
+        return false;
+    }
+    let allocs = w.store.state().allocs_of_node(node_id);
+    let updates: Vec<Arc<Allocation>> = allocs.iter().filter_map(|a| next(w, &a.alloc)).map(Arc::new).collect();
+    if updates.is_empty() {
+        return false;
+    }
+    let mut ids = encamp::model::random::Random::new(w.random.number(), "reports");
+    let evals = report_evals(w.store.state(), &updates, w.now, &mut || ids.uuid());
+    w.commit(Operation::AllocClientUpdate { allocs: updates, evals, now: w.now });
+    true
+}
+
+/// What a client says next of an allocation.
+fn next(w: &mut World, a: &Allocation) -> Option<Allocation> {
+    // Some things take their time.
+    if !w.calm && w.random.one_in(3) {
+        return None;
+    }
+    let batch = a.job.as_ref().is_some_and(|j| matches!(j.r#type.as_str(), "batch" | "sysbatch"));
+    let mut health = None;
+    let status = match (a.server_terminal(), a.client_status.as_str()) {
+        (true, client_status::PENDING | client_status::RUNNING | client_status::UNKNOWN | client_status::LOST) => {
+            client_status::COMPLETE
+        }
+        (false, client_status::PENDING | client_status::UNKNOWN) => client_status::RUNNING,
+        (false, client_status::RUNNING) if !w.calm && w.random.one_in(10) => client_status::FAILED,
+        (false, client_status::RUNNING) if !w.calm && batch && w.random.one_in(4) => client_status::COMPLETE,
+        (false, client_status::RUNNING) if !a.deployment_id.is_empty() && a.health().is_none() => {
+            health = Some(w.calm || !w.random.one_in(6));
+            client_status::RUNNING
+        }
+        _ => return None,
+    };
+    let over = matches!(status, client_status::COMPLETE | client_status::FAILED);
+    let task = TaskState {
+        state: if over { "dead" } else { "running" }.into(),
+        failed: status == client_status::FAILED,
+        started_at: Time::from_unix_nanos(w.now),
+        finished_at: if over { Time::from_unix_nanos(w.now) } else { Time::ZERO },
+        ..Default::default()
+    };
+    let timestamp = Time::from_unix_nanos(w.now);
+    let verdict =
+        |h| AllocDeploymentStatus { healthy: Some(h), timestamp, canary: a.is_canary(), ..Default::default() };
+    Some(Allocation {
+        id: a.id.clone(),
+        node_id: a.node_id.clone(),
+        client_status: status.into(),
+        task_states: [("t".to_string(), task)].into(),
+        deployment_status: health.map(verdict).or_else(|| a.deployment_status.clone()),
+        ..Default::default()
+    })
+}

@@ -1,0 +1,118 @@
+//! What holds after every entry of the log, counted from the records alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use encamp::model::*;
+use encamp::server::fsm::Change;
+use encamp::server::plan_check::Checked;
+use encamp::state::{State, StateStore};
+
+use super::Verdict;
+use crate::property_support::capacity::{room, taken};
+
+/// Checks the nodes that a change concerns.
+pub fn after(store: &StateStore, changes: &[Change]) -> Verdict {
+    let mut nodes = BTreeSet::new();
+    for change in changes {
+        match change {
+            Change::Alloc(a) => drop(nodes.insert(a.node_id.as_str())),
+            Change::Node(id, Some(_)) => drop(nodes.insert(id.as_str())),
+            _ => {}
+        }
+    }
+    for id in nodes {
+        within_capacity(store.state(), id).map_err(|e| format!("node {id}: {e}"))?;
+    }
+    Ok(())
+}
+
+/// Nobody has more of a node than there is, and nothing belongs to two. Allocations that are to stop do not count, though
+/// they may still run (`spec/server.md §7.4`).
+fn within_capacity(state: &State, id: &str) -> Verdict {
+    let Some(node) = state.node(id).map(|n| n.node.clone()) else { return Ok(()) };
+    let live: Vec<_> = state.allocs_of_node(id).iter().map(|e| e.alloc.clone()).filter(|a| !a.terminal()).collect();
+    let (room, uses) = (room(&node), live.iter().map(|a| taken(a)).collect::<Vec<_>>());
+    for (what, used, has) in [
+        ("cpu", uses.iter().map(|t| t.cpu).sum::<i64>(), room.cpu),
+        ("memory", uses.iter().map(|t| t.memory).sum(), room.memory),
+        ("disk", uses.iter().map(|t| t.disk).sum(), room.disk),
+    ] {
+        if used > has {
+            return Err(format!("{used} of {has} {what} are given away"));
+        }
+    }
+    let mut holders: BTreeMap<String, &str> = BTreeMap::new();
+    for (a, t) in live.iter().zip(&uses) {
+        let cores = t.cores.iter().map(|c| format!("core {c}"));
+        let devices = t.devices.iter().map(|(group, id)| format!("device {group} {id}"));
+        let ports = t.ports.iter().filter(|(_, _, shared)| !shared).map(|(ip, port, _)| format!("port {ip}:{port}"));
+        for thing in cores.chain(devices).chain(ports) {
+            if let Some(other) = holders.insert(thing.clone(), &a.id) {
+                return Err(format!("{thing} belongs to allocations {other} and {}", a.id));
+            }
+        }
+        for (ip, port, _) in &t.ports {
+            if room.reserved_ports.get(ip).is_some_and(|r| r.contains(port)) {
+                return Err(format!("port {ip}:{port} of allocation {} is reserved", a.id));
+            }
+        }
+        if let Some(core) = t.cores.iter().find(|c| !room.cores.contains(c)) {
+            return Err(format!("core {core} of allocation {} is not to be had", a.id));
+        }
+    }
+    Ok(())
+}
+
+/// What the applier accepts may be carried out on the state as it is.
+pub fn accepted(store: &StateStore, plan: &Plan, checked: &Checked) -> Verdict {
+    let state = store.state();
+    for (id, placements) in &checked.node_allocation {
+        for a in placements {
+            let stored = state.alloc(&a.id).map(|e| &e.alloc);
+            placeable(state, id, a, stored.is_none_or(|s| s.terminal()))
+                .map_err(|e| format!("evaluation {}, allocation {} on node {id}: {e}", plan.eval_id, a.id))?;
+        }
+    }
+    for a in checked.node_preemptions.values().flatten() {
+        let Some(victim) = state.alloc(&a.id).map(|e| &e.alloc) else { return Err(format!("{} is no victim", a.id)) };
+        if victim.terminal() {
+            return Err(format!("{} is evicted, though it is over", a.id));
+        }
+        let (mine, other) = (plan.priority, victim.job.as_ref().map_or(50, |j| j.priority));
+        // Priorities may have changed since the scheduler saw them, and are not looked at again.
+        let as_seen = victim.modify_index == a.modify_index && same_priority(state, plan);
+        if as_seen && other + 10 > mine {
+            return Err(format!("{} of priority {other} is evicted by one of priority {mine}", a.id));
+        }
+    }
+    Ok(())
+}
+
+/// The job always had the priority of the evaluation.
+fn same_priority(state: &State, plan: &Plan) -> bool {
+    let entry = plan.job.as_ref().and_then(|j| state.job_entry(&j.namespace, &j.id));
+    entry.is_some_and(|e| e.versions.values().all(|v| v.priority == plan.priority))
+}
+
+/// Only what is still to be done may be called off. The purge of a job ends its evaluations
+/// (`spec/garbage-collection.md §4.4`).
+pub fn cancellable(store: &StateStore, e: &Evaluation) -> Verdict {
+    let Some(stored) = store.eval(&e.id) else { return Ok(()) };
+    let purged = stored.status == "complete" && stored.status_description.ends_with(" deleted");
+    let open = matches!(stored.status.as_str(), "pending" | "blocked" | "canceled");
+    if open || purged { Ok(()) } else { Err(format!("evaluation {} is cancelled, but {}", e.id, stored.status)) }
+}
+
+fn placeable(state: &State, node: &str, a: &Allocation, new: bool) -> Verdict {
+    let Some(n) = state.node(node).map(|n| &n.node) else { return Err("the node is gone".into()) };
+    let gone = matches!(a.client_status.as_str(), client_status::UNKNOWN | client_status::LOST);
+    match n.status.as_str() {
+        "ready" => {}
+        "down" | "disconnected" if gone => return Ok(()),
+        other => return Err(format!("the node is {other}")),
+    }
+    if new && (n.scheduling_eligibility != "eligible" || n.drain_strategy.is_some()) {
+        return Err("the node takes none".into());
+    }
+    Ok(())
+}

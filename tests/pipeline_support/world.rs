@@ -1,0 +1,263 @@
+//! One leader: the store and what hangs on it, driven by one generator.
+
+use std::collections::VecDeque;
+
+use encamp::model::random::Random;
+use encamp::model::*;
+use encamp::server::blocked::BlockedEvals;
+use encamp::server::broker::{Broker, CANCEL_BATCH, FAILED_QUEUE};
+use encamp::server::fsm::{self, Change, Limits};
+use encamp::server::loops::deployments::Deployments;
+use encamp::server::loops::drain::Drainer;
+use encamp::server::loops::driver::Machine;
+use encamp::server::ops::{NodeRegister, Operation, Reply};
+use encamp::server::{evaluating, persist, reapers};
+use encamp::state::{StateStore, StoreSnapshot};
+
+use super::tally::Tally;
+use super::{cluster, replayed, rules};
+use crate::property_support::dice::Dice;
+
+/// Begin of the made-up time.
+const START: i64 = 1_700_000_000 * SECOND;
+/// How far workers may be behind, in entries.
+const BEHIND: usize = 6;
+
+/// The leader.
+pub struct World {
+    /// The one source of chance.
+    pub random: Random,
+    /// Unix nanoseconds.
+    pub now: i64,
+    /// The store as it is.
+    pub store: StateStore,
+    /// The index of the last entry.
+    pub index: u64,
+    /// The last states, the newest at the end.
+    recent: VecDeque<StoreSnapshot>,
+    /// The evaluations to process.
+    pub broker: Broker,
+    /// The evaluations that wait for room.
+    pub blocked: BlockedEvals,
+    drainer: Drainer,
+    deployments: Deployments,
+    /// Counts the leaders.
+    pub term: u64,
+    /// How many workers are in the middle of something.
+    pub busy: usize,
+    /// Nothing happens any more but what has to.
+    pub calm: bool,
+    /// What occurred.
+    pub tally: Tally,
+    /// The first rule that was broken.
+    pub broken: Option<String>,
+}
+
+impl World {
+    /// A cluster with nodes and without jobs.
+    pub fn new(seed: u64) -> World {
+        let mut world = World {
+            random: Random::new(seed, "pipeline"),
+            now: START,
+            store: StateStore::new(),
+            index: 10,
+            recent: VecDeque::new(),
+            broker: Broker::new(),
+            blocked: BlockedEvals::new(),
+            drainer: Drainer::default(),
+            deployments: Deployments::default(),
+            term: 0,
+            busy: 0,
+            calm: false,
+            tally: Tally::default(),
+            broken: None,
+        };
+        world.broker.set_enabled(true);
+        world.blocked.set_enabled(true, START);
+        let preemption = |r: &mut Random| !r.one_in(4);
+        let config = SchedulerConfiguration {
+            scheduler_algorithm: world.random.text(&["binpack", "spread"]),
+            preemption_config: PreemptionConfig {
+                system_scheduler_enabled: preemption(&mut world.random),
+                sys_batch_scheduler_enabled: preemption(&mut world.random),
+                batch_scheduler_enabled: preemption(&mut world.random),
+                service_scheduler_enabled: preemption(&mut world.random),
+            },
+            ..Default::default()
+        };
+        world.commit(Operation::SchedulerConfig { config, cas: None });
+        world.commit(Operation::NamespaceUpsert {
+            namespaces: vec![Namespace { name: "other".into(), ..Default::default() }],
+        });
+        for number in 0..world.random.between(2, 7) as usize {
+            let node = cluster::node(&mut world.random, number);
+            let now = world.now;
+            world.commit(Operation::NodeRegister(Box::new(NodeRegister { node, create_pool: false, now })));
+        }
+        world
+    }
+
+    /// Notes that a rule is broken; the first counts.
+    pub fn check(&mut self, verdict: super::Verdict) {
+        if let Err(text) = verdict {
+            let index = self.index;
+            self.broken.get_or_insert_with(|| format!("at index {index}: {text}"));
+        }
+    }
+
+    /// Applies an operation with all that follows from it at once; gives its index.
+    pub fn commit(&mut self, op: Operation) -> Option<u64> {
+        self.try_commit(op).ok()
+    }
+
+    /// [`World::commit`], with the text of a refusal.
+    pub fn try_commit(&mut self, op: Operation) -> Result<u64, String> {
+        self.index += 1;
+        let index = self.index;
+        let applied = fsm::apply(&mut self.store, index, &op, Limits::default());
+        if replayed() {
+            println!("{index} {} {:?}{}", op.metric(), applied.reply, told(&applied.changes));
+        }
+        if let Reply::Refused(text) = applied.reply {
+            return Err(text);
+        }
+        self.recent.push_back(self.store.snapshot());
+        if self.recent.len() > BEHIND {
+            self.recent.pop_front();
+        }
+        let released = evaluating::entail(&applied, index, self.now, &mut self.blocked);
+        let again = released.iter().filter(|(e, _)| e.status == "blocked").count();
+        self.tally.add("unblocks", again);
+        evaluating::take_over(&applied, released, self.now, &mut self.broker);
+        let verdict = rules::after(&self.store, &applied.changes);
+        self.check(verdict);
+        Ok(index)
+    }
+
+    /// A new ID.
+    pub fn id(&mut self) -> String {
+        self.random.uuid()
+    }
+
+    /// A state a worker may work on: not older than `least`.
+    pub fn some_snapshot(&mut self, least: u64) -> StoreSnapshot {
+        let newest = self.store.snapshot();
+        if self.calm {
+            return newest;
+        }
+        let enough: Vec<StoreSnapshot> =
+            self.recent.iter().filter(|s| s.latest_index() >= least).cloned().chain([newest]).collect();
+        self.random.of(&enough)
+    }
+
+    /// Time passes.
+    pub fn pass(&mut self, nanos: i64) {
+        self.now += nanos;
+        self.tick();
+    }
+
+    fn tick(&mut self) {
+        let lost = self.broker.tick(self.now);
+        self.tally.add("lost deliveries", lost.len());
+        let released = self.blocked.tick(self.now);
+        self.tally.add("conflicts tried again", released.len());
+        self.broker.enqueue_all(released, self.now);
+    }
+
+    /// The reapers write what is to be written.
+    pub fn reap(&mut self) {
+        while let Ok(Some(d)) = {
+            let token = self.random.uuid();
+            self.broker.dequeue(&[FAILED_QUEUE], self.now, 0, || token)
+        } {
+            self.tally.add("failed evaluations", 1);
+            let exists = self.store.state().job(&d.eval.namespace, &d.eval.job_id).is_some();
+            let (random, id) = (self.random.number(), self.id());
+            let evals = reapers::failed(&d.eval, exists, self.now, random, || id);
+            self.commit(Operation::EvalUpdate { evals });
+            // Its time may be over.
+            let _ = self.broker.ack(&d.eval.id, &d.token, self.now);
+        }
+        let superfluous = self.broker.take_cancelable(CANCEL_BATCH);
+        self.tally.add("cancelled evaluations", superfluous.len());
+        for e in &superfluous {
+            let verdict = rules::cancellable(&self.store, e);
+            self.check(verdict);
+        }
+        let duplicates = self.blocked.take_duplicates();
+        self.tally.add("duplicates", duplicates.len());
+        let batches = [reapers::cancelled(&superfluous, self.now), reapers::duplicates(&duplicates, self.now)];
+        for evals in batches.into_iter().filter(|b| !b.is_empty()) {
+            self.commit(Operation::EvalUpdate { evals });
+        }
+    }
+
+    /// The drainer and the deployment watcher look.
+    pub fn look(&mut self) {
+        let mut ids = Random::new(self.random.number(), "loops");
+        let mut new_id = || ids.uuid();
+        let work = self.drainer.look(&self.store, self.now, &mut new_id);
+        self.tally.add("drains", work.len());
+        if work.into_iter().any(|op| self.commit(op).is_none()) {
+            self.drainer.failed();
+        }
+        let work = self.deployments.look(&self.store, self.now, &mut new_id);
+        self.tally.add("deployment updates", work.len());
+        if work.into_iter().any(|op| self.commit(op).is_none()) {
+            self.deployments.failed();
+        }
+    }
+
+    /// When something has to happen next, whatever is written.
+    pub fn next_deadline(&self) -> Option<i64> {
+        [self.broker.next_deadline(), self.drainer.next(), self.deployments.next()].into_iter().flatten().min()
+    }
+
+    /// Another server leads: it knows the log alone, maybe from a snapshot.
+    pub fn fail_over(&mut self) {
+        self.tally.add("fail-overs", 1);
+        self.term += 1;
+        if replayed() {
+            println!("   another leader");
+        }
+        if self.random.one_in(2) {
+            let mut file = Vec::new();
+            persist::write(&self.store, &mut file).expect("memory takes it");
+            self.store = persist::read(&mut file.as_slice()).expect("a whole snapshot");
+            self.recent.clear();
+        }
+        self.broker.set_enabled(false);
+        self.blocked.set_enabled(false, self.now);
+        self.broker.set_enabled(true);
+        self.blocked.set_enabled(true, self.now);
+        (self.drainer, self.deployments) = (Drainer::default(), Deployments::default());
+        evaluating::refill(&self.store, self.now, &mut self.broker, &mut self.blocked);
+    }
+}
+
+/// What was written, in short.
+fn told(changes: &[Change]) -> String {
+    let mut out = String::new();
+    for change in changes {
+        match change {
+            Change::Eval(e) => out += &format!("\n   eval {} {} {} {}", e.id, e.job_id, e.triggered_by, e.status),
+            Change::Alloc(a) => {
+                out += &format!(
+                    "\n   alloc {} {} on {} {} {} {}",
+                    a.id, a.name, a.node_id, a.desired_status, a.client_status, a.desired_description
+                );
+            }
+            Change::Node(id, n) => {
+                let now = n.as_ref().map(|n| (&n.status, &n.scheduling_eligibility, n.drain));
+                out += &format!("\n   node {id} {now:?}");
+            }
+            Change::Job(j) => {
+                let counts: Vec<_> = j.task_groups.iter().map(|g| g.count).collect();
+                out += &format!("\n   job {} v{} {} stop {} counts {counts:?}", j.id, j.version, j.status, j.stop);
+            }
+            Change::Deployment(d) => out += &format!("\n   deployment {} of {} {}", d.id, d.job_id, d.status),
+            _ => {}
+        }
+    }
+    out
+}
