@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::servers::{Allocs, Answer, ClientAllocs, Credentials, NodeReply, Servers, ServersError};
-use crate::model::{Allocation, DrainStrategy, Node, NodeEvent, ServiceRegistration};
+use crate::model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, ServiceRegistration, SignedIdentity};
+use crate::server::endpoints::identity;
 use crate::server::endpoints::node_rpc::{self, NodeAnswer};
 use crate::server::{Error, Server};
 
@@ -25,25 +26,33 @@ impl InProcess {
             num_nodes: i64::try_from(a.num_nodes).unwrap_or(i64::MAX),
             known_leader: true,
             scheduling_eligibility: a.scheduling_eligibility,
-            signed_identity: String::new(),
+            signed_identity: a.signed_identity,
         }
     }
 }
 
 impl Servers for InProcess {
-    fn register<'a>(&'a self, node: &'a Node, _: &'a str) -> Answer<'a, NodeReply> {
+    fn register<'a>(&'a self, node: &'a Node, token: &'a str) -> Answer<'a, NodeReply> {
         Box::pin(async move {
-            let answer = node_rpc::register(&self.0, node.clone()).await.map_err(failed)?;
+            let answer = node_rpc::register(&self.0, node.clone(), token).await.map_err(failed)?;
             Ok(self.reply(answer))
         })
     }
 
-    fn update_status<'a>(&'a self, who: &'a Credentials, status: &'a str) -> Answer<'a, NodeReply> {
+    fn update_status<'a>(&'a self, who: &'a Credentials, status: &'a str, renew: bool) -> Answer<'a, NodeReply> {
         Box::pin(async move {
-            let answer =
-                node_rpc::update_status(&self.0, &who.node_id, &who.secret_id, status).await.map_err(failed)?;
-            Ok(self.reply(answer))
+            let held = if renew { "" } else { &who.identity };
+            let answer = node_rpc::update_status(&self.0, &who.node_id, &who.secret_id, held, status).await;
+            Ok(self.reply(answer.map_err(failed)?))
         })
+    }
+
+    fn sign_identities<'a>(
+        &'a self,
+        who: &'a Credentials,
+        wanted: Vec<IdentityRequest>,
+    ) -> Answer<'a, Vec<SignedIdentity>> {
+        Box::pin(async move { identity::sign(&self.0, &who.node_id, &who.secret_id, wanted).await.map_err(failed) })
     }
 
     fn client_allocs<'a>(

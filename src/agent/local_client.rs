@@ -13,6 +13,7 @@ use crate::http::error::Error;
 use crate::http::local::{
     AllocFileInfo, ByteStream, ExecRequest, ExecSession, Frames, LocalClient, LogsRequest, NodeMeta, StreamRequest,
 };
+use crate::server::keyring::jwt;
 
 /// Bytes read from a file at a time.
 const CHUNK: usize = 64 << 10;
@@ -68,6 +69,14 @@ impl LocalClient for Local {
 
     fn metadata(&self) -> Pending<'_, Result<NodeMeta, Error>> {
         now(Ok(self.0.meta()))
+    }
+
+    fn identity(&self) -> Option<serde_json::Map<String, Value>> {
+        jwt::claims(&self.0.identity())
+    }
+
+    fn renew_identity(&self) {
+        self.0.renew_identity();
     }
 
     fn set_metadata(&self, new: BTreeMap<String, Option<String>>) -> Pending<'_, Result<NodeMeta, Error>> {

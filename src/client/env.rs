@@ -63,6 +63,11 @@ impl TaskEnv {
         env
     }
 
+    /// Adds what hooks know; it wins over what is there.
+    pub fn extend(&mut self, vars: impl IntoIterator<Item = (String, String)>) {
+        self.vars.extend(vars);
+    }
+
     /// Replaces `${name}` by what the name stands for; unknown names stay.
     pub fn replace(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());

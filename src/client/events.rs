@@ -115,6 +115,11 @@ pub fn signaling(signal: &str) -> TaskEvent {
     TaskEvent { details: details([("signal", signal.into())]), ..make("Signaling", "Task being sent a signal") }
 }
 
+/// `Signaling`, for a reason that the display tells.
+pub fn signaling_because(signal: &str, reason: &str) -> TaskEvent {
+    TaskEvent { display_message: reason.into(), ..signaling(signal) }
+}
+
 /// The event that goes before the kill of the live tasks.
 pub fn of_cause(cause: &KillCause) -> TaskEvent {
     match cause {

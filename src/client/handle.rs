@@ -152,6 +152,16 @@ impl Handle {
         self.agent.collect_all();
     }
 
+    /// The node's signed identity, empty if the servers gave none. A secret.
+    pub fn identity(&self) -> String {
+        self.agent.who().identity
+    }
+
+    /// Has the node ask for a new identity.
+    pub fn renew_identity(&self) {
+        self.agent.renew_identity.notify_one();
+    }
+
     /// Meta of the node.
     pub fn meta(&self) -> NodeMeta {
         self.agent.meta()

@@ -5,7 +5,8 @@
 //! - [`config`]: what the agent is told. [`servers`]: what it asks of the servers. [`types`]: what it answers.
 //! - [`agent`]: its loops. [`runner`]: allocations and their tasks. [`handle`]: what is asked of it.
 //! - [`policy`]: decisions without a runtime. [`events`]: task events and states. [`mod@env`]: environments of tasks.
-//! - [`drivers`]: what runs tasks. [`dirs`], [`files`], [`logs`]: their files. [`procfs`]: their processes.
+//! - [`drivers`]: what runs tasks. [`dirs`], [`files`], `secret_file`, [`logs`]: their files. [`procfs`]: their
+//!   processes. `users`: whose they are.
 //! - [`services`]: the catalogue and its checks.
 //! - [`fingerprint`]: what the host is. [`store`]: what is remembered. [`clock`], [`ranges`]: small things.
 
@@ -25,12 +26,14 @@ pub mod policy;
 pub mod procfs;
 pub mod ranges;
 pub mod runner;
+mod secret_file;
 pub mod servers;
 pub mod services;
 pub mod store;
 #[cfg(test)]
 mod testing;
 pub mod types;
+mod users;
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
-use crate::model::{Allocation, DrainStrategy, Node, NodeEvent, ServiceRegistration};
+use crate::model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, ServiceRegistration, SignedIdentity};
 
 /// An answer in the making.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, ServersError>>;
@@ -18,8 +18,8 @@ pub trait Servers: Send + Sync + 'static {
     /// `Node.Register`: stores the node; `Node::secret_id` and, if there is one, the identity tell who asks.
     fn register<'a>(&'a self, node: &'a Node, token: &'a str) -> Answer<'a, NodeReply>;
 
-    /// `Node.UpdateStatus`: a heartbeat. `status` is a node status, `ready` as a rule.
-    fn update_status<'a>(&'a self, who: &'a Credentials, status: &'a str) -> Answer<'a, NodeReply>;
+    /// `Node.UpdateStatus`: a heartbeat. `status` is a node status, `ready` as a rule. `renew`: the node wants a new identity.
+    fn update_status<'a>(&'a self, who: &'a Credentials, status: &'a str, renew: bool) -> Answer<'a, NodeReply>;
 
     /// `Node.GetClientAllocs`: the allocations of this node with their AllocModifyIndex. Blocks until the index exceeds
     /// `min_index`, `max_wait` at most. `consistent`: asks the leader instead of any server.
@@ -51,6 +51,17 @@ pub trait Servers: Send + Sync + 'static {
     fn delete_service<'a>(&'a self, who: &'a Credentials, namespace: &'a str, id: &'a str) -> Answer<'a, u64> {
         let _ = (who, namespace, id);
         Box::pin(std::future::ready(Ok(0)))
+    }
+
+    /// `Alloc.SignIdentities`: tokens for identities of this node's allocations; what is not known is left out. Servers that
+    /// sign nothing, as by default, give none.
+    fn sign_identities<'a>(
+        &'a self,
+        who: &'a Credentials,
+        wanted: Vec<IdentityRequest>,
+    ) -> Answer<'a, Vec<SignedIdentity>> {
+        let _ = (who, wanted);
+        Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
     /// `Node.UpdateDrain` of this very node, before it leaves (`spec/client.md §8.5`).

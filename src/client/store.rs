@@ -18,7 +18,7 @@ use super::clock;
 use super::drivers::DriverNetwork;
 use super::drivers::supervisor::write_whole;
 use super::error::{StartError, at};
-use crate::model::{AllocDeploymentStatus, Allocation, TaskState};
+use crate::model::{AllocDeploymentStatus, Allocation, SignedIdentity, TaskState};
 
 /// How long another agent may hold the directory.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
@@ -52,6 +52,8 @@ pub struct AllocRecord {
     pub deployment_status: Option<AllocDeploymentStatus>,
     /// It ran longer than it may.
     pub exceeded: bool,
+    /// Tokens of its tasks. Secrets.
+    pub identities: Vec<SignedIdentity>,
 }
 
 /// What became of a task.

@@ -124,19 +124,21 @@ fn is_key(key: &str) -> bool {
     key.split('.').all(part)
 }
 
-/// Nodes of this server have secrets, and no identities to show.
 async fn identity(request: Request) -> Outcome {
     request.only_get()?;
     request.need(&Need::Node(Level::Read))?;
-    node(&request, |_| "No path to node".into())?;
-    Err(Error::not_found("node identity not found"))
+    let claims = node(&request, |_| "No path to node".into())?.identity();
+    let mut claims = claims.ok_or_else(|| Error::not_found("node identity not found"))?;
+    // Times are fractions, as the reference writes them.
+    claims.values_mut().for_each(|v| *v = v.as_f64().map_or_else(|| v.take(), |n| json!(n)));
+    Response::json(&json!({ "Claims": claims }))
 }
 
 async fn identity_renew(request: Request) -> Outcome {
     request.only_write()?;
     request.need(&Need::Node(Level::Write))?;
-    node(&request, |_| "No path to node".into())?;
-    Err(Error::not_found("node identity not found"))
+    node(&request, |_| "No path to node".into())?.renew_identity();
+    Response::json(&json!({}))
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -67,6 +67,12 @@ pub trait LocalClient: Send + Sync {
     /// Metadata of the node.
     fn metadata(&self) -> Pending<'_, Result<NodeMeta, Error>>;
 
+    /// What the node's identity claims; none if it has none.
+    fn identity(&self) -> Option<serde_json::Map<String, Value>>;
+
+    /// Has the node ask for a new identity.
+    fn renew_identity(&self);
+
     /// Sets metadata; null takes a key away.
     fn set_metadata(&self, meta: BTreeMap<String, Option<String>>) -> Pending<'_, Result<NodeMeta, Error>>;
 

@@ -99,7 +99,7 @@ async fn recorded_exchanges() {
     let node = files.iter().find(|f| f.to_string_lossy().ends_with("-nodes-get.json")).expect("a node");
     let mut node: Node = serde_json::from_value(read(node)["response"]["body"].clone()).expect("a node");
     node.secret_id = "secret".into();
-    node_rpc::register(&s.server, node).await.expect("registered");
+    node_rpc::register(&s.server, node, "").await.expect("registered");
 
     let servers = files.iter().find(|f| f.to_string_lossy().ends_with("-raft-configuration.json")).expect("servers");
     let recorded_server = read(servers)["response"]["body"]["Servers"][0]["ID"].as_str().expect("an ID").to_string();

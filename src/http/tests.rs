@@ -125,7 +125,7 @@ const NODE: &str = "86825d37-5264-effb-1a7c-30be40b9a44c";
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_are_drained_and_removed() {
     let s = TestServer::start().await;
-    node_rpc::register(&s.server, a_node(NODE)).await.expect("registered");
+    node_rpc::register(&s.server, a_node(NODE), "").await.expect("registered");
     let list = s.get("/v1/nodes?os=true&prefix=8682").await;
     assert_eq!(
         (&list.json()[0]["Attributes"], list.header("x-nomad-knownleader")),
@@ -185,7 +185,7 @@ async fn reads_wait_for_what_concerns_them() {
 #[tokio::test(flavor = "multi_thread")]
 async fn events_are_streamed_line_by_line() {
     let s = TestServer::start().await;
-    node_rpc::register(&s.server, a_node(NODE)).await.expect("registered");
+    node_rpc::register(&s.server, a_node(NODE), "").await.expect("registered");
     let request = axum::http::Request::builder()
         .uri(format!("/v1/event/stream?topic=Node:{NODE}"))
         .header("accept-encoding", "gzip")

@@ -3,7 +3,7 @@
 //!
 //! - [`job`], [`group`], [`resources`], [`service`]: stored jobs. [`api`]: jobs as clients send them, where every value
 //!   may still be null.
-//! - [`node`], [`alloc`], [`eval`], [`cluster`], [`volume`], [`acl`], [`variable`], [`records`]: the rest of the cluster.
+//! - [`node`], [`alloc`], [`eval`], [`cluster`], [`volume`], [`acl`], [`variable`], [`identity`], [`records`]: the rest of the cluster.
 //!   [`plan`]: what schedulers propose. [`requests`], [`responses`]: what callers send and get that is not stored.
 //! - [`diff`]: job diffs. [`json`], [`bytes`], [`time`], [`duration`], [`quote`]: how values look in JSON and in texts. [`random`]: numbers from a
 //!   seed.
@@ -21,6 +21,7 @@ pub mod duration;
 pub mod eval;
 pub mod group;
 mod hash;
+pub mod identity;
 pub mod job;
 pub mod json;
 pub mod node;
@@ -48,6 +49,7 @@ pub use cluster::*;
 pub use diff::*;
 pub use eval::*;
 pub use group::*;
+pub use identity::*;
 pub use job::*;
 pub use node::*;
 pub use plan::*;

@@ -21,6 +21,9 @@ const STATE_WAIT: Duration = Duration::from_secs(10);
 /// How long the applier waits before it looks whether it is to end.
 const IDLE: Duration = Duration::from_millis(500);
 
+/// How long the first placements of a cluster may wait for its first root key.
+const KEY_WAIT: Duration = Duration::from_secs(5);
+
 /// A state ahead is not used longer than this: it knows of plans alone, not of what else is written meanwhile.
 const AHEAD_AT_MOST: Duration = Duration::from_millis(100);
 
@@ -39,6 +42,8 @@ pub struct Applier {
     /// The highest index of a finished plan.
     previous: u64,
     tracker: RejectionTracker,
+    /// The first root key was waited for.
+    waited: bool,
     ended: (Sender<Ended>, Receiver<Ended>),
 }
 
@@ -54,6 +59,7 @@ impl Applier {
             in_flight: 0,
             previous: 0,
             tracker,
+            waited: false,
             ended: channel(),
         };
         while !applier.server.queues().stopping() {
@@ -67,6 +73,7 @@ impl Applier {
         while let Ok(ended) = self.ended.1.try_recv() {
             self.note(ended);
         }
+        let signing_key = self.signing_key(&pending);
         let metrics = self.server.metrics().clone();
         metrics.sample("nomad.plan.outstanding_apply", self.in_flight as f64, &[]);
         loop {
@@ -84,11 +91,21 @@ impl Applier {
                 return;
             }
             if self.wait_for_room() {
-                self.commit(pending, checked, refresh, ineligible);
+                self.commit(pending, checked, refresh, ineligible, signing_key);
                 return;
             }
             // The plan before was not committed: what this one was checked against never came to be.
         }
+    }
+
+    /// The key that signs the identities of what is placed; empty if there is none. Only the ID is noted: nothing is signed here.
+    fn signing_key(&mut self, pending: &PendingPlan) -> String {
+        let keyring = self.server.keyring();
+        if keyring.active_id().is_none() && !self.waited && !pending.plan.node_allocation.is_empty() {
+            self.waited = true;
+            self.server.runtime().block_on(keyring.wait_active(KEY_WAIT));
+        }
+        keyring.active_id().map_or_else(String::new, |id| id.to_string())
     }
 
     fn note(&mut self, ended: Ended) {
@@ -177,9 +194,17 @@ impl Applier {
         out
     }
 
-    fn commit(&mut self, pending: PendingPlan, checked: Checked, refresh: u64, ineligible: Vec<(String, NodeEvent)>) {
+    fn commit(
+        &mut self,
+        pending: PendingPlan,
+        checked: Checked,
+        refresh: u64,
+        ineligible: Vec<(String, NodeEvent)>,
+        signing_key_id: String,
+    ) {
         let Some(ahead) = &mut self.ahead else { return };
-        let results = entry(ahead, &pending.plan, &checked, ineligible, ids::now(), &mut ids::uuid);
+        let mut results = entry(ahead, &pending.plan, &checked, ineligible, ids::now(), &mut ids::uuid);
+        results.signing_key_id = signing_key_id;
         let op = Arc::new(Operation::PlanResults(Box::new(results)));
         let next = ahead.latest_index().max(self.server.store().applied_index()) + 1;
         let limits = self.server.limits();
@@ -253,6 +278,8 @@ pub fn entry(
         deployment_updates: checked.deployment_updates.clone(),
         ineligible_nodes,
         preemption_evals: preemption_evals(store, &victims, now, new_id),
+        // The applier knows.
+        signing_key_id: String::new(),
         now,
     }
 }

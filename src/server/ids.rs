@@ -24,6 +24,11 @@ pub fn random_below(n: u64) -> u64 {
 pub fn uuid() -> String {
     let mut b = [0u8; 16];
     fill(&mut b);
+    uuid_of(b)
+}
+
+/// A UUID made of bytes.
+pub fn uuid_of(mut b: [u8; 16]) -> String {
     b[6] = b[6] & 0x0f | 0x40;
     b[8] = b[8] & 0x3f | 0x80;
     let n = u128::from_be_bytes(b);

@@ -18,7 +18,7 @@ pub async fn missed_heartbeat(server: Server, id: String) {
     let status = missed_heartbeat_status(&node, allocs.iter().map(|a| &*a.alloc), now);
     tracing::warn!(target: "nomad.heartbeat", node_id = id.as_str(), "node TTL expired");
     let event = Some(cluster_event(HEARTBEAT_MISSED, now));
-    let written = set_status(&server, &node, status, event).await;
+    let written = set_status(&server, &node, status, event, String::new()).await;
     if let Err(e) = &written {
         tracing::error!(target: "nomad.heartbeat", node_id = id.as_str(), error = e.message.as_str(), "update node status failed");
     }
@@ -29,14 +29,15 @@ pub async fn missed_heartbeat(server: Server, id: String) {
 }
 
 /// Writes a node's status and what follows from it; gives the index of the status and the evaluations. The timer of a node
-/// that is not down is the caller's to reset.
+/// that is not down is the caller's to reset. `identity_key_id`: see [`NodeStatus`].
 pub async fn set_status(
     server: &Server,
     node: &Node,
     status: &str,
     event: Option<NodeEvent>,
+    identity_key_id: String,
 ) -> Result<(u64, Vec<String>, u64), Error> {
-    let op = NodeStatus { id: node.id.clone(), status: status.into(), event, updated_at: ids::now() };
+    let op = NodeStatus { id: node.id.clone(), status: status.into(), event, identity_key_id, updated_at: ids::now() };
     let (index, _) = server.commit_shared(Operation::NodeStatus(op).into()).await?;
     let mut made = (Vec::new(), 0);
     if transition_makes_evals(&node.status, status) {

@@ -216,6 +216,9 @@ pub struct NodeStatus {
     pub status: String,
     /// Shown in the node's events.
     pub event: Option<NodeEvent>,
+    /// The key that signed its new identity; empty: the identity is the old one.
+    #[serde(default)]
+    pub identity_key_id: String,
     /// Now.
     pub updated_at: i64,
 }
@@ -302,6 +305,9 @@ pub struct PlanResults {
     pub victims: Vec<(String, String)>,
     /// New and changed allocations.
     pub placements: Vec<Arc<Allocation>>,
+    /// The key that signs the identities of those that have none yet.
+    #[serde(default)]
+    pub signing_key_id: String,
     /// The deployment, new or changed.
     pub deployment: Option<Deployment>,
     /// Status changes of deployments, in order.

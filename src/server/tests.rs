@@ -32,6 +32,7 @@ pub(crate) async fn start(dir: &Dir, id: &str) -> Server {
     let settings = Settings { num_schedulers: 2, ..Settings::new(id, "server-1", dir.0.clone()) };
     let server = Server::start(settings, Metrics::default()).await.unwrap();
     server.wait_ready().await.unwrap();
+    assert!(server.keyring().wait_active(Duration::from_secs(60)).await);
     server
 }
 
@@ -127,10 +128,10 @@ async fn jobs_are_placed_and_survive_a_restart() {
     let dir = Dir::new();
     let id = ids::uuid();
     let server = start(&dir, &id).await;
-    let answer = node_rpc::register(&server, node("11111111-0000-4000-8000-000000000001")).await.unwrap();
-    assert!(answer.heartbeat_ttl >= 10 * SECOND);
+    let answer = node_rpc::register(&server, node("11111111-0000-4000-8000-000000000001"), "").await.unwrap();
+    assert!(answer.heartbeat_ttl >= 10 * SECOND && !answer.signed_identity.is_empty());
     let n = "11111111-0000-4000-8000-000000000001";
-    node_rpc::update_status(&server, n, "secret", "ready").await.unwrap();
+    node_rpc::update_status(&server, n, "secret", "", "ready").await.unwrap();
     register(&server, job("web", 3)).await;
     eventually("placement", || running(&server, "web") == 3 && settled(&server)).await;
     register(&server, job("big", 9)).await;
@@ -169,8 +170,8 @@ async fn a_restored_state_is_scheduled_on_and_survives_a_restart() {
     let id = ids::uuid();
     let server = start(&dir, &id).await;
     let n = "11111111-0000-4000-8000-000000000001";
-    node_rpc::register(&server, node(n)).await.unwrap();
-    node_rpc::update_status(&server, n, "secret", "ready").await.unwrap();
+    node_rpc::register(&server, node(n), "").await.unwrap();
+    node_rpc::update_status(&server, n, "secret", "", "ready").await.unwrap();
     register(&server, job("kept", 3)).await;
     register(&server, job("full", 9)).await;
     let blocked = || server.queues().blocked().stats().blocked;
@@ -227,8 +228,8 @@ async fn a_silent_node_goes_down_and_its_jobs_are_looked_at() {
     let server = Server::start(settings, Metrics::default()).await.unwrap();
     server.wait_ready().await.unwrap();
     let n = "11111111-0000-4000-8000-000000000001";
-    node_rpc::register(&server, node(n)).await.unwrap();
-    node_rpc::update_status(&server, n, "secret", "ready").await.unwrap();
+    node_rpc::register(&server, node(n), "").await.unwrap();
+    node_rpc::update_status(&server, n, "secret", "", "ready").await.unwrap();
     register(&server, job("web", 1)).await;
     eventually("the node to be down", || server.snapshot().state().node(n).is_some_and(|n| n.node.status == "down"))
         .await;

@@ -146,7 +146,7 @@ impl Servers for Fake {
         })
     }
 
-    fn update_status<'a>(&'a self, _: &'a Credentials, _: &'a str) -> Answer<'a, NodeReply> {
+    fn update_status<'a>(&'a self, _: &'a Credentials, _: &'a str, _: bool) -> Answer<'a, NodeReply> {
         Box::pin(async move {
             self.up()?;
             let mut known = self.known.lock().unwrap();

@@ -49,7 +49,12 @@ async fn tasks_outlive_the_agent() {
     })
     .await;
     assert!(Path::new(&format!("/proc/{pid}")).exists());
-    client.handle().signal(&id, "main", "SIGNULL").await.unwrap();
+    let end = Instant::now() + PATIENCE;
+    while let Err(error) = client.handle().signal(&id, "main", "SIGNULL").await {
+        // Until its process is found.
+        assert!(error.to_string() == "Task not running" && Instant::now() < end, "{error}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     let alloc = servers.wait(&id, "the signal", |a| events(a, "main").contains(&"Signaling".to_string())).await;
     assert_eq!(events(&alloc, "main"), ["Received", "Task Setup", "Started", "Signaling"]);
     assert_eq!(alloc.task_states["main"].started_at, before.started_at, "it was not started again");

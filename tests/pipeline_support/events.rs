@@ -137,7 +137,8 @@ fn evals_of(w: &mut World, node: &Node, index: u64) {
 }
 
 fn set_status(w: &mut World, node: &Node, status: &str, event: Option<NodeEvent>) {
-    let op = NodeStatus { id: node.id.clone(), status: status.into(), event, updated_at: w.now };
+    let (id, identity_key_id) = (node.id.clone(), String::new());
+    let op = NodeStatus { id, status: status.into(), event, identity_key_id, updated_at: w.now };
     let Some(index) = w.commit(Operation::NodeStatus(op)) else { return };
     if transition_makes_evals(&node.status, status) {
         let Some(stored) = w.store.state().node(&node.id).map(|n| n.node.clone()) else { return };

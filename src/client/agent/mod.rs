@@ -44,6 +44,8 @@ pub struct Agent {
     views: Mutex<Option<mpsc::UnboundedReceiver<Allocation>>>,
     registered: channel::Sender<bool>,
     pub(super) beat: Mutex<Beat>,
+    /// A new identity of the node is wanted.
+    pub(super) renew_identity: Notify,
     node_changed: Notify,
     events: Mutex<VecDeque<NodeEvent>>,
     events_changed: Notify,

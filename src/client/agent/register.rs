@@ -21,9 +21,13 @@ impl Agent {
         let first = |me: &Agent| me.shared.draw(|r| backoff::first_heartbeat(me.dev(), r));
         let mut wait = first(&self);
         let mut beats = 0_u64;
-        while self.pause(wait).await {
+        loop {
+            let renew = tokio::select! {
+                alive = self.pause(wait) => if alive { false } else { return },
+                () = self.renew_identity.notified() => true,
+            };
             let sent = clock::now();
-            wait = match self.servers.update_status(&self.who(), "ready").await {
+            wait = match self.servers.update_status(&self.who(), "ready", renew).await {
                 Ok(reply) => {
                     if reply.index != 0 && reply.signed_identity.is_empty() && beats > 0 {
                         tracing::warn!(target: "client", "missed heartbeat");

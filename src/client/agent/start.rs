@@ -170,6 +170,7 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
         views: Mutex::new(Some(view_receiver)),
         registered: watch::channel(false).0,
         beat: Mutex::new(Beat { ok: clock::now(), last: None }),
+        renew_identity: Notify::new(),
         node_changed: Notify::new(),
         events: Mutex::default(),
         events_changed: Notify::new(),

@@ -14,7 +14,7 @@ use super::raw_handle::{Handle, State};
 use super::supervisor::{self, Order, Report};
 use super::*;
 use crate::client::config::RawExecConfig;
-use crate::client::ranges;
+use crate::client::{ranges, users};
 
 const KEYS: &[&str] =
     &["command", "args", "work_dir", "oom_score_adj", "cgroup_v2_override", "cgroup_v1_override", "denied_envvars"];
@@ -125,15 +125,7 @@ impl RawExec {
         if name.is_empty() {
             return Ok(None);
         }
-        let passwd =
-            std::fs::read_to_string("/etc/passwd").map_err(|e| format!("failed to look up user {name}: {e}"))?;
-        let found = passwd.lines().find_map(|line| {
-            let f: Vec<&str> = line.split(':').collect();
-            let (uid, gid) = (f.get(2)?.parse().ok()?, f.get(3)?.parse().ok()?);
-            (f.first() == Some(&name) || f.get(2) == Some(&name)).then_some((uid, gid))
-        });
-        let (uid, gid): (u32, u32) =
-            found.ok_or_else(|| format!("failed to look up user {name}: unknown user {name}"))?;
+        let (uid, gid) = users::ids(name)?;
         if ranges::contains(&self.config.denied_host_uids, uid.into()) {
             return Err(format!("running as uid {uid} is disallowed"));
         }

@@ -123,7 +123,7 @@ impl AllocRunner {
 
 impl TaskRunner {
     /// Stops the task so that its loop starts it again.
-    async fn restart(&self, handle: &Arc<dyn RunningTask>, reason: &str) -> Result<(), String> {
+    pub(super) async fn restart(&self, handle: &Arc<dyn RunningTask>, reason: &str) -> Result<(), String> {
         self.emit(events::restart_signaled(reason));
         locked(&self.inner).tracker.ask();
         self.stop(handle).await

@@ -8,6 +8,7 @@ use std::time::Instant;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
+use super::identity::Identities;
 use super::task::TaskRunner;
 use super::{Shared, locked};
 use crate::client::clock;
@@ -52,6 +53,8 @@ pub struct AllocRunner {
     pub checks: Checks,
     /// IDs of the services that are registered, with their task; none of the group.
     pub(super) registered: Mutex<BTreeMap<String, Option<String>>>,
+    /// Tokens of its tasks.
+    pub(super) identities: Identities,
     wake: Notify,
     persisting: tokio::sync::Mutex<()>,
     pub(super) killing: tokio::sync::Mutex<bool>,
@@ -120,6 +123,7 @@ impl AllocRunner {
                 shared: shared.clone(),
                 tasks,
                 alloc: RwLock::new(alloc.clone()),
+                identities: Identities::new(&shared, std::mem::take(&mut record.identities)),
                 wake: Notify::new(),
                 checks: Checks::default(),
                 registered: Mutex::default(),
@@ -189,6 +193,11 @@ impl AllocRunner {
         *self.done.borrow()
     }
 
+    /// Tells when the agent goes and the tasks stay.
+    pub(super) fn shutdown_signal(&self) -> watch::Receiver<bool> {
+        self.shutdown.subscribe()
+    }
+
     /// Ends when the loop is over.
     pub async fn wait(&self) {
         let _ = self.done.subscribe().wait_for(|d| *d).await;
@@ -239,6 +248,7 @@ impl AllocRunner {
                 tasks: tasks.into_iter().collect(),
                 deployment_status: inner.deployment_status.clone(),
                 exceeded: inner.exceeded,
+                identities: self.identities.record(),
             }
         };
         let (shared, id) = (self.shared.clone(), self.id.clone());
@@ -252,6 +262,7 @@ impl AllocRunner {
     pub async fn run(self: Arc<Self>, previous: Previous) {
         let ended = self.alloc().terminal() || (self.restored && self.is_terminal());
         if !ended {
+            tokio::spawn(self.clone().keep_identities());
             if let Err((hook, error)) = self.prerun(previous).await {
                 let text = format!("failed to setup alloc: pre-run hook \"{hook}\" failed: {error}");
                 for task in &self.tasks {

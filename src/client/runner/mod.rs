@@ -2,11 +2,12 @@
 //!
 //! - [`alloc`]: one allocation: what comes before its tasks, how their states hang together, what comes after.
 //!   [`actions`]: what is asked of it meanwhile.
-//! - [`task`]: one task: its loop. [`setup`]: what comes before its start. [`kill`]: how it ends.
+//! - [`task`]: one task: its loop. [`setup`]: what comes before its start. [`kill`]: how it ends. [`identity`]: their tokens.
 //! - [`services`]: its services and checks. [`metrics`]: what is counted.
 
 pub mod actions;
 pub mod alloc;
+pub mod identity;
 pub mod kill;
 pub mod metrics;
 pub mod services;

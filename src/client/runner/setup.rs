@@ -38,6 +38,7 @@ impl TaskRunner {
             )));
             return Err(FATAL);
         };
+        self.first_tokens(&owner).await;
         self.prepare(&owner, &task, driver.as_ref()).map_err(|(hook, error)| {
             self.emit(events::message("Task hook failed", format!("{hook}: {error}")));
             FATAL
@@ -80,7 +81,7 @@ impl TaskRunner {
     /// The environment of the task.
     pub(super) fn env(&self, owner: &AllocRunner, task: &Task) -> TaskEnv {
         let (alloc, node) = (owner.alloc(), self.shared.node());
-        TaskEnv::build(&Input {
+        let mut env = TaskEnv::build(&Input {
             alloc: &alloc,
             task,
             node: &node,
@@ -88,7 +89,9 @@ impl TaskRunner {
             dirs: &owner.dirs,
             host: &self.shared.host_env,
             denied: self.shared.config.options.get("env.denylist").map(String::as_str),
-        })
+        });
+        env.extend(self.token_variables(owner, task));
+        env
     }
 
     /// The variables of the task, for commands beside it.
@@ -114,6 +117,7 @@ impl TaskRunner {
             self.emit(events::setup());
         }
         run("task_dir", &|| owner.dirs.build_task(&self.name).map_err(|e| e.to_string()))?;
+        run("identity", &|| self.write_tokens(owner, task))?;
         run("secrets", &|| none(task.secrets.is_empty(), "secret blocks"))?;
         if first {
             run("dispatch_payload", &|| dispatch_payload(owner, task))?;

@@ -3,7 +3,7 @@
 //! - [`job`]: jobs registered, planned, validated. [`job_changes`]: stopped, evaluated, launched, reverted, tagged.
 //!   [`dispatch`], [`scale`]. [`job_reads`]: what is read of them.
 //! - [`eval`], [`alloc`], [`deployment`]: evaluations, allocations, deployments.
-//! - [`node_rpc`]: what node agents ask.
+//! - [`node_rpc`]: what node agents ask; [`identity`]: tokens of nodes and tasks.
 //! - [`node`], [`pool`], [`namespace`], [`operator`], [`system`], [`service`], [`keyring`]: what operators ask about clusters.
 //! - [`variables`]: variables and their locks.
 //! - [`search`]: finding objects by the beginning of their names, or by a part of them.
@@ -12,6 +12,7 @@ pub mod alloc;
 pub mod deployment;
 pub mod dispatch;
 pub mod eval;
+pub mod identity;
 pub mod job;
 pub mod job_changes;
 pub mod job_reads;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::identity;
 use crate::model::*;
 use crate::server::Server;
 use crate::server::error::Error;
@@ -31,6 +32,8 @@ pub struct NodeAnswer {
     pub scheduling_eligibility: String,
     /// The index of the write; 0 if nothing was written.
     pub index: u64,
+    /// The node's new identity; empty if it may keep the one it has.
+    pub signed_identity: String,
 }
 
 impl NodeAnswer {
@@ -50,11 +53,11 @@ impl NodeAnswer {
     }
 }
 
-/// A node registers or tells what changed.
+/// A node registers or tells what changed. `held`: the identity it has; one that needs a new one gets it.
 ///
 /// # Errors
 /// Something is missing, the secret is another node's, or there is no leader.
-pub async fn register(server: &Server, mut node: Node) -> Result<NodeAnswer, Error> {
+pub async fn register(server: &Server, mut node: Node, held: &str) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     for (missing, what) in [
         (node.id.is_empty(), "missing node ID for client registration"),
@@ -89,16 +92,27 @@ pub async fn register(server: &Server, mut node: Node) -> Result<NodeAnswer, Err
     }
     let makes_evals = registration_makes_evals(before.as_deref(), &node);
     let (id, status) = (node.id.clone(), node.status.clone());
+    let identity = identity::of_node(server, &node, held);
+    node.identity_signing_key_id = identity.as_ref().map_or_else(String::new, |(_, key)| key.clone());
     let op = Operation::NodeRegister(Box::new(NodeRegister { node, create_pool: true, now }));
     let (index, _) = server.commit(op).await?;
-    let mut answer = NodeAnswer::written(index);
+    let signed_identity = identity.map_or_else(String::new, |(jwt, _)| jwt);
+    let mut answer = NodeAnswer { signed_identity, ..NodeAnswer::written(index) };
     if makes_evals {
         (answer.eval_ids, answer.eval_create_index) = create_evals(server, &id, index).await?;
     }
     if status != DOWN {
         answer.heartbeat_ttl = heartbeat(server, &id)?;
+        come_again_for_identity(server, &mut answer);
     }
     Ok(answer.completed(server, &id))
+}
+
+/// A new cluster has no key to sign with for a moment. Nodes that come then are asked to come again soon.
+fn come_again_for_identity(server: &Server, answer: &mut NodeAnswer) {
+    if answer.signed_identity.is_empty() && server.keyring().active_id().is_none() {
+        answer.heartbeat_ttl = answer.heartbeat_ttl.min(SECOND);
+    }
 }
 
 fn heartbeat(server: &Server, id: &str) -> Result<i64, Error> {
@@ -107,7 +121,7 @@ fn heartbeat(server: &Server, id: &str) -> Result<i64, Error> {
 }
 
 /// The node, if the caller is it.
-fn authenticate(server: &Server, id: &str, secret: &str) -> Result<Arc<Node>, Error> {
+pub(super) fn authenticate(server: &Server, id: &str, secret: &str) -> Result<Arc<Node>, Error> {
     if id.is_empty() {
         return Err(Error::internal("missing node ID for client status update"));
     }
@@ -119,11 +133,17 @@ fn authenticate(server: &Server, id: &str, secret: &str) -> Result<Arc<Node>, Er
     Ok(node)
 }
 
-/// A heartbeat (§9.3).
+/// A heartbeat (§9.3). `held`: the identity the node has, empty if it wants a new one.
 ///
 /// # Errors
 /// Unknown node or status, or there is no leader.
-pub async fn update_status(server: &Server, id: &str, secret: &str, status: &str) -> Result<NodeAnswer, Error> {
+pub async fn update_status(
+    server: &Server,
+    id: &str,
+    secret: &str,
+    held: &str,
+    status: &str,
+) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     let node = authenticate(server, id, secret)?;
     if !is_status(status) {
@@ -133,16 +153,18 @@ pub async fn update_status(server: &Server, id: &str, secret: &str, status: &str
     let live = snapshot.state().allocs_of_node(id).iter().any(|a| !a.alloc.terminal());
     let pool = snapshot.state().node_pool(&node.node_pool).is_some();
     let decision = decide_status(&node, status, None, live, pool, ids::now());
-    let mut answer = NodeAnswer::default();
-    if decision.changes(&node) {
+    let (signed_identity, key) = identity::of_node(server, &node, held).unwrap_or_default();
+    let mut answer = NodeAnswer { signed_identity: signed_identity.clone(), ..Default::default() };
+    if decision.changes(&node) || (!key.is_empty() && key != node.identity_signing_key_id) {
         let (index, eval_ids, eval_create_index) =
-            set_status(server, &node, &decision.status, decision.event.clone()).await?;
-        answer = NodeAnswer { eval_ids, eval_create_index, ..NodeAnswer::written(index) };
+            set_status(server, &node, &decision.status, decision.event.clone(), key).await?;
+        answer = NodeAnswer { eval_ids, eval_create_index, signed_identity, ..NodeAnswer::written(index) };
     } else if decision.status == DOWN {
         (answer.eval_ids, answer.eval_create_index) = create_evals(server, id, node.modify_index).await?;
     }
     if decision.status != DOWN {
         answer.heartbeat_ttl = heartbeat(server, id)?;
+        come_again_for_identity(server, &mut answer);
     }
     Ok(answer.completed(server, id))
 }

@@ -30,6 +30,9 @@ pub fn register(txn: &mut Txn, r: &NodeRegister) -> Result<(), String> {
     match txn.store.state().node(&node.id).map(|n| n.node.clone()) {
         Some(old) => {
             node.create_index = old.create_index;
+            if node.identity_signing_key_id.is_empty() {
+                node.identity_signing_key_id = old.identity_signing_key_id.clone();
+            }
             node.events = old.events.clone();
             node.scheduling_eligibility = old.scheduling_eligibility.clone();
             node.drain_strategy = old.drain_strategy.clone();
@@ -98,6 +101,9 @@ pub fn status(txn: &mut Txn, s: &NodeStatus) -> Result<(), String> {
     let mut node = stored(txn, &s.id)?;
     let old = std::mem::replace(&mut node.status, s.status.clone());
     note_status(&mut node, &old, txn.index);
+    if !s.identity_key_id.is_empty() {
+        node.identity_signing_key_id = s.identity_key_id.clone();
+    }
     node.status_updated_at = s.updated_at / SECOND_NANOS;
     node.modify_index = txn.index;
     if let Some(e) = &s.event {

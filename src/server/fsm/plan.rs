@@ -124,6 +124,9 @@ fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
                 }
             }
         }
+        if new.signing_key_id.is_empty() {
+            new.signing_key_id = p.signing_key_id.clone();
+        }
         (new.modify_index, new.alloc_modify_index, new.modify_time) = (index, index, p.now);
         writes.write(new);
     }

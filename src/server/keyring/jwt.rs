@@ -39,6 +39,16 @@ pub(super) fn sign(key: &Key, claims: &impl Serialize) -> Result<String, Keyring
     Ok(token)
 }
 
+/// The key that a token says it was signed with.
+pub fn key_id(token: &str) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Kid {
+        kid: String,
+    }
+    let header = URL_SAFE_NO_PAD.decode(token.split('.').next()?).ok()?;
+    Some(serde_json::from_slice::<Kid>(&header).ok()?.kid)
+}
+
 /// What a token claims. Whether it was signed is not looked at.
 pub fn claims<T: DeserializeOwned>(token: &str) -> Option<T> {
     let mut parts = token.split('.');

@@ -1,9 +1,10 @@
 //! The keyring (`spec/http-api.md §9, §10`): root keys, unwrapped in memory. They encrypt variables and sign identities.
 //!
-//! - [`material`]: making, wrapping and unwrapping of keys. [`jwt`]: signed tokens.
+//! - [`material`]: making, wrapping and unwrapping of keys. [`jwt`]: signed tokens. [`claims`]: what they say.
 //!
 //! The wrapped keys are in the store; the keyring follows it, entry by entry, before others can read what was written.
 
+pub mod claims;
 pub mod jwt;
 pub mod material;
 #[cfg(test)]

@@ -89,8 +89,8 @@ async fn periodic_jobs_launch() {
 const NODES: [&str; 2] = ["11111111-0000-4000-8000-000000000001", "11111111-0000-4000-8000-000000000002"];
 
 async fn ready_node(server: &Server, id: &str) {
-    node_rpc::register(server, node(id)).await.unwrap();
-    node_rpc::update_status(server, id, "secret", "ready").await.unwrap();
+    node_rpc::register(server, node(id), "").await.unwrap();
+    node_rpc::update_status(server, id, "secret", "", "ready").await.unwrap();
 }
 
 /// What a node reports next about an allocation, as a client that starts and stops tasks at once would.

@@ -1,0 +1,40 @@
+//! Identities of tasks, as nodes ask for them (`spec/http-api.md §10.2`).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::json::or_default;
+
+/// The identity a node wants a token for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct IdentityRequest {
+    #[serde(rename = "AllocID", deserialize_with = "or_default")]
+    pub alloc_id: String,
+    #[serde(deserialize_with = "or_default")]
+    pub task: String,
+    #[serde(deserialize_with = "or_default")]
+    pub identity: String,
+}
+
+/// A token, and for which identity it is.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct SignedIdentity {
+    #[serde(flatten)]
+    pub request: IdentityRequest,
+    /// The token. A secret.
+    #[serde(rename = "JWT", deserialize_with = "or_default")]
+    pub jwt: String,
+    /// When it expires, in Unix nanoseconds; 0: it does not.
+    #[serde(deserialize_with = "or_default")]
+    pub expires: i64,
+}
+
+/// Tokens stay out of logs.
+impl fmt::Debug for SignedIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SignedIdentity").field("request", &self.request).finish_non_exhaustive()
+    }
+}
