@@ -94,7 +94,8 @@ fn recorded(folder: &Path) -> BTreeMap<String, Vec<String>> {
 
 /// Starts an agent, runs a scenario, and compares.
 fn scenario(oracle: &Path, name: &str, config: &str, args: &[&str]) -> (Differences, BTreeMap<String, usize>) {
-    let reference = oracle.join(if name == "main" { "reference-2.0.5".into() } else { format!("reference-2.0.5-{name}") });
+    let reference =
+        oracle.join(if name == "main" { "reference-2.0.5".into() } else { format!("reference-2.0.5-{name}") });
     let folder = Folder::new(&format!("oracle-http-{name}"));
     let data = folder.path().join("data");
     let config = config.replace("/var/lib/agent", &data.display().to_string());
@@ -149,7 +150,9 @@ fn scenarios_answer_as_recorded() {
         wrong.push(format!("only {same} of {all} are identical in status and shape"));
     }
     let unlisted = found.iter().filter(|(name, _)| !listed.contains(&format!("`{name}`")));
-    wrong.extend(unlisted.map(|(name, lines)| format!("not in docs/compatibility.md: {name}\n  {}", lines.join("\n  "))));
+    wrong.extend(
+        unlisted.map(|(name, lines)| format!("not in docs/compatibility.md: {name}\n  {}", lines.join("\n  "))),
+    );
 
     let server = "server {\n  enabled = true\n  bootstrap_expect = 1\n}\nadvertise {\n  http = \"127.0.0.1\"\n  \
                   rpc = \"127.0.0.1\"\n  serf = \"127.0.0.1\"\n}\n";
