@@ -7,13 +7,14 @@ mod program;
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use agent::{Agent, PATIENCE};
+use agent::{Agent, PATIENCE, wait_for};
 use program::{Folder, run_in};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 #[test]
 fn a_start_is_told_and_a_signal_stops_it() {
@@ -269,4 +270,53 @@ fn config_validate_answers_as_the_reference() {
     assert_eq!((bad.stdout.as_str(), bad.stderr, bad.exit), ("", format!("{mtls}{path}"), 1));
     let none = run_in(folder.path(), &["config", "validate"]);
     assert_eq!((none.stderr.as_str(), none.exit), ("Must specify at least one config file or directory\n", 1));
+}
+
+#[test]
+fn host_volumes_are_made_kept_and_removed() {
+    let folder = Folder::new("agent-volumes");
+    let data = folder.path().join("data").display().to_string();
+    let config = format!(
+        "data_dir = \"{data}\"\nbind_addr = \"127.0.0.1\"\nserver {{\n enabled = true\n bootstrap_expect = 1\n}}\n\
+         client {{\n enabled = true\n}}\nadvertise {{\n http = \"127.0.0.1\"\n rpc = \"127.0.0.1\"\n serf = \"127.0.0.1\"\n}}\n"
+    );
+    let agent = Agent::start(&folder, &config, &[]);
+    let node_is_ready = |agent: &Agent| {
+        let nodes = agent.get("/v1/nodes");
+        if nodes[0]["Status"] == "ready" { Ok(()) } else { Err(nodes.to_string()) }
+    };
+    wait_for("a ready node", || node_is_ready(&agent));
+    let ask = |agent: &Agent, volume: Json| agent.send("PUT", "/v1/volume/host/create", &json!({ "Volume": volume }));
+    let wrong = ask(&agent, json!({ "Name": "v", "Parameters": { "mode": "rwx" } }));
+    assert_eq!((wrong.status, wrong.body.as_str()), (400, "invalid value for \"mode\": \"rwx\""));
+    let made = ask(&agent, json!({ "Name": "v", "Parameters": { "mode": "0750" } }));
+    let volume = &made.json()["Volume"];
+    assert_eq!(
+        (made.status, &volume["State"], &volume["PluginID"]),
+        (200, &json!("pending"), &json!("mkdir")),
+        "{made:?}"
+    );
+    let path = Path::new(volume["HostPath"].as_str().expect("a path"));
+    let id = volume["ID"].as_str().expect("an ID");
+    assert!(path.is_dir() && path.ends_with(format!("data/host_volumes/{id}")), "{path:?}");
+    std::fs::write(path.join("content"), "x").expect("content");
+    let twin = ask(&agent, json!({ "Name": "v" }));
+    let text = "could not place volume \"v\": no node meets constraints: ";
+    assert!(twin.status == 500 && twin.body.starts_with(text), "{}", twin.body);
+    let is_ready = |agent: &Agent| {
+        let volume = agent.get(&format!("/v1/volume/host/{id}"));
+        if volume["State"] == "ready" { Ok(()) } else { Err(volume.to_string()) }
+    };
+    wait_for("a ready volume", || is_ready(&agent));
+    drop(agent);
+
+    let agent = Agent::start(&folder, &config, &[]);
+    wait_for("a ready node", || node_is_ready(&agent));
+    wait_for("a ready volume", || is_ready(&agent));
+    let node = &agent.list("/v1/nodes")[0];
+    assert_eq!(node["HostVolumes"]["v"]["ID"], id);
+    assert!(path.join("content").is_file());
+    let gone = agent.send("DELETE", &format!("/v1/volume/host/{id}"), &json!({}));
+    assert!(gone.status == 200 && gone.json()["Index"].is_u64() && !path.exists(), "{}", gone.body);
+    assert_eq!(agent.get("/v1/volumes?type=host"), json!([]));
 }

@@ -76,6 +76,7 @@ pub fn settings(config: &Config) -> client::Config {
         node_max_allocs: c.node_max_allocs,
         nomad_service_discovery: c.nomad_service_discovery,
         bridge_hairpin_mode: c.bridge_network_hairpin_mode,
+        host_volumes_dir: below(config.host_volumes_dir()),
         host_volumes: volumes.collect(),
         host_networks: networks.collect(),
         drain_on_shutdown: c

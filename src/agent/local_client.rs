@@ -7,12 +7,13 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
 
-use crate::client::Handle;
+use crate::client::{ClientError, Handle};
 use crate::http::app::{AgentStats, Pending};
 use crate::http::error::Error;
 use crate::http::local::{
     AllocFileInfo, ByteStream, ExecRequest, ExecSession, Frames, LocalClient, LogsRequest, NodeMeta, StreamRequest,
 };
+use crate::model::HostVolume;
 use crate::server::keyring::jwt;
 
 /// Bytes read from a file at a time.
@@ -40,6 +41,18 @@ fn frames(from: crate::client::logs::stream::Frames) -> Frames {
 /// A future that is ready.
 fn now<'a, T: Send + 'a>(value: T) -> Pending<'a, T> {
     Box::pin(std::future::ready(value))
+}
+
+/// What takes as long as the disk likes.
+fn on_disk<'a, T: Send + 'static>(
+    node: &Handle,
+    work: impl FnOnce(&Handle) -> Result<T, ClientError> + Send + 'static,
+) -> Pending<'a, Result<T, Error>> {
+    let node = node.clone();
+    Box::pin(async move {
+        let done = tokio::task::spawn_blocking(move || work(&node)).await;
+        done.map_err(|e| Error::internal(e.to_string()))?.map_err(Error::from)
+    })
 }
 
 impl LocalClient for Local {
@@ -81,6 +94,21 @@ impl LocalClient for Local {
 
     fn set_metadata(&self, new: BTreeMap<String, Option<String>>) -> Pending<'_, Result<NodeMeta, Error>> {
         now(self.0.apply_meta(&new).map_err(Error::from))
+    }
+
+    fn create_volume<'a>(&'a self, volume: &'a HostVolume) -> Pending<'a, Result<(String, i64), Error>> {
+        let volume = volume.clone();
+        on_disk(&self.0, move |node| node.create_volume(&volume))
+    }
+
+    fn register_volume<'a>(&'a self, volume: &'a HostVolume) -> Pending<'a, Result<(), Error>> {
+        let volume = volume.clone();
+        on_disk(&self.0, move |node| node.register_volume(&volume))
+    }
+
+    fn delete_volume<'a>(&'a self, id: &'a str) -> Pending<'a, Result<(), Error>> {
+        let id = id.to_string();
+        on_disk(&self.0, move |node| node.delete_volume(&id))
     }
 
     fn collect_all(&self) -> Pending<'_, Result<(), Error>> {

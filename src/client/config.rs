@@ -71,6 +71,8 @@ pub struct Config {
     pub nomad_service_discovery: bool,
     /// Hairpin mode of the bridge, reported as an attribute.
     pub bridge_hairpin_mode: bool,
+    /// Where host volumes are made at run time; none: a directory for this run alone.
+    pub host_volumes_dir: Option<PathBuf>,
     /// Host volumes by name.
     pub host_volumes: BTreeMap<String, ClientHostVolumeConfig>,
     /// Host networks by name.
@@ -137,6 +139,7 @@ impl Default for Config {
             node_max_allocs: 0,
             nomad_service_discovery: true,
             bridge_hairpin_mode: false,
+            host_volumes_dir: None,
             host_volumes: BTreeMap::new(),
             host_networks: BTreeMap::new(),
             drain_on_shutdown: None,

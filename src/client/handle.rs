@@ -16,7 +16,7 @@ use super::runner::alloc::AllocRunner;
 use super::runner::locked;
 use super::services::checks::CheckResult;
 use super::types::{AllocFileInfo, AllocResourceUsage, HostStats, NodeMeta};
-use crate::model::Node;
+use crate::model::{HostVolume, Node};
 
 /// A way to a running node; copies lead to the same one.
 #[derive(Clone)]
@@ -110,6 +110,21 @@ impl Handle {
             ("node_id", self.node_id()),
         ];
         entries.into_iter().map(|(k, v)| (k.to_string(), v)).collect()
+    }
+
+    /// Makes a host volume; gives its place on this host and its size in bytes.
+    pub fn create_volume(&self, volume: &HostVolume) -> Result<(String, i64), ClientError> {
+        self.agent.create_volume(volume)
+    }
+
+    /// Takes a folder that is there for a host volume.
+    pub fn register_volume(&self, volume: &HostVolume) -> Result<(), ClientError> {
+        self.agent.register_volume(volume)
+    }
+
+    /// Lets go of a host volume; what was made for it is removed.
+    pub fn delete_volume(&self, id: &str) -> Result<(), ClientError> {
+        self.agent.delete_volume(id)
     }
 
     fn runner(&self, alloc: &str) -> Result<Arc<AllocRunner>, ClientError> {

@@ -40,6 +40,22 @@ pub struct ClientRecord {
     pub identity: String,
     /// Meta set at run time; none: removed.
     pub meta: BTreeMap<String, Option<String>>,
+    /// Host volumes made at run time, by ID.
+    pub volumes: BTreeMap<String, VolumeRecord>,
+}
+
+/// A host volume made at run time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VolumeRecord {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// What made it; empty: it was there.
+    pub plugin: String,
+    /// How it was made.
+    pub parameters: BTreeMap<String, String>,
 }
 
 /// What became of an allocation.

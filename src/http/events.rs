@@ -186,6 +186,7 @@ impl Serialize for ShownPayload<'_> {
                 }
                 map.serialize_entry("Variable", &**variable)?;
             }
+            Payload::HostVolume(v) => map.serialize_entry("Volume", &**v)?,
         }
         map.end()
     }

@@ -14,6 +14,7 @@ use super::error::Error;
 pub use crate::client::drivers::{ExecInput, ExecOutput, ExecSession};
 pub use crate::client::handle::{LogsRequest, Origin};
 pub use crate::client::types::{AllocFileInfo, NodeMeta, StreamFrame};
+use crate::model::HostVolume;
 
 /// Frames as they come. An error ends the stream.
 pub type Frames = BoxStream<'static, Result<StreamFrame, Error>>;
@@ -75,6 +76,15 @@ pub trait LocalClient: Send + Sync {
 
     /// Sets metadata; null takes a key away.
     fn set_metadata(&self, meta: BTreeMap<String, Option<String>>) -> Pending<'_, Result<NodeMeta, Error>>;
+
+    /// Makes a host volume; gives its place and its size in bytes.
+    fn create_volume<'a>(&'a self, volume: &'a HostVolume) -> Pending<'a, Result<(String, i64), Error>>;
+
+    /// Takes a folder that is there for a host volume.
+    fn register_volume<'a>(&'a self, volume: &'a HostVolume) -> Pending<'a, Result<(), Error>>;
+
+    /// Lets go of a host volume; what was made for it is removed.
+    fn delete_volume<'a>(&'a self, id: &'a str) -> Pending<'a, Result<(), Error>>;
 
     /// Removes all finished allocations.
     fn collect_all(&self) -> Pending<'_, Result<(), Error>>;

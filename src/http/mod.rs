@@ -41,7 +41,7 @@
 //! - [`listener`], [`tls`]: sockets. [`page`], [`filter`], [`ids`]: lists. [`access`]: rights. [`app`], [`local`]: what the interface needs of its agent.
 //! - [`jobs`] with [`job_writes`], [`evals`], [`allocs`], [`deployments`], [`scaling`]: jobs and what comes of them.
 //! - The endpoints, by area: [`plain`], [`status`], [`agent`], [`host`] with [`host_addresses`], [`monitor`]; [`nodes`], [`pools`], [`namespaces`], [`operator`],
-//!   [`search`], [`services`], [`volumes`], [`variables`], [`keyring`], [`snapshots`],
+//!   [`search`], [`services`], [`volumes`] with [`host_volumes`], [`variables`], [`keyring`], [`snapshots`],
 //!   [`acl_off`]; [`events`].
 //! - What the node agent answers: [`client`], [`fs`], [`exec`] over a [`websocket`].
 
@@ -61,6 +61,7 @@ pub mod filter;
 pub mod fs;
 pub mod host;
 pub mod host_addresses;
+pub mod host_volumes;
 pub mod ids;
 pub mod job_writes;
 pub mod jobs;

@@ -9,8 +9,8 @@ use super::error::Error;
 use super::request::Request;
 use super::response::Response;
 use super::{
-    acl_off, agent, allocs, client, deployments, evals, events, fs, host, jobs, keyring, monitor, namespaces, nodes,
-    operator, plain, pools, scaling, search, services, snapshots, status, variables, volumes,
+    acl_off, agent, allocs, client, deployments, evals, events, fs, host, host_volumes, jobs, keyring, monitor,
+    namespaces, nodes, operator, plain, pools, scaling, search, services, snapshots, status, variables, volumes,
 };
 
 /// What a handler gives.
@@ -51,6 +51,7 @@ const TABLES: &[&[Route]] = &[
     client::ROUTES,
     fs::ROUTES,
     volumes::ROUTES,
+    host_volumes::ROUTES,
     variables::ROUTES,
     host::ROUTES,
     keyring::ROUTES,

@@ -1,4 +1,4 @@
-//! Volumes and plugins (`spec/http-api.md §5.14`): what is stored is shown. No plugin is connected, so nothing can be made.
+//! CSI volumes and plugins (`spec/http-api.md §5.14`): what is stored is shown. No plugin is connected, so nothing can be made.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::access::Need;
 use super::error::Error;
 use super::filter::Object;
+use super::host_volumes;
 use super::page::{Order, Pager};
 use super::params::parse_bool;
 use super::request::{Request, found};
@@ -24,10 +25,7 @@ pub const ROUTES: &[Route] = &[
     route!("/v1/volumes", list),
     route!("/v1/volumes/external", external),
     route!("/v1/volumes/snapshot", external),
-    route!("/v1/volumes/claims", claims),
-    route!("/v1/volumes/claim/", claim),
     route!("/v1/volume/csi/", csi),
-    route!("/v1/volume/host/", host),
     route!("/v1/plugins", plugins),
     route!("/v1/plugin/csi/", plugin),
 ];
@@ -46,7 +44,7 @@ async fn list(request: Request) -> Outcome {
     match request.query().get("type") {
         "" => empty_list(),
         "csi" => csi_list(request).await,
-        "host" => host_list(request).await,
+        "host" => host_volumes::list(request).await,
         _ => Err(Error::not_found("resource not found")),
     }
 }
@@ -135,36 +133,6 @@ async fn csi_list(request: Request) -> Outcome {
     Ok(Response::json(&stubs)?.meta(&meta).next_token(page.next.as_deref()))
 }
 
-async fn host_list(request: Request) -> Outcome {
-    let options = request.read_options()?;
-    let access = request.need(&Need::Nothing)?;
-    let (node, pool) = (request.query().get("node_id"), request.query().get("node_pool"));
-    let pager = Pager::new(&options)?;
-    let read = request.blocking(&options, vec![WatchKey::Table(Table::HostVolumes)], |store| {
-        let fits = |v: &&Arc<HostVolume>| {
-            options.in_namespace(&v.namespace)
-                && (v.id.starts_with(&options.prefix) || v.name.starts_with(&options.prefix))
-                && (node.is_empty() || v.node_id == node)
-                && (pool.is_empty() || v.node_pool == pool)
-                && access.allows(&Need::Namespace(&v.namespace, &["host-volume-read"]))
-        };
-        let rows = store.state().host_volumes().filter(fits).cloned();
-        let token = |v: &Arc<HostVolume>| format!("{}.{}", v.namespace, v.id);
-        let page = pager.page(Order::Text, rows, token, |v| Object::new("HostVolume", &**v), |_| true)?;
-        Ok((store.index_of(Table::HostVolumes), page))
-    });
-    let (page, meta) = read.await?;
-    let stub = |v: &Arc<HostVolume>| {
-        json!({
-            "Namespace": v.namespace, "ID": v.id, "Name": v.name, "PluginID": v.plugin_id, "NodePool": v.node_pool,
-            "NodeID": v.node_id, "CapacityBytes": v.capacity_bytes, "State": v.state, "CreateIndex": v.create_index,
-            "CreateTime": v.create_time, "ModifyIndex": v.modify_index, "ModifyTime": v.modify_time,
-        })
-    };
-    let stubs: Vec<_> = page.rows.iter().map(stub).collect();
-    Ok(Response::json(&stubs)?.meta(&meta).next_token(page.next.as_deref()))
-}
-
 /// Plugins can't be asked.
 async fn external(request: Request) -> Outcome {
     if !request.is_get() {
@@ -177,47 +145,6 @@ async fn external(request: Request) -> Outcome {
     let options = request.read_options()?;
     request.need(&Need::Namespace(&options.namespace, CSI_LIST))?;
     Err(Error::internal("no such plugin"))
-}
-
-async fn claims(request: Request) -> Outcome {
-    request.only_get()?;
-    let options = request.read_options()?;
-    let need = ["host-volume-read"];
-    let access = request.need(&Need::Namespace(&options.namespace, &need))?;
-    let q = |name| request.query().get(name);
-    let (job, group, volume) = (q("job_id"), q("task_group"), q("volume_name"));
-    let pager = Pager::new(&options)?;
-    let read = request.blocking(&options, vec![WatchKey::Table(Table::TaskVolume)], |store| {
-        let fits = |c: &&Arc<TaskGroupHostVolumeClaim>| {
-            options.in_namespace(&c.namespace)
-                && c.id.starts_with(&options.prefix)
-                && (job.is_empty() || c.job_id == job)
-                && (group.is_empty() || c.task_group_name == group)
-                && (volume.is_empty() || c.volume_name == volume)
-                && access.allows(&Need::Namespace(&c.namespace, &need))
-        };
-        let rows = store.state().host_volume_claims().filter(fits).cloned();
-        let object = |c: &Arc<TaskGroupHostVolumeClaim>| Object::new("TaskGroupHostVolumeClaim", &**c);
-        let page = pager.page(Order::Text, rows, |c| c.id.clone(), object, |_| true)?;
-        Ok((store.index_of(Table::TaskVolume).max(1), page))
-    });
-    let (page, meta) = read.await?;
-    Ok(Response::json(&page.rows)?.meta(&meta).next_token(page.next.as_deref()))
-}
-
-async fn claim(request: Request) -> Outcome {
-    if request.method() != Method::DELETE {
-        return Err(Error::method());
-    }
-    request.check_region()?;
-    request.need(&Need::Namespace(&request.namespace(), &["host-volume-delete"]))?;
-    let server = request.server()?;
-    server.wait_ready().await?;
-    let known = server.snapshot().state().host_volume_claims().any(|c| c.id == request.rest());
-    Err(Error::internal(match known {
-        true => "claims of running task groups can not be deleted",
-        false => "task group volume claim does not exist",
-    }))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -317,66 +244,6 @@ async fn csi_read(request: Request, id: &str) -> Outcome {
     });
     let (volume, meta) = found(read.await?, "volume not found")?;
     Ok(Response::json(&volume)?.meta(&meta))
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct HostBody {
-    volume: Option<HostVolume>,
-}
-
-async fn host(mut request: Request) -> Outcome {
-    let rest = request.rest().to_string();
-    match (rest.as_str(), request.method()) {
-        ("create" | "register", &Method::PUT | &Method::POST) => {
-            let creates = rest == "create";
-            request.check_region()?;
-            let capability = if creates { "host-volume-create" } else { "host-volume-register" };
-            request.need(&Need::Namespace(&request.namespace(), &[capability]))?;
-            let body: HostBody = request.json().await?;
-            let server = request.server()?;
-            server.wait_ready().await?;
-            let Some(volume) = body.volume else { return Err(Error::internal("missing volume definition")) };
-            if !creates && volume.node_id.is_empty() {
-                return Err(Error::internal("cannot register volume: node ID is required"));
-            }
-            // No node offers plugins that make volumes.
-            let nodes = server.snapshot().state().node_index().rows().len();
-            Err(Error::internal(format!(
-                "could not place volume {}: no node meets constraints: 0 nodes had existing volume, 0 nodes filtered by \
-                 node pool governance, {nodes} nodes were infeasible",
-                quoted(&volume.name)
-            )))
-        }
-        ("", _) => Err(Error::not_found("resource not found")),
-        (id, &Method::GET) => host_read(&request, id).await,
-        (id, &Method::DELETE) => {
-            request.check_region()?;
-            request.need(&Need::Namespace(&request.namespace(), &["host-volume-delete"]))?;
-            let server = request.server()?;
-            server.wait_ready().await?;
-            Err(Error::internal(match server.snapshot().state().host_volume(id) {
-                None => format!("no such volume: {id}"),
-                Some(_) => format!("volume {id} can not be deleted: its node is not connected"),
-            }))
-        }
-        (_, &Method::PUT | &Method::POST) => Err(Error::not_found("resource not found")),
-        _ => Err(Error::method()),
-    }
-}
-
-async fn host_read(request: &Request, id: &str) -> Outcome {
-    let options = request.read_options()?;
-    let access = request.need(&Need::Nothing)?;
-    let read = request.blocking(&options, vec![WatchKey::Table(Table::HostVolumes)], |store| {
-        let volume = store.state().host_volume(id).cloned();
-        Ok((volume.as_ref().map_or(store.index_of(Table::HostVolumes), |v| v.modify_index), volume))
-    });
-    let (volume, meta) = found(read.await?, "volume not found")?;
-    if !access.allows(&Need::Namespace(&volume.namespace, &["host-volume-read"])) {
-        return Err(Error::denied());
-    }
-    Ok(Response::json(&*volume)?.meta(&meta))
 }
 
 async fn plugins(request: Request) -> Outcome {

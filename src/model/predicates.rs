@@ -141,6 +141,16 @@ impl Allocation {
     }
 }
 
+impl VolumeRequest {
+    /// The volume that an allocation asks for: with `per_alloc` the index of its name is appended.
+    pub fn source_for(&self, alloc_name: &str) -> String {
+        match alloc_name.rfind('[') {
+            Some(i) if self.per_alloc => format!("{}{}", self.source, &alloc_name[i..]),
+            _ => self.source.clone(),
+        }
+    }
+}
+
 impl AllocMetric {
     /// How many allocations of a group found no node: the one that the metrics are of, and those that failed after it. At least 1.
     pub fn failures(&self) -> i64 {

@@ -27,6 +27,8 @@ pub enum Payload {
     Service(Arc<ServiceRegistration>),
     /// A variable, to be shown without its items; `true`: it was removed.
     Variable(Box<VariableMetadata>, bool),
+    /// A host volume.
+    HostVolume(Arc<HostVolume>),
 }
 
 /// One event.
@@ -181,6 +183,10 @@ fn event(r#type: &'static str, change: &Change) -> Option<Event> {
         }
         Change::VariableGone(v) => {
             make("Variable", &v.path, &v.namespace, &[], Payload::Variable(v.metadata().into(), true))
+        }
+        Change::HostVolume(v) | Change::HostVolumeGone(v) => {
+            let keys = [v.name.as_str(), v.plugin_id.as_str()];
+            make("HostVolume", &v.id, &v.namespace, &keys, Payload::HostVolume(v.clone()))
         }
         _ => None,
     }

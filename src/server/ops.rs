@@ -187,6 +187,16 @@ pub enum Operation {
         /// Even if variables are encrypted with it.
         force: bool,
     },
+    /// A host volume is written.
+    HostVolumeRegister {
+        /// The whole record.
+        volume: Arc<HostVolume>,
+    },
+    /// A host volume is removed.
+    HostVolumeDelete {
+        /// Its ID.
+        id: String,
+    },
     /// Everything is replaced by what a snapshot holds; indexes in it are older than this entry's.
     Restore {
         /// As [`Store::write_snapshot`](super::store::Store::write_snapshot) wrote it.
@@ -476,6 +486,8 @@ impl Operation {
             Operation::ServiceDeleteByNode { .. } => "apply_service_registration_delete_node_id",
             Operation::RootKeyUpsert { .. } => "apply_wrapped_root_key_upsert",
             Operation::RootKeyDelete { .. } => "apply_wrapped_root_key_delete",
+            Operation::HostVolumeRegister { .. } => "apply_host_volume_register",
+            Operation::HostVolumeDelete { .. } => "apply_host_volume_delete",
             Operation::Restore { .. } => "restore",
             Operation::Variable(_) => "apply_sv_operation",
         }
@@ -503,6 +515,8 @@ impl Operation {
             Operation::ServiceUpsert { .. } => "ServiceRegistration",
             Operation::ServiceDelete { .. } | Operation::ServiceDeleteByNode { .. } => "ServiceDeregistration",
             Operation::Variable(_) => "VariableUpdated",
+            Operation::HostVolumeRegister { .. } => "HostVolumeRegistered",
+            Operation::HostVolumeDelete { .. } => "HostVolumeDeleted",
             _ => return None,
         })
     }

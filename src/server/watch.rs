@@ -133,6 +133,7 @@ fn tables_of(change: &Change) -> Vec<Table> {
         Change::Deployment(_) | Change::DeploymentGone(_) => vec![Table::Deployment],
         Change::Service(_) | Change::ServiceGone(_) => vec![Table::ServiceRegistrations],
         Change::Variable(_) | Change::VariableGone(_) => vec![Table::Variables],
+        Change::HostVolume(_) | Change::HostVolumeGone(_) => vec![Table::HostVolumes],
         Change::Other(t) => vec![*t],
     }
 }
@@ -173,7 +174,8 @@ fn rows_of(change: &Change) -> Vec<WatchKey> {
         Change::Variable(v) | Change::VariableGone(v) => {
             vec![WatchKey::Row(Table::Variables, row_key(&v.namespace, &v.path))]
         }
-        Change::Other(_) => vec![],
+        // Reads of single volumes wait for the table.
+        Change::HostVolume(_) | Change::HostVolumeGone(_) | Change::Other(_) => vec![],
     }
 }
 

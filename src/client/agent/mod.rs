@@ -1,7 +1,8 @@
 //! The loops of a node (`spec/client.md §2` to `§8`).
 //!
 //! - [`start`]: from settings to a running node, and back. [`register`]: registration and heartbeats. [`watch`]: what to
-//!   run. [`tell`]: what became of it. [`node`]: what changes about the node. [`disconnect`]: without servers.
+//!   run. [`tell`]: what became of it. [`node`]: what changes about the node. [`volumes`]: host volumes.
+//!   [`disconnect`]: without servers.
 //! - [`collect`]: local garbage. [`stats`]: host and tasks, measured. [`metrics`]: what is published of that.
 
 pub mod collect;
@@ -12,9 +13,11 @@ pub mod register;
 pub mod start;
 pub mod stats;
 pub mod tell;
+pub mod volumes;
 pub mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -36,6 +39,8 @@ pub struct Agent {
     pub(super) record: Mutex<ClientRecord>,
     /// Meta of configuration and defaults.
     pub(super) static_meta: BTreeMap<String, String>,
+    /// Where host volumes are made.
+    host_volumes_dir: PathBuf,
     /// All runners, also those of allocations whose files are gone.
     pub(super) runners: Mutex<BTreeMap<String, Arc<AllocRunner>>>,
     /// Allocations that could not be added.

@@ -20,7 +20,7 @@ use super::super::runner::{Shared, locked};
 use super::super::servers::{Credentials, Servers};
 use super::super::store::{Store, Stored};
 use super::node::{merged, put_driver};
-use super::{Agent, Beat, Gc};
+use super::{Agent, Beat, Gc, volumes};
 use crate::client::clock;
 use crate::client::events::state;
 use crate::model::{Node, NodeResources};
@@ -122,6 +122,7 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
     let mut temporary = Vec::new();
     let state_dir = directory(config.state_dir.as_deref(), 0o700, &mut temporary)?;
     let alloc_dir = directory(config.alloc_dir.as_deref(), 0o711, &mut temporary)?;
+    let host_volumes_dir = directory(config.host_volumes_dir.as_deref(), 0o711, &mut temporary)?;
     let store = if config.dev { Store::none() } else { Store::open(&state_dir)? };
     check_volumes(&config)?;
     let host_uuid = (!config.no_host_uuid && !config.dev).then(host::product_uuid);
@@ -137,6 +138,9 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
         Credentials { node_id: identity.0.clone(), secret_id: identity.1.clone(), identity: record.identity.clone() };
     let mut node = first_node(&config, identity, found, &drivers);
     node.meta = merged(&static_meta, &record.meta);
+    // The configuration's volumes win.
+    let made = volumes::restored(&record).into_iter().filter(|(name, _)| !config.host_volumes.contains_key(name));
+    node.host_volumes.extend(made.collect::<Vec<_>>());
     let stored = store.load();
     let (views, view_receiver) = mpsc::unbounded_channel();
     let slots = config.gc.parallel_destroys;
@@ -164,6 +168,7 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
         servers,
         record: Mutex::new(record),
         static_meta,
+        host_volumes_dir,
         runners: Mutex::default(),
         invalid: Mutex::new(BTreeSet::new()),
         queue: Mutex::default(),

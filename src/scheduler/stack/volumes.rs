@@ -22,20 +22,12 @@ pub struct VolumeChecks {
     claims: Vec<Arc<TaskGroupHostVolumeClaim>>,
 }
 
-/// The source of a request for an allocation name: with `per_alloc` the index suffix is appended.
-fn source(r: &VolumeRequest, alloc_name: &str) -> String {
-    match alloc_name.rfind('[') {
-        Some(i) if r.per_alloc => format!("{}{}", r.source, &alloc_name[i..]),
-        _ => r.source.clone(),
-    }
-}
-
 impl VolumeChecks {
     /// Looks up what the group asks for, in the order of the request's alias.
     pub fn new(state: &State, plan: &WorkingPlan, job: &Job, group: &TaskGroup, alloc_name: &str) -> VolumeChecks {
         let mut out = VolumeChecks { namespace: job.namespace.clone(), job_id: job.id.clone(), ..Default::default() };
         for r in group.volumes.iter().flatten().map(|(_, r)| r) {
-            let src = source(r, alloc_name);
+            let src = r.source_for(alloc_name);
             match r.r#type.as_str() {
                 "host" => out.host.push((src, r.clone())),
                 "csi" => {
@@ -205,7 +197,7 @@ fn has_writer(state: &State, plan: &WorkingPlan, node: &NodeEntry, name: &str) -
             return true;
         };
         let mut requests = group.volumes.iter().flatten().map(|(_, r)| r);
-        requests.any(|r| r.r#type == "host" && !r.read_only && source(r, &a.name) == name)
+        requests.any(|r| r.r#type == "host" && !r.read_only && r.source_for(&a.name) == name)
     })
 }
 
@@ -244,7 +236,7 @@ fn volumes_in_use(state: &State, node: &NodeEntry) -> Vec<Arc<CsiVolume>> {
             if r.r#type != "csi" {
                 continue;
             }
-            if let Some(v) = state.csi_volume(&a.namespace, &source(r, &a.name))
+            if let Some(v) = state.csi_volume(&a.namespace, &r.source_for(&a.name))
                 && !out.iter().any(|o| o.id == v.id && o.namespace == v.namespace)
             {
                 out.push(v.clone());

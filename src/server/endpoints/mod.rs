@@ -5,7 +5,7 @@
 //! - [`eval`], [`alloc`], [`deployment`]: evaluations, allocations, deployments.
 //! - [`node_rpc`]: what node agents ask; [`identity`]: tokens of nodes and tasks.
 //! - [`node`], [`pool`], [`namespace`], [`operator`], [`system`], [`service`], [`keyring`]: what operators ask about clusters.
-//! - [`variables`]: variables and their locks.
+//! - [`variables`]: variables and their locks. [`volume`]: host volumes.
 //! - [`search`]: finding objects by the beginning of their names, or by a part of them.
 
 pub mod alloc;
@@ -27,3 +27,4 @@ pub mod search;
 pub mod service;
 pub mod system;
 pub mod variables;
+pub mod volume;

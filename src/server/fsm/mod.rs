@@ -2,7 +2,7 @@
 //! depends on the store, the operation and its index alone.
 //!
 //! - [`txn`]: one transaction and the changes it made.
-//! - `node`, `job`, `eval`, `alloc`, `plan`, `deployment`, `keyring`, `variable`, `admin`: the operations.
+//! - `node`, `job`, `eval`, `alloc`, `plan`, `deployment`, `keyring`, `variable`, `volume`, `admin`: the operations.
 //! - `status`, `summary`: job statuses and counts that follow from other writes (§19).
 //!
 //! An operation that is refused changes nothing: it works on a clone that is dropped.
@@ -20,8 +20,10 @@ mod status;
 mod summary;
 pub mod txn;
 mod variable;
+mod volume;
 
 pub use txn::{Change, Txn, Unblock};
+pub use volume::refuse_used;
 
 use std::sync::Arc;
 
@@ -132,6 +134,8 @@ fn run(txn: &mut Txn, op: &Operation, limits: Limits) -> Result<Reply, String> {
         Operation::ServiceDelete { id } => admin::delete_service(txn, id).map(done),
         Operation::ServiceDeleteByNode { node_id } => admin::delete_services_of_node(txn, node_id).map(done),
         Operation::RootKeyUpsert { key, rekey } => keyring::put(txn, key, *rekey).map(done),
+        Operation::HostVolumeRegister { volume } => volume::put(txn, volume).map(done),
+        Operation::HostVolumeDelete { id } => volume::delete(txn, id).map(done),
         Operation::RootKeyDelete { id, force } => keyring::delete(txn, id, *force).map(done),
         Operation::Variable(w) => variable::write(txn, w).map(Reply::Variable),
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::txn::{Change, Txn, Unblock};
+use super::volume;
 use crate::model::*;
 use crate::server::node_evals::cluster_event;
 use crate::server::ops::{DrainUpdate, NodeDrain, NodeRegister, NodeStatus};
@@ -63,6 +64,7 @@ pub fn register(txn: &mut Txn, r: &NodeRegister) -> Result<(), String> {
     if node.status == "ready" {
         txn.unblocks.push(Unblock { class: node.computed_class.clone(), node: None });
     }
+    volume::follow(txn, &node);
     txn.put_node(node);
     Ok(())
 }
@@ -84,10 +86,7 @@ pub fn deregister(txn: &mut Txn, ids: &[String]) -> Result<(), String> {
         if node.gc_volumes_on_node_gc {
             let volumes: Vec<_> =
                 txn.store.state().host_volumes().filter(|v| v.node_id == *id).map(|v| v.id.clone()).collect();
-            for v in volumes {
-                txn.store.remove_host_volume(&v);
-                txn.other(Table::HostVolumes);
-            }
+            volumes.iter().for_each(|v| txn.remove_host_volume(v));
         }
         txn.store.remove_node(id);
         txn.touch(Table::Nodes);

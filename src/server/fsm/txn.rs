@@ -42,6 +42,10 @@ pub enum Change {
     Variable(Arc<VariableEncrypted>),
     /// A variable that was removed.
     VariableGone(Arc<VariableEncrypted>),
+    /// A host volume.
+    HostVolume(Arc<HostVolume>),
+    /// A host volume that was removed.
+    HostVolumeGone(Arc<HostVolume>),
     /// Something in a table whose rows are not watched one by one.
     Other(Table),
 }
@@ -192,6 +196,22 @@ impl<'a> Txn<'a> {
         self.store.put_variable(v.clone());
         self.touch(Table::Variables);
         self.changes.push(Change::Variable(v));
+    }
+
+    /// Writes a host volume as it is.
+    pub fn put_host_volume(&mut self, v: HostVolume) {
+        let v = Arc::new(v);
+        self.store.put_host_volume(v.clone());
+        self.touch(Table::HostVolumes);
+        self.changes.push(Change::HostVolume(v));
+    }
+
+    /// Removes a host volume.
+    pub fn remove_host_volume(&mut self, id: &str) {
+        if let Some(old) = self.store.remove_host_volume(id) {
+            self.touch(Table::HostVolumes);
+            self.changes.push(Change::HostVolumeGone(old));
+        }
     }
 
     /// Removes a variable.
