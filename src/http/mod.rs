@@ -63,6 +63,8 @@ pub mod host;
 pub mod host_addresses;
 pub mod host_volumes;
 pub mod ids;
+#[cfg(test)]
+mod job_tests;
 pub mod job_writes;
 pub mod jobs;
 pub mod json;
@@ -86,6 +88,8 @@ pub mod routes;
 pub mod scaling;
 pub mod search;
 pub mod services;
+#[cfg(test)]
+mod shapes;
 pub mod snapshots;
 pub mod status;
 #[cfg(test)]
