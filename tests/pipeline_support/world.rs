@@ -240,7 +240,13 @@ fn told(changes: &[Change]) -> String {
     let mut out = String::new();
     for change in changes {
         match change {
-            Change::Eval(e) => out += &format!("\n   eval {} {} {} {}", e.id, e.job_id, e.triggered_by, e.status),
+            Change::Eval(e) => {
+                out += &format!("\n   eval {} {} {} {}", e.id, e.job_id, e.triggered_by, e.status);
+                for (group, m) in &e.failed_tg_allocs {
+                    let why = (&m.constraint_filtered, &m.dimension_exhausted, &m.quota_exhausted);
+                    out += &format!(" {group}: {} of {} filtered, {why:?}", m.nodes_filtered, m.nodes_evaluated);
+                }
+            }
             Change::Alloc(a) => {
                 out += &format!(
                     "\n   alloc {} {} on {} {} {} {}",

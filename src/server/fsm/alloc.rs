@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::status::{self, job_status};
-use super::txn::{Txn, Unblock};
+use super::txn::Txn;
 use super::{eval, summary};
 use crate::model::*;
 
@@ -186,11 +186,7 @@ pub fn client_update(txn: &mut Txn, updates: &[Arc<Allocation>], evals: &[Evalua
             txn.put_node_record(node);
         }
     }
-    for id in freed {
-        if let Some(n) = txn.store.state().node(&id) {
-            txn.unblocks.push(Unblock { class: n.node.computed_class.clone(), node: Some(id) });
-        }
-    }
+    freed.iter().for_each(|id| txn.unblock(id));
     eval::update(txn, evals)?;
     for (namespace, job) in jobs.into_keys() {
         status::refresh(txn, &namespace, &job, None, false);

@@ -1,5 +1,6 @@
 //! A job disappears with all that belongs to it (`spec/garbage-collection.md §4.4`).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::status::counter;
@@ -18,15 +19,19 @@ pub fn purge(txn: &mut Txn, namespace: &str, id: &str) -> Result<(), String> {
     for d in txn.store.state().deployments_of_job(namespace, id) {
         txn.remove_deployment(&d.id);
     }
-    let pending: Vec<_> = txn.store.evals_of_job(namespace, id).filter(|e| e.status == "pending").cloned().collect();
-    for eval in pending {
+    // The reference leaves blocked ones as they are: nobody tracks them any more, and no GC takes them.
+    let open: Vec<_> = txn.store.evals_of_job(namespace, id).filter(|e| !e.terminal()).cloned().collect();
+    for eval in open {
         let mut eval = Evaluation::clone(&eval);
         eval.status = "complete".into();
         eval.status_description = format!("job {id} deleted");
         txn.put_eval(Arc::new(eval));
     }
-    let allocs: Vec<_> = txn.store.state().allocs_of_job(namespace, id).iter().map(|a| a.alloc.id.clone()).collect();
-    txn.remove_allocs(allocs.iter().map(String::as_str));
+    let allocs: Vec<_> = txn.store.state().allocs_of_job(namespace, id).iter().map(|a| a.alloc.clone()).collect();
+    txn.remove_allocs(allocs.iter().map(|a| a.id.as_str()));
+    // No node will ever say of these that they ended: what they took is free now.
+    let freed: BTreeSet<&str> = allocs.iter().filter(|a| !a.client_terminal()).map(|a| a.node_id.as_str()).collect();
+    freed.into_iter().for_each(|node| txn.unblock(node));
     if txn.store.remove_summary(namespace, id).is_some() {
         txn.touch(Table::JobSummary);
         txn.changes.push(Change::Summary(namespace.into(), id.into()));

@@ -136,6 +136,31 @@ fn a_service_job_lives_and_ends() {
 }
 
 #[test]
+fn a_purge_ends_what_waits_and_frees_what_was_taken() {
+    let mut s = new_store();
+    for n in ["n1", "n2"] {
+        let node = Node { computed_class: format!("class of {n}"), ..node(n) };
+        ok(&mut s, 5, Operation::NodeRegister(Box::new(NodeRegister { node, create_pool: false, now: 1 })));
+    }
+    register(&mut s, 10, job("web", "service"), Some(pending("e1", "web")));
+    place(&mut s, 11, "e1", vec![alloc("a1", "web"), Allocation { node_id: "n2".into(), ..alloc("a2", "web") }]);
+    let blocked = Evaluation { status: "blocked".into(), ..pending("e2", "web") };
+    ok(&mut s, 12, Operation::EvalUpdate { evals: vec![blocked] });
+    client(&mut s, 13, "a1", "complete");
+    let purge = JobDeregister {
+        job: ("default".into(), "web".into()),
+        purge: true,
+        no_shutdown_delay: false,
+        eval: None,
+        submit_time: 21,
+    };
+    let applied = ok(&mut s, 14, Operation::JobDeregister(Box::new(purge)));
+    assert!(s.evals_by_create().all(|e| e.status == "complete"));
+    // What a1 took was given back when it ended.
+    assert_eq!(applied.unblocks, [Unblock { class: "class of n2".into(), node: Some("n2".into()) }]);
+}
+
+#[test]
 fn refused_operations_change_nothing() {
     let mut s = new_store();
     register(&mut s, 10, job("web", "service"), None);

@@ -175,6 +175,13 @@ impl<'a> Txn<'a> {
         self.touch(Table::Allocs);
     }
 
+    /// There is room on a stored node: what waits for its class, or for the node, is looked at again.
+    pub fn unblock(&mut self, node: &str) {
+        if let Some(n) = self.store.state().node(node) {
+            self.unblocks.push(Unblock { class: n.node.computed_class.clone(), node: Some(node.into()) });
+        }
+    }
+
     /// Removes the service registrations of an allocation.
     pub fn remove_services_of(&mut self, alloc_id: &str) {
         let ids: Vec<_> = self.store.services_of_alloc(alloc_id).map(|s| (s.namespace.clone(), s.id.clone())).collect();
