@@ -8,6 +8,7 @@ pub mod http;
 pub mod jobspec;
 pub mod model;
 pub mod plan;
+pub mod rpc;
 pub mod scheduler;
 pub mod server;
 pub mod sim;

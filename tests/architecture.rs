@@ -17,7 +17,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("server", &["model", "jobspec", "state", "scheduler", "plan", "telemetry"]),
     ("client", &["model", "telemetry"]),
     ("http", &["model", "jobspec", "state", "plan", "server", "client", "telemetry"]),
-    ("agent", &["model", "jobspec", "state", "server", "client", "http", "api", "telemetry"]),
+    ("rpc", &["model", "server", "client", "http", "telemetry"]),
+    ("agent", &["model", "jobspec", "state", "server", "client", "http", "rpc", "api", "telemetry"]),
     ("cli", &["model", "jobspec", "state", "scheduler", "api", "snapshot", "plan", "sim", "agent", "telemetry"]),
 ];
 

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
+use super::forward::Forward;
 use super::local::LocalClient;
 use crate::server::Server;
 use crate::telemetry::Metrics;
@@ -82,6 +83,7 @@ struct App {
     agent: Arc<dyn AgentControl>,
     metrics: Metrics,
     started: i64,
+    forward: OnceLock<Arc<dyn Forward>>,
 }
 
 /// Everything that handlers use. Clones share it.
@@ -103,7 +105,8 @@ impl AppState {
         agent: Arc<dyn AgentControl>,
         metrics: Metrics,
     ) -> AppState {
-        AppState(Arc::new(App { settings, server, client, agent, metrics, started: crate::server::ids::now() }))
+        let (started, forward) = (crate::server::ids::now(), OnceLock::new());
+        AppState(Arc::new(App { settings, server, client, agent, metrics, started, forward }))
     }
 
     /// The settings.
@@ -124,6 +127,16 @@ impl AppState {
     /// The agent itself.
     pub fn agent(&self) -> &Arc<dyn AgentControl> {
         &self.0.agent
+    }
+
+    /// What reaches other servers; an agent that is a cluster of its own needs nothing of the kind.
+    pub fn forward(&self) -> Option<&Arc<dyn Forward>> {
+        self.0.forward.get()
+    }
+
+    /// Sets what reaches other servers, once.
+    pub fn forward_by(&self, forward: Arc<dyn Forward>) {
+        let _ = self.0.forward.set(forward);
     }
 
     /// When the interface was made, in Unix nanoseconds.

@@ -38,7 +38,7 @@
 //! ```
 //!
 //! - [`request`], [`response`], [`error`], [`params`], [`paths`]: requests and answers. [`json`]: bodies. [`encode`]: compression.
-//! - [`listener`], [`tls`]: sockets. [`page`], [`filter`], [`ids`]: lists. [`access`]: rights. [`app`], [`local`]: what the interface needs of its agent.
+//! - [`listener`], [`tls`]: sockets. [`page`], [`filter`], [`ids`]: lists. [`access`]: rights. [`app`], [`local`]: what the interface needs of its agent. [`forward`]: requests for other servers.
 //! - [`jobs`] with [`job_writes`], [`evals`], [`allocs`], [`deployments`], [`scaling`]: jobs and what comes of them.
 //! - The endpoints, by area: [`plain`], [`status`], [`agent`], [`host`] with [`host_addresses`], [`monitor`]; [`nodes`], [`pools`], [`namespaces`], [`operator`],
 //!   [`search`], [`services`], [`volumes`] with [`host_volumes`], [`variables`], [`keyring`], [`snapshots`],
@@ -58,6 +58,7 @@ pub mod evals;
 pub mod events;
 pub mod exec;
 pub mod filter;
+pub mod forward;
 pub mod fs;
 pub mod host;
 pub mod host_addresses;
@@ -110,6 +111,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 pub use app::AppState;
 use encode::accepted;
 use error::Error;
+use forward::Passed;
 use paths::Target;
 use request::Request;
 use response::Response;
@@ -119,14 +121,25 @@ pub fn router(app: AppState) -> Router {
     Router::new().fallback(answer).with_state(app)
 }
 
-/// Answers any request.
 async fn answer(State(app): State<AppState>, request: axum::extract::Request) -> axum::response::Response {
+    respond(app, request).await
+}
+
+/// Answers any request, or has another server answer it.
+pub async fn respond(app: AppState, mut request: axum::extract::Request) -> axum::response::Response {
     let encoding = accepted(request.headers());
     let query = params::Query::parse(request.uri().query().unwrap_or_default());
     let pretty = query.has("pretty") && query.get("pretty") != "0";
     let path = params::percent_decode(request.uri().path()).into_owned();
     let cors = routes::cors(&path);
     let (method, headers) = (request.method().clone(), request.headers().clone());
+    if app.forward().is_some() && matches!(paths::find(&path, routes::handler), Target::Route(..)) {
+        match forward::pass_on(&app, &path, request).await {
+            Ok(Passed::Here(back)) => request = back,
+            Ok(Passed::Answered(response)) => return response,
+            Err(e) => return Response::error(e).finish(pretty, encoding),
+        }
+    }
     let mut response = match cors.and_then(|methods| preflight(&method, &headers, methods)) {
         Some(response) => response,
         None => dispatch(app, request, path).await.unwrap_or_else(Response::error),

@@ -29,26 +29,43 @@ pub struct TlsFiles {
 /// Reads the files. Errors name the file or setting, never its content.
 pub fn server_config(files: &TlsFiles) -> Result<Arc<ServerConfig>, String> {
     let provider = Arc::new(provider(&files.cipher_suites)?);
-    let builder =
-        ServerConfig::builder_with_provider(provider.clone()).with_protocol_versions(versions(&files.min_version)?);
+    let builder = ServerConfig::builder_with_provider(provider).with_protocol_versions(versions(&files.min_version)?);
     let builder = builder.map_err(|e| format!("tls: {e}"))?;
     let builder = if files.verify_client {
-        let mut roots = RootCertStore::empty();
-        for cert in certificates(&files.ca, "ca_file")? {
-            roots.add(cert).map_err(|e| format!("tls.ca_file {}: {e}", files.ca))?;
-        }
+        let (provider, roots) = authority(files)?;
         let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider).build();
         builder.with_client_cert_verifier(verifier.map_err(|e| format!("tls.ca_file {}: {e}", files.ca))?)
     } else {
         builder.with_no_client_auth()
     };
-    let chain = certificates(&files.cert, "cert_file")?;
-    let key = PrivateKeyDer::from_pem_file(Path::new(&files.key)).map_err(|e| wrong("key_file", &files.key, &e))?;
+    let (chain, key) = own_certificate(files)?;
     let mut config = builder
         .with_single_cert(chain, key)
         .map_err(|e| format!("tls.cert_file {} and tls.key_file {} do not fit: {e}", files.cert, files.key))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
+}
+
+/// The cryptography of the settings, and the certificates of the authority.
+///
+/// # Errors
+/// The file or setting that is wrong.
+pub fn authority(files: &TlsFiles) -> Result<(Arc<CryptoProvider>, RootCertStore), String> {
+    let mut roots = RootCertStore::empty();
+    for cert in certificates(&files.ca, "ca_file")? {
+        roots.add(cert).map_err(|e| format!("tls.ca_file {}: {e}", files.ca))?;
+    }
+    Ok((Arc::new(provider(&files.cipher_suites)?), roots))
+}
+
+/// The agent's own certificate, with those that signed it, and its key.
+///
+/// # Errors
+/// The file or setting that is wrong.
+pub fn own_certificate(files: &TlsFiles) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
+    let chain = certificates(&files.cert, "cert_file")?;
+    let key = PrivateKeyDer::from_pem_file(Path::new(&files.key)).map_err(|e| wrong("key_file", &files.key, &e))?;
+    Ok((chain, key))
 }
 
 fn certificates(file: &str, setting: &str) -> Result<Vec<CertificateDer<'static>>, String> {
@@ -73,7 +90,11 @@ fn wrong(setting: &str, file: &str, e: &rustls::pki_types::pem::Error) -> String
 /// TLS 1.3 alone.
 static ONLY_13: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13];
 
-fn versions(min: &str) -> Result<&'static [&'static SupportedProtocolVersion], String> {
+/// The protocol versions from the least one that is allowed.
+///
+/// # Errors
+/// A version that is unknown or no longer safe.
+pub fn versions(min: &str) -> Result<&'static [&'static SupportedProtocolVersion], String> {
     match min.to_ascii_lowercase().as_str() {
         "" | "tls12" => Ok(rustls::DEFAULT_VERSIONS),
         "tls13" => Ok(ONLY_13),

@@ -1,0 +1,99 @@
+//! Requests of the HTTP interface that another server answers, over its RPC port.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, Request, Response, Uri, Version, header};
+use futures_util::future::BoxFuture;
+
+use super::pool::Pool;
+use super::service::Interface;
+use super::wire::{CallError, FORWARDED};
+use crate::http::app::{AppState, Pending};
+use crate::http::forward::{Forward, PassedOn};
+use crate::server::Server;
+
+/// Headers about a connection rather than a request.
+const HOPS: &[HeaderName] =
+    &[header::CONNECTION, header::HOST, header::TE, header::TRAILER, header::TRANSFER_ENCODING, header::UPGRADE];
+
+/// To whom requests go.
+pub enum Target {
+    /// The leader, as this server knows it.
+    LeaderOf(Box<Server>),
+    /// Any server of a list.
+    Any(Arc<dyn Fn() -> Vec<String> + Send + Sync>),
+}
+
+/// Passes requests on.
+pub struct Forwarder {
+    pool: Pool,
+    target: Target,
+}
+
+impl Forwarder {
+    /// A forwarder with connections of its own, because answers may go on for long.
+    pub fn new(pool: &Pool, target: Target) -> Forwarder {
+        Forwarder { pool: pool.another(), target }
+    }
+
+    fn addresses(&self) -> Vec<String> {
+        match &self.target {
+            Target::LeaderOf(server) => {
+                let own = server.settings().rpc_address.clone();
+                server.leader_address().filter(|a| *a != own).into_iter().collect()
+            }
+            Target::Any(list) => list(),
+        }
+    }
+}
+
+impl Forward for Forwarder {
+    fn forward(
+        &self,
+        mut request: Request<Body>,
+    ) -> Pending<'_, Result<Response<Body>, (String, Option<Request<Body>>)>> {
+        Box::pin(async move {
+            let mut text = "No cluster leader".to_string();
+            for address in self.addresses() {
+                // Bodies are sent once: a connection must be there before one leaves.
+                if let Err(e) = self.pool.reach(&address).await {
+                    text = e.to_string();
+                    continue;
+                }
+                let Ok(outgoing) = outgoing(&address, &mut request) else { continue };
+                return match self.pool.send(&address, outgoing).await {
+                    Ok(response) => Ok(response),
+                    Err(CallError::Unreachable(e) | CallError::Lost(e)) => Err((e, None)),
+                    Err(CallError::Refused(e)) => Err((e.message, None)),
+                };
+            }
+            Err((text, Some(request)))
+        })
+    }
+}
+
+/// The request as the other server gets it; takes the body.
+fn outgoing(address: &str, request: &mut Request<Body>) -> Result<Request<Body>, axum::http::Error> {
+    let path = request.uri().path_and_query().map_or("/", |p| p.as_str());
+    let uri = Uri::builder().scheme("http").authority(address).path_and_query(path).build()?;
+    let mut out = Request::builder().method(request.method().clone()).uri(uri).version(Version::HTTP_2).body(())?;
+    *out.headers_mut() = request.headers().clone();
+    for name in HOPS {
+        out.headers_mut().remove(name);
+    }
+    out.headers_mut().insert(FORWARDED, HeaderValue::from_static("1"));
+    Ok(out.map(|()| std::mem::take(request.body_mut())))
+}
+
+/// Answers requests that another agent passed on.
+pub struct PassedRequests(pub AppState);
+
+impl Interface for PassedRequests {
+    fn answer(&self, mut request: Request<Body>) -> BoxFuture<'static, Response<Body>> {
+        if request.headers_mut().remove(FORWARDED).is_some() {
+            request.extensions_mut().insert(PassedOn);
+        }
+        Box::pin(crate::http::respond(self.0.clone(), request))
+    }
+}

@@ -1,0 +1,17 @@
+//! The internal protocol between agents: HTTP/2 with MessagePack bodies, on the RPC port, over TLS where that is configured.
+//!
+//! A call is a `POST /rpc/v1/<Method>` ([`wire`]); anything else on the port is a request of the HTTP interface that another
+//! agent passed on ([`forward`]). [`pool`] keeps one connection per peer, [`listener`] takes connections in, [`service`]
+//! answers calls.
+//!
+//! **Never** decides anything: rules are in [`crate::server`], and the answers' texts with them.
+
+pub mod calls;
+pub mod forward;
+pub mod listener;
+pub mod nodes;
+pub mod pool;
+pub mod raft;
+pub mod service;
+pub mod tls;
+pub mod wire;

@@ -1,0 +1,187 @@
+//! Connections to other agents: one per address and use, shared by all calls, made anew when it broke.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Request, Response};
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use super::calls::Call;
+use super::wire::{self, CallError};
+
+/// A quiet connection with open calls is asked for a sign of life this often, and given up without one.
+const PING: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(10));
+
+/// How other agents are reached.
+#[derive(Clone)]
+pub struct PoolSettings {
+    /// TLS, and the name that the other side's certificate must have.
+    pub tls: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
+    /// Longest wait for a connection (`rpc.dial_timeout`).
+    pub dial_timeout: Duration,
+}
+
+impl Default for PoolSettings {
+    fn default() -> Self {
+        PoolSettings { tls: None, dial_timeout: Duration::from_secs(10) }
+    }
+}
+
+type Sender = http2::SendRequest<Body>;
+type Slot = Arc<tokio::sync::Mutex<Option<Sender>>>;
+
+/// Connections; clones share them.
+#[derive(Clone)]
+pub struct Pool(Arc<Inner>);
+
+struct Inner {
+    settings: PoolSettings,
+    slots: Mutex<HashMap<String, Slot>>,
+}
+
+impl Pool {
+    /// Without connections yet.
+    pub fn new(settings: PoolSettings) -> Pool {
+        Pool(Arc::new(Inner { settings, slots: Mutex::default() }))
+    }
+
+    /// Connections of their own with the same settings, for calls that must not wait behind others.
+    pub fn another(&self) -> Pool {
+        Pool::new(self.0.settings.clone())
+    }
+
+    /// Calls the agent at an address.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub async fn call<C: Call>(&self, address: &str, call: &C) -> Result<C::Result, CallError> {
+        let answer = self.send(address, wire::request(address, call)?).await?;
+        wire::result(answer).await
+    }
+
+    /// [`Pool::call`], given up after a time.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub async fn call_within<C: Call>(&self, limit: Duration, address: &str, call: &C) -> Result<C::Result, CallError> {
+        let late = || CallError::Lost(format!("{}: no answer from {address} within {limit:?}", C::METHOD));
+        let called = tokio::time::timeout(limit, self.call(address, call)).await;
+        called.unwrap_or_else(|_| Err(late()))
+    }
+
+    /// Sends any request; its answer may go on after its head.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub async fn send(&self, address: &str, mut request: Request<Body>) -> Result<Response<Body>, CallError> {
+        // A connection may have broken since it was last used; a request that did not leave is sent again.
+        for _ in 0..2 {
+            let mut sender = self.connection(address).await?;
+            let ready = sender.ready().await;
+            if ready.is_err() {
+                self.forget(address);
+                continue;
+            }
+            match sender.try_send_request(request).await {
+                Ok(response) => return Ok(response.map(Body::new)),
+                Err(mut failed) => {
+                    self.forget(address);
+                    match failed.take_message() {
+                        Some(unsent) => request = unsent,
+                        None => return Err(CallError::Lost(format!("{address}: {}", failed.into_error()))),
+                    }
+                }
+            }
+        }
+        Err(CallError::Unreachable(format!("{address}: the connection closes at once")))
+    }
+
+    /// Makes sure that there is a connection to an address.
+    ///
+    /// # Errors
+    /// Nobody answers there.
+    pub async fn reach(&self, address: &str) -> Result<(), CallError> {
+        for _ in 0..2 {
+            if self.connection(address).await?.ready().await.is_ok() {
+                return Ok(());
+            }
+            self.forget(address);
+        }
+        Err(CallError::Unreachable(format!("{address}: the connection closes at once")))
+    }
+
+    /// Closes the connection to an address when its calls have ended.
+    pub fn forget(&self, address: &str) {
+        self.0.slots.lock().unwrap_or_else(PoisonError::into_inner).remove(address);
+    }
+
+    async fn connection(&self, address: &str) -> Result<Sender, CallError> {
+        let slot = {
+            let mut slots = self.0.slots.lock().unwrap_or_else(PoisonError::into_inner);
+            slots.entry(address.to_string()).or_default().clone()
+        };
+        // Callers that come together wait for one connection.
+        let mut slot = slot.lock().await;
+        if let Some(sender) = slot.as_ref().filter(|s| !s.is_closed()) {
+            return Ok(sender.clone());
+        }
+        let dialled = tokio::time::timeout(self.0.settings.dial_timeout, self.dial(address)).await;
+        let sender = dialled.map_err(|_| CallError::Unreachable(format!("dial tcp {address}: i/o timeout")))??;
+        *slot = Some(sender.clone());
+        Ok(sender)
+    }
+
+    async fn dial(&self, address: &str) -> Result<Sender, CallError> {
+        let failed = |e: &dyn std::fmt::Display| CallError::Unreachable(format!("dial tcp {address}: {e}"));
+        let stream = TcpStream::connect(address).await.map_err(|e| failed(&reason(&e)))?;
+        let _ = stream.set_nodelay(true);
+        match &self.0.settings.tls {
+            None => handshake(stream).await.map_err(|e| failed(&e)),
+            Some((config, name)) => {
+                let connector = TlsConnector::from(config.clone());
+                let stream = connector.connect(name.clone(), stream).await.map_err(|e| failed(&e))?;
+                handshake(stream).await.map_err(|e| failed(&e))
+            }
+        }
+    }
+}
+
+/// A system's error in the words of the field.
+fn reason(e: &std::io::Error) -> String {
+    match e.kind() {
+        std::io::ErrorKind::ConnectionRefused => "connect: connection refused".into(),
+        std::io::ErrorKind::NetworkUnreachable => "connect: network is unreachable".into(),
+        std::io::ErrorKind::HostUnreachable => "connect: no route to host".into(),
+        _ => e.to_string(),
+    }
+}
+
+async fn handshake<S>(stream: S) -> Result<Sender, hyper::Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .keep_alive_interval(PING.0)
+        .keep_alive_timeout(PING.1)
+        .max_concurrent_reset_streams(1024)
+        .handshake(TokioIo::new(stream))
+        .await?;
+    // Ends when the last sender is dropped and its calls have ended, or when the connection breaks.
+    tokio::spawn(quiet(connection));
+    Ok(sender)
+}
+
+async fn quiet(connection: impl Future<Output = Result<(), hyper::Error>>) {
+    if let Err(e) = connection.await {
+        tracing::debug!(target: "rpc", error = %e, "a connection broke");
+    }
+}
