@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Allocation, DrainStrategy, Node, NodeEvent, ServiceRegistration};
+use crate::model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, ServiceRegistration, SignedIdentity};
 
 /// A call: the type is its arguments.
 pub trait Call: Serialize + DeserializeOwned + Send + Sync + 'static {
@@ -54,7 +54,7 @@ pub struct Who {
     pub node_id: String,
     /// Its SecretID.
     pub secret_id: String,
-    /// Its signed identity, if it has one.
+    /// Its signed identity; empty if it has none, or wants a new one.
     pub identity: String,
 }
 
@@ -101,7 +101,7 @@ calls! {
     Register = "Node.Register" [REPEATABLE] -> NodeResult {
         /// The node, with its secret.
         node: Box<Node>,
-        /// An introduction token; may be empty.
+        /// The identity it holds, or the token that introduces it; may be empty.
         token: String,
     }
 
@@ -111,6 +111,14 @@ calls! {
         who: Who,
         /// Its status.
         status: String,
+    }
+
+    /// Tokens for identities of a node's allocations.
+    SignIdentities = "Alloc.SignIdentities" [ANYWHERE, REPEATABLE] -> Vec<SignedIdentity> {
+        /// The node.
+        who: Who,
+        /// Which identities.
+        wanted: Vec<IdentityRequest>,
     }
 
     /// What a node has to run; waits for something newer than an index.

@@ -13,7 +13,7 @@ use super::pool::Pool;
 use super::service::{Answers, Service, hold_pause};
 use super::wire::CallError;
 use crate::client::servers::{Allocs, Answer, ClientAllocs, Credentials, NodeReply, Servers, ServersError};
-use crate::model::{Allocation, DrainStrategy, Node, NodeEvent, ServiceRegistration};
+use crate::model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, ServiceRegistration, SignedIdentity};
 use crate::server::{Error, ids};
 
 /// How long a call is repeated (`spec/client.md §3.5`).
@@ -165,9 +165,26 @@ macro_rules! servers {
                 Box::pin(async move { self.call(call, Duration::ZERO).await.map(|r| self.told(r)) })
             }
 
-            fn update_status<'a>(&'a self, c: &'a Credentials, status: &'a str) -> Answer<'a, NodeReply> {
-                let call = UpdateStatus { who: who(c), status: status.into() };
+            fn update_status<'a>(
+                &'a self,
+                c: &'a Credentials,
+                status: &'a str,
+                renew: bool,
+            ) -> Answer<'a, NodeReply> {
+                let mut who = who(c);
+                if renew {
+                    who.identity.clear();
+                }
+                let call = UpdateStatus { who, status: status.into() };
                 Box::pin(async move { self.call(call, Duration::ZERO).await.map(|r| self.told(r)) })
+            }
+
+            fn sign_identities<'a>(
+                &'a self,
+                c: &'a Credentials,
+                wanted: Vec<IdentityRequest>,
+            ) -> Answer<'a, Vec<SignedIdentity>> {
+                Box::pin(self.call(SignIdentities { who: who(c), wanted }, Duration::ZERO))
             }
 
             fn client_allocs<'a>(

@@ -13,6 +13,7 @@ use super::calls::*;
 use super::listener::Handler;
 use super::pool::Pool;
 use super::wire::{self, CallError, FORWARDED};
+use crate::server::endpoints::identity;
 use crate::server::endpoints::node_rpc::{self, NodeAnswer};
 use crate::server::{Error, Server, ids};
 
@@ -110,6 +111,7 @@ impl Service {
             super::raft::Envelope,
             Register,
             UpdateStatus,
+            SignIdentities,
             GetClientAllocs,
             GetClientAllocsConsistent,
             GetAllocs,
@@ -149,7 +151,7 @@ impl Service {
             servers: self.known(),
             num_nodes: i64::try_from(a.num_nodes).unwrap_or(i64::MAX),
             scheduling_eligibility: a.scheduling_eligibility,
-            signed_identity: String::new(),
+            signed_identity: a.signed_identity,
         }
     }
 
@@ -183,11 +185,13 @@ macro_rules! answers {
 
 answers! {
     Ping |s, _c| Ok(s.server.settings().name.clone());
-    Register |s, c| node_rpc::register(&s.server, *c.node).await.map(|a| s.reply(a));
+    Register |s, c| node_rpc::register(&s.server, *c.node, &c.token).await.map(|a| s.reply(a));
     UpdateStatus |s, c| {
-        let answer = node_rpc::update_status(&s.server, &c.who.node_id, &c.who.secret_id, &c.status).await;
+        let Who { node_id, secret_id, identity } = &c.who;
+        let answer = node_rpc::update_status(&s.server, node_id, secret_id, identity, &c.status).await;
         answer.map(|a| s.reply(a))
     };
+    SignIdentities |s, c| identity::sign(&s.server, &c.who.node_id, &c.who.secret_id, c.wanted).await;
     GetClientAllocs |s, c| client_allocs(s, &c.who, c.min_index, c.max_wait).await;
     GetClientAllocsConsistent |s, c| client_allocs(s, &c.who, c.min_index, c.max_wait).await;
     GetAllocs |s, c| {
