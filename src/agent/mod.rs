@@ -1,16 +1,16 @@
 //! The agent: configuration, wiring of server, client and HTTP interface, signals (`spec/agent-config.md`).
 //!
 //! - [`config`]: files, flags, defaults, validation. [`log`]: messages and those who watch them.
-//! - [`server_settings`], [`client_settings`]: what server and node are told. [`in_process`]: the node's way to the server.
+//! - [`server_settings`], [`client_settings`]: what server and node are told. [`network`]: the ways to other agents.
 //! - [`control`], [`local_client`]: agent and node as the HTTP interface sees them.
 //! - [`start`]: the running agent. [`notify`]: news for systemd.
 
 pub mod client_settings;
 pub mod config;
 pub mod control;
-pub mod in_process;
 pub mod local_client;
 pub mod log;
+pub mod network;
 pub mod notify;
 pub mod server_settings;
 pub mod start;

@@ -12,15 +12,19 @@ use tokio::task::JoinHandle;
 
 use super::config::{Config, addresses, check_start};
 use super::control::Control;
-use super::in_process::InProcess;
 use super::local_client::Local;
 use super::log::{Level, Logs};
+use super::network::{self, Network, Sockets};
 use super::{client_settings, server_settings};
+use crate::client::servers::Servers;
 use crate::client::{self, Client};
 use crate::http::app::{API_VERSION, AppState, HttpSettings};
 use crate::http::listener::{Listener, ListenerSettings, Serving, TlsHandle};
 use crate::http::local::LocalClient;
 use crate::http::tls::{self, TlsFiles};
+use crate::rpc;
+use crate::rpc::nodes::{self, Remote};
+use crate::rpc::service::Service;
 use crate::server::{Server, ids};
 use crate::telemetry::{Metrics, runtime};
 
@@ -60,10 +64,8 @@ pub struct Agent {
     serving: Serving,
     tls: Option<TlsHandle>,
     sampler: JoinHandle<()>,
-    server: Option<Server>,
-    client: Option<Client>,
-    /// Where a development server keeps its log; removed when it stops.
-    scratch: Option<PathBuf>,
+    rpc: Option<rpc::listener::Serving>,
+    parts: Parts,
 }
 
 impl Agent {
@@ -87,20 +89,23 @@ impl Agent {
         let listener = Listener::bind(&sockets).await.map_err(|e| http_error(format!("1 error occurred: {e}")))?;
         let addresses = listener.addresses();
         choose_port(&mut config, &addresses);
+        let start_error = |e: String| StartError(format!("Error starting agent: {e}"));
+        let bound = Sockets::bind(&mut config).await.map_err(start_error)?;
+        let network = Network::new(&config).map_err(start_error)?;
         let mut agent = Parts::default();
-        if let Err(e) = agent.start(&config, &metrics).await {
-            agent.stop().await;
+        if let Err(e) = agent.start(&config, &metrics, &network).await {
+            agent.stop(None).await;
             return Err(e);
         }
         let control = Control { config: config.json(), logs: logs.clone(), reloader };
         let local = agent.client.as_ref().map(|c| Arc::new(Local(c.handle())) as Arc<dyn LocalClient>);
         let app =
             AppState::new(http_settings(&config), agent.server.clone(), local, Arc::new(control), metrics.clone());
+        let rpc = network.open(bound, agent.service.clone(), agent.servers.clone(), &app);
         let serving = listener.serve(crate::http::router(app), settings, metrics.clone());
         let sampler = tokio::spawn(sample(metrics, config.telemetry.collection_interval));
         tracing::info!(target: "agent", http = %config.advertise.http, "agent started");
-        let Parts { server, client, scratch } = agent;
-        Ok(Agent { config, logs, addresses, serving, tls, sampler, server, client, scratch })
+        Ok(Agent { config, logs, addresses, serving, rpc, tls, sampler, parts: agent })
     }
 
     /// The configuration in force.
@@ -125,7 +130,7 @@ impl Agent {
         if config.tls.http != self.config.tls.http {
             tracing::warn!(target: "agent", "tls.http is taken over by a restart only");
         }
-        if let Some(server) = &self.server {
+        if let Some(server) = &self.parts.server {
             let (count, names) = (server_settings::workers(config), server_settings::schedulers(config));
             if let Err(text) = server.set_workers(count, names) {
                 tracing::info!(target: "agent", error = text.as_str(), "workers stay as they are");
@@ -141,7 +146,7 @@ impl Agent {
     /// Leaves the cluster in peace, before [`Agent::shutdown`].
     pub async fn leave(&mut self) {
         tracing::info!(target: "agent", "leaving");
-        if let Some(client) = &self.client
+        if let Some(client) = &self.parts.client
             && let Err(text) = client.leave().await
         {
             tracing::error!(target: "agent", error = text.as_str(), "client leave failed");
@@ -153,8 +158,7 @@ impl Agent {
         tracing::info!(target: "agent", "shutting down");
         self.sampler.abort();
         self.serving.stop().await;
-        let parts = Parts { server: self.server, client: self.client, scratch: self.scratch };
-        parts.stop().await;
+        self.parts.stop(self.rpc).await;
     }
 }
 
@@ -162,12 +166,16 @@ impl Agent {
 #[derive(Default)]
 struct Parts {
     server: Option<Server>,
+    service: Option<Service>,
     client: Option<Client>,
+    /// The way of a node without a server in its agent.
+    servers: Option<Arc<Remote>>,
+    /// Where a development server keeps its log; removed when it stops.
     scratch: Option<PathBuf>,
 }
 
 impl Parts {
-    async fn start(&mut self, config: &Config, metrics: &Metrics) -> Result<(), StartError> {
+    async fn start(&mut self, config: &Config, metrics: &Metrics, network: &Network) -> Result<(), StartError> {
         let failed = |e: &dyn std::fmt::Display| StartError(format!("Error starting agent: {e}"));
         if config.server.enabled {
             let dir = match config.server_dir() {
@@ -179,25 +187,32 @@ impl Parts {
                 dir => dir,
             };
             let id = server_settings::server_id(&dir).map_err(|e| failed(&e))?;
-            let server = Server::start(server_settings::settings(config, &id, &dir), metrics.clone()).await;
-            self.server = Some(server.map_err(|e| failed(&format!("server setup failed: {e}")))?);
+            let settings = server_settings::settings(config, &id, &dir);
+            let server = Server::join(settings, metrics.clone(), network.links(config)).await;
+            let server = server.map_err(|e| failed(&format!("server setup failed: {e}")))?;
+            self.service = Some(network.service(&server));
+            self.server = Some(server);
         }
         if config.client.enabled {
-            let Some(server) = &self.server else {
-                return Err(failed(
-                    &"a client needs a server in the same agent: joining servers over the network is not supported yet",
-                ));
+            let servers: Arc<dyn Servers> = if let Some(service) = &self.service {
+                Arc::new(nodes::Local(service.clone()))
+            } else {
+                let remote = Arc::new(network.remote(network::servers(config)));
+                self.servers = Some(remote.clone());
+                remote
             };
-            let servers = Arc::new(InProcess(server.clone()));
             let settings = client::Config { metrics: metrics.clone(), ..client_settings::settings(config) };
             self.client = Some(Client::start(settings, servers).await.map_err(|e| failed(&e))?);
         }
         Ok(())
     }
 
-    async fn stop(self) {
+    async fn stop(self, rpc: Option<rpc::listener::Serving>) {
         if let Some(client) = self.client {
             client.shutdown().await;
+        }
+        if let Some(rpc) = rpc {
+            rpc.stop().await;
         }
         if let Some(server) = self.server {
             server.shutdown().await;
@@ -257,7 +272,7 @@ fn choose_port(config: &mut Config, bound: &[SocketAddr]) {
     }
 }
 
-fn tls_files(config: &Config) -> TlsFiles {
+pub(super) fn tls_files(config: &Config) -> TlsFiles {
     let t = &config.tls;
     TlsFiles {
         ca: t.ca_file.clone(),

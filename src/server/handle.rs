@@ -14,7 +14,7 @@ use super::fsm::Limits;
 use super::keyring::Keyring;
 use super::ops::{Operation, Reply};
 use super::queues::Queues;
-use super::raft::{Consensus, Machine, NoTransport, Peer, ServerId, SnapshotWriter, StartError};
+use super::raft::{Consensus, Machine, NoTransport, Peer, ServerId, SnapshotWriter, StartError, Transport};
 use super::settings::Settings;
 use super::store::Store;
 use super::worker::Worker;
@@ -89,12 +89,28 @@ impl SnapshotWriter for Frozen {
     }
 }
 
+/// What connects a server with others.
+pub struct Links {
+    /// Carries the messages of consensus.
+    pub transport: Arc<dyn Transport>,
+    /// Without a log, this server makes a cluster of its own; otherwise it waits for the others.
+    pub alone: bool,
+}
+
 impl Server {
+    /// A server that is a cluster of its own; see [`Server::join`].
+    ///
+    /// # Errors
+    /// See there.
+    pub async fn start(settings: Settings, metrics: Metrics) -> Result<Server, StartError> {
+        Server::join(settings, metrics, Links { transport: Arc::new(NoTransport), alone: true }).await
+    }
+
     /// Opens the data directory, joins consensus and starts workers and applier. Returns before there is a leader.
     ///
     /// # Errors
     /// See [`StartError`]; threads that can't be made are reported as settings.
-    pub async fn start(settings: Settings, metrics: Metrics) -> Result<Server, StartError> {
+    pub async fn join(settings: Settings, metrics: Metrics, links: Links) -> Result<Server, StartError> {
         let store = Store::new(Limits { tracked_versions: settings.tracked_versions }, settings.event_buffer_size);
         let queues = Arc::new(Queues::new(settings.heartbeat));
         store.listen(queues.clone());
@@ -107,9 +123,12 @@ impl Server {
         raft_settings.snapshot_threshold = settings.snapshot_threshold;
         raft_settings.snapshot_interval = settings.snapshot_interval;
         raft_settings.trailing_logs = settings.trailing_logs;
+        if !links.alone {
+            raft_settings.bootstrap.clear();
+        }
         let keyring = Arc::new(Keyring::default());
         let machine = Arc::new(StoreMachine(store.clone(), metrics.clone(), keyring.clone()));
-        let consensus = Consensus::start(raft_settings, machine, Arc::new(NoTransport)).await?;
+        let consensus = Consensus::start(raft_settings, machine, links.transport).await?;
         let (restores, asked) = mpsc::channel(1);
         let server = Server(Arc::new(Inner {
             settings: RwLock::new(Arc::new(settings)),

@@ -102,9 +102,9 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Starts an agent and waits until it serves. The configuration gets any free port.
+    /// Starts an agent and waits until it serves. The configuration gets any free ports.
     pub fn start(folder: &Folder, config: &str, args: &[&str]) -> Agent {
-        folder.file("agent.hcl", format!("ports {{ http = 0 }}\n{config}"));
+        folder.file("agent.hcl", format!("ports {{\n  http = 0\n  rpc  = 0\n  serf = 0\n}}\n{config}"));
         let mut agent = Agent::spawn(folder, &[&["-config", "agent.hcl"], args].concat());
         agent.serves();
         agent

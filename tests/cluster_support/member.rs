@@ -1,0 +1,139 @@
+//! Agents of one cluster on this machine, each in a folder of its own. Killed ones come back with the ports they had.
+
+use serde_json::Value as Json;
+
+use crate::agent::{self, Agent, call, wait_for};
+use crate::program::Folder;
+
+/// What an agent is.
+pub enum Role {
+    /// A server, and nothing else.
+    Server { expect: u32, join: Vec<String> },
+    /// A node, and nothing else.
+    Node { servers: Vec<String> },
+}
+
+/// An agent that may be down.
+pub struct Member {
+    role: Role,
+    /// HTTP, RPC, serf; 0 until they are chosen.
+    ports: [u16; 3],
+    /// More configuration.
+    pub more: String,
+    agent: Option<Agent>,
+    /// Goes last.
+    folder: Folder,
+}
+
+fn quoted(list: &[String]) -> String {
+    list.iter().map(|s| format!("{s:?}")).collect::<Vec<_>>().join(", ")
+}
+
+impl Member {
+    pub fn new(name: &str, role: Role) -> Member {
+        Member { role, ports: [0; 3], more: String::new(), agent: None, folder: Folder::new(name) }
+    }
+
+    fn config(&self) -> String {
+        let [http, rpc, serf] = self.ports;
+        let data = self.folder.path().join("data").display().to_string();
+        let name = self.folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let role = match &self.role {
+            Role::Server { expect, join } => format!(
+                "server {{\n  enabled = true\n  bootstrap_expect = {expect}\n  raft_snapshot_interval = \"100ms\"\n\
+                   raft_snapshot_threshold = 40\n  raft_trailing_logs = 10\n\
+                   server_join {{\n    retry_join = [{}]\n    retry_interval = \"1s\"\n  }}\n}}\n",
+                quoted(join)
+            ),
+            Role::Node { servers } => format!(
+                "client {{\n  enabled = true\n  servers = [{}]\n  cpu_total_compute = 10000\n  memory_total_mb = 4000\n\
+                   disk_total_mb = 100000\n}}\nplugin \"raw_exec\" {{\n  config {{\n    enabled = true\n  }}\n}}\n",
+                quoted(servers)
+            ),
+        };
+        format!(
+            "name = {name:?}\nbind_addr = \"127.0.0.1\"\ndata_dir = {data:?}\nlog_level = \"DEBUG\"\n\
+             ports {{\n  http = {http}\n  rpc = {rpc}\n  serf = {serf}\n}}\n\
+             advertise {{\n  http = \"127.0.0.1\"\n  rpc = \"127.0.0.1\"\n  serf = \"127.0.0.1\"\n}}\n{role}{}",
+            self.more
+        )
+    }
+
+    /// Starts it, or starts it again.
+    pub fn start(&mut self) {
+        self.folder.file("agent.hcl", self.config());
+        let mut agent = Agent::spawn(&self.folder, &["-config", "agent.hcl"]);
+        let bound = agent.until("Bind Addrs: HTTP: [127.0.0.1:");
+        let mut ports = bound.split("127.0.0.1:").skip(1).map(|p| {
+            let digits: String = p.chars().take_while(char::is_ascii_digit).collect();
+            digits.parse::<u16>().expect("a port")
+        });
+        self.ports = std::array::from_fn(|_| ports.next().unwrap_or(0));
+        agent.port = self.ports[0];
+        agent.until("agent started! Log data will stream in below:");
+        self.agent = Some(agent);
+    }
+
+    /// Ends it as a power failure would.
+    pub fn kill(&mut self) {
+        if let Some(mut agent) = self.agent.take() {
+            agent.kill();
+        }
+    }
+
+    /// Ends it by a signal and gives the exit code.
+    pub fn end(&mut self, signal: &str) -> i32 {
+        let mut agent = self.agent.take().expect("it runs");
+        agent.signal(signal);
+        agent.exit()
+    }
+
+    pub fn agent(&self) -> &Agent {
+        self.agent.as_ref().expect("it runs")
+    }
+
+    pub fn agent_mut(&mut self) -> &mut Agent {
+        self.agent.as_mut().expect("it runs")
+    }
+
+    pub fn port(&self) -> u16 {
+        self.ports[0]
+    }
+
+    pub fn rpc(&self) -> String {
+        format!("127.0.0.1:{}", self.ports[1])
+    }
+
+    pub fn serf(&self) -> String {
+        format!("127.0.0.1:{}", self.ports[2])
+    }
+
+    /// What is read, or what came instead.
+    pub fn read(&self, path: &str) -> Result<Json, String> {
+        let reply = call(self.port(), "GET", path, "", agent::PATIENCE).map_err(|e| e.to_string())?;
+        if reply.status == 200 { Ok(reply.json()) } else { Err(format!("{} {}", reply.status, reply.body)) }
+    }
+}
+
+/// Waits until an agent knows a node that is ready, and no other one.
+pub fn node_ready(at: &Member) {
+    wait_for("a node is ready", || {
+        let nodes = at.read("/v1/nodes")?;
+        let ready = nodes.as_array().is_some_and(|n| !n.is_empty() && n.iter().all(|n| n["Status"] == "ready"));
+        if ready { Ok(()) } else { Err(nodes.to_string()) }
+    });
+}
+
+/// Waits until the one allocation of a job runs; gives its ID.
+pub fn running(at: &Member, job: &str) -> String {
+    let mut id = String::new();
+    wait_for("the job runs", || {
+        let allocs = at.read(&format!("/v1/job/{job}/allocations"))?;
+        match allocs.as_array().map(Vec::as_slice) {
+            Some([one]) if one["ClientStatus"] == "running" => id = one["ID"].as_str().unwrap_or_default().into(),
+            _ => return Err(allocs.to_string()),
+        }
+        Ok(())
+    });
+    id
+}
