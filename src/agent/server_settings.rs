@@ -67,6 +67,8 @@ pub fn settings(config: &Config, id: &str, dir: &Path) -> Settings {
             grace: nanos(s.heartbeat_grace),
             failover_ttl: nanos(s.failover_heartbeat_ttl),
         },
+        // Only to measure what it is worth: a configuration must not ask for that.
+        shedding: std::env::var_os("ENCAMP_SHED_EVALUATIONS").is_none_or(|v| v != "0"),
         rejection: RejectionSettings {
             enabled: s.plan_rejection_tracker.enabled,
             node_threshold: count(s.plan_rejection_tracker.node_threshold),

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use super::fsm::Change;
+use super::ops::EVALUATION_UPDATED;
 use crate::model::*;
 
 /// The object of an event as it was written; what is shown of it is the reader's.
@@ -156,6 +157,9 @@ impl Subscription {
 }
 
 fn event(r#type: &'static str, change: &Change) -> Option<Event> {
+    // Evaluations that follow from changes of nodes are told of like any others.
+    let follows = matches!(change, Change::Eval(_) | Change::Job(_)) && r#type.starts_with("Node");
+    let r#type = if follows { EVALUATION_UPDATED } else { r#type };
     let make = |topic, key: &str, namespace: &str, filter_keys: &[&str], payload| {
         let filter_keys = filter_keys.iter().map(|k| k.to_string()).collect();
         Some(Event { topic, r#type, key: key.into(), namespace: namespace.into(), filter_keys, payload })

@@ -113,6 +113,7 @@ impl Server {
     pub async fn join(settings: Settings, metrics: Metrics, links: Links) -> Result<Server, StartError> {
         let store = Store::new(Limits { tracked_versions: settings.tracked_versions }, settings.event_buffer_size);
         let queues = Arc::new(Queues::new(settings.heartbeat));
+        queues.broker().set_shedding(settings.shedding);
         store.listen(queues.clone());
         let id: ServerId =
             settings.id.parse().map_err(|_| StartError::Settings("the server's ID is no UUID".into()))?;

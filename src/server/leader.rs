@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
@@ -11,6 +12,7 @@ use super::broker::{CANCEL_BATCH, FAILED_QUEUE};
 use super::endpoints::keyring;
 use super::error::Error;
 use super::handle::Server;
+use super::heartbeat::herd::Herd;
 use super::ids;
 use super::ops::Operation;
 use super::{evaluating, gc, node_status, reapers};
@@ -177,14 +179,17 @@ fn start_heartbeats(server: &Server) {
 async fn ticker(server: Server) {
     let mut every = tokio::time::interval(TICK);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut herd = Herd::default();
     loop {
         every.tick().await;
         for lost in server.queues().tick() {
             tracing::warn!(target: "nomad", eval_id = lost.eval.id.as_str(), "nack timer of an evaluation fired");
         }
-        let expired = server.queues().heartbeats().expired(ids::now());
-        for node in expired {
-            tokio::spawn(node_status::missed_heartbeat(server.clone(), node));
+        let now = ids::now();
+        let fired = server.queues().heartbeats().expired(now);
+        let silent = herd.take(fired, now);
+        if !silent.is_empty() {
+            tokio::spawn(node_status::missed_heartbeats(server.clone(), silent));
         }
     }
 }
@@ -242,14 +247,26 @@ async fn cancelable_reaper(server: Server) {
             _ = every.tick() => {}
             () = server.queues().acked().notified() => {}
         }
-        let batch = server.queues().broker().take_cancelable(CANCEL_BATCH);
-        if batch.is_empty() {
-            continue;
+        // All there are, proposed together: they share entries of the log.
+        let batches: Vec<_> = {
+            let mut broker = server.queues().broker();
+            std::iter::repeat_with(|| broker.take_cancelable(CANCEL_BATCH)).take_while(|b| !b.is_empty()).collect()
+        };
+        let now = ids::now();
+        let written = batches.iter().map(|batch| {
+            let evals = reapers::cancelled(batch, now);
+            server.commit_shared(Arc::new(Operation::EvalUpdate { evals }))
+        });
+        let written = join_all(written).await;
+        let mut failed = false;
+        for (batch, outcome) in batches.into_iter().zip(written) {
+            if let Err(e) = outcome {
+                tracing::error!(target: "nomad", error = e.message.as_str(), "failed to cancel evaluations");
+                server.queues().broker().put_back(batch);
+                failed = true;
+            }
         }
-        let evals = reapers::cancelled(&batch, ids::now());
-        if let Err(e) = server.commit_shared(Arc::new(Operation::EvalUpdate { evals })).await {
-            tracing::error!(target: "nomad", error = e.message.as_str(), "failed to cancel evaluations");
-            server.queues().broker().put_back(batch);
+        if failed {
             tokio::time::sleep(LOOK).await;
         }
     }

@@ -22,6 +22,7 @@ pub fn start(server: &Server, tasks: &mut JoinSet<()>) {
             blocked(&server);
             let m = server.metrics();
             m.gauge("nomad.plan.queue_depth", server.queues().plans().depth() as f64, &[]);
+            m.gauge("nomad.raft.last_log_entry", server.consensus().stats().last_entry as f64, &[]);
             m.gauge("nomad.heartbeat.active", server.queues().heartbeats().active() as f64, &[]);
             let (held, delayed) = server.queues().locks().counts();
             m.gauge("nomad.variables.locks.ttl_timer.num", held as f64, &[]);

@@ -139,21 +139,24 @@ fn concerns(alloc: &Allocation, job: &Job) -> bool {
     }
 }
 
+/// The system jobs that changes of nodes may concern.
+pub fn system_jobs(state: &State) -> Vec<&Arc<Job>> {
+    state.jobs().map(|entry| &entry.current).filter(|job| job.r#type == "system" && !job.stop).collect()
+}
+
 /// The evaluations of a change of a node, to be written in one entry even if there are none; `None` means no entry
-/// (`spec/server.md §9.6`). `index` is that of the change. The node need not be stored any more.
+/// (`spec/server.md §9.6`). `system_jobs`: those of the same state, see [`system_jobs`]. `index` is that of the change. The
+/// node need not be stored any more.
 pub fn node_evals(
     state: &State,
+    system_jobs: &[&Arc<Job>],
     node: &Node,
     index: u64,
     now: i64,
     new_id: &mut dyn FnMut() -> String,
 ) -> Option<Vec<Evaluation>> {
     let allocs = state.allocs_of_node(&node.id);
-    let system: Vec<&Arc<Job>> = state
-        .jobs()
-        .map(|entry| &entry.current)
-        .filter(|job| job.r#type == "system" && !job.stop && covers(job, node))
-        .collect();
+    let system: Vec<&Arc<Job>> = system_jobs.iter().copied().filter(|job| covers(job, node)).collect();
     if allocs.is_empty() && system.is_empty() {
         return None;
     }
@@ -262,7 +265,7 @@ mod tests {
             n += 1;
             format!("e{n}")
         };
-        node_evals(state, &node(DOWN), 42, 7, &mut new_id)
+        node_evals(state, &system_jobs(state), &node(DOWN), 42, 7, &mut new_id)
     }
 
     #[test]

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::*;
 
+/// The type of events about evaluations that were written for their own sake.
+pub const EVALUATION_UPDATED: &str = "EvaluationUpdated";
+
 /// One entry of the replicated log: an operation with its request. Times are Unix nanoseconds unless stated.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Operation {
@@ -35,6 +38,8 @@ pub enum Operation {
         /// Now.
         updated_at: i64,
     },
+    /// One of the changes above with the evaluations that follow from it; answered by [`Reply::Evaluations`].
+    NodeChange(Box<NodeChange>),
     /// Events clients report about themselves, by node.
     NodeEvents {
         /// Node ID and its new events.
@@ -214,6 +219,17 @@ pub struct NodeRegister {
     /// Make the node's pool if it is missing.
     pub create_pool: bool,
     /// Now.
+    pub now: i64,
+}
+
+/// See [`Operation::NodeChange`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NodeChange {
+    /// What changes.
+    pub change: Operation,
+    /// Decides the IDs of the evaluations.
+    pub seed: u64,
+    /// When the evaluations were made.
     pub now: i64,
 }
 
@@ -441,6 +457,8 @@ pub enum Reply {
         /// Its CreateIndex.
         create_index: u64,
     },
+    /// Done; the IDs of the evaluations that were made.
+    Evaluations(Vec<String>),
     /// What became of a variable.
     Variable(VariableReply),
     /// Refused; nothing was changed.
@@ -457,6 +475,7 @@ impl Operation {
             Operation::NodeStatus(_) => "node_status_update",
             Operation::NodeDrain(_) => "batch_node_drain_update",
             Operation::NodeEligibility { .. } => "node_eligibility_update",
+            Operation::NodeChange(c) => c.change.metric(),
             Operation::NodeEvents { .. } => "upsert_node_events",
             Operation::NodePoolUpsert { .. } => "apply_node_pool_upsert",
             Operation::NodePoolDelete { .. } => "apply_node_pool_delete",
@@ -500,12 +519,13 @@ impl Operation {
             Operation::NodeStatus(_) | Operation::NodeEvents { .. } => "NodeStreamEvent",
             Operation::NodeDrain(_) => "NodeDrain",
             Operation::NodeEligibility { .. } => "NodeEligibility",
+            Operation::NodeChange(c) => c.change.event_type().unwrap_or(EVALUATION_UPDATED),
             Operation::NodePoolUpsert { .. } => "NodePoolUpserted",
             Operation::NodePoolDelete { .. } => "NodePoolDeleted",
             Operation::JobRegister(_) => "JobRegistered",
             Operation::JobDeregister(_) => "JobDeregistered",
             Operation::JobBatchDeregister { .. } => "JobBatchDeregistered",
-            Operation::EvalUpdate { .. } => "EvaluationUpdated",
+            Operation::EvalUpdate { .. } => EVALUATION_UPDATED,
             Operation::AllocClientUpdate { .. } => "AllocationUpdated",
             Operation::AllocTransition { .. } => "AllocationUpdateDesiredStatus",
             Operation::PlanResults(_) => "PlanResult",

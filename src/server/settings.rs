@@ -100,6 +100,8 @@ pub struct Settings {
     pub plan_pipeline: usize,
     /// Heartbeats of nodes.
     pub heartbeat: HeartbeatSettings,
+    /// Superfluous evaluations are called off; see [`super::broker::Broker::set_shedding`].
+    pub shedding: bool,
     /// Nodes that reject too many plans.
     pub rejection: RejectionSettings,
     /// What identities name as their issuer (`oidc_issuer`), empty for none.
@@ -143,6 +145,7 @@ impl Settings {
             enabled_schedulers: SCHEDULERS.map(String::from).to_vec(),
             plan_pipeline: 1,
             heartbeat: HeartbeatSettings::default(),
+            shedding: true,
             rejection: RejectionSettings::default(),
             oidc_issuer: String::new(),
             gc: GcSettings::default(),

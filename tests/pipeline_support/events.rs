@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use encamp::model::*;
 use encamp::server::node_evals::{
-    HEARTBEAT_MISSED, cluster_event, decide_status, missed_heartbeat_status, node_evals, report_evals,
-    transition_makes_evals,
+    HEARTBEAT_MISSED, cluster_event, decide_status, missed_heartbeat_status, report_evals,
 };
 use encamp::server::ops::*;
 use encamp::server::rollout;
@@ -127,23 +126,16 @@ fn deployment(w: &mut World) {
 
 // ---- nodes
 
-/// Writes the evaluations that follow from a change of a node, stored or not.
-fn evals_of(w: &mut World, node: &Node, index: u64) {
-    let mut ids = encamp::model::random::Random::new(w.random.number(), "nodes");
-    let made = node_evals(w.store.state(), node, index, w.now, &mut || ids.uuid());
-    if let Some(evals) = made {
-        w.commit(Operation::EvalUpdate { evals });
-    }
+/// Changes a node, with the evaluations that follow from it.
+fn change(w: &mut World, change: Operation) {
+    let op = NodeChange { change, seed: w.random.number(), now: w.now };
+    w.commit(Operation::NodeChange(Box::new(op)));
 }
 
 fn set_status(w: &mut World, node: &Node, status: &str, event: Option<NodeEvent>) {
     let (id, identity_key_id) = (node.id.clone(), String::new());
     let op = NodeStatus { id, status: status.into(), event, identity_key_id, updated_at: w.now };
-    let Some(index) = w.commit(Operation::NodeStatus(op)) else { return };
-    if transition_makes_evals(&node.status, status) {
-        let Some(stored) = w.store.state().node(&node.id).map(|n| n.node.clone()) else { return };
-        evals_of(w, &stored, index);
-    }
+    change(w, Operation::NodeStatus(op));
 }
 
 /// A node is not heard of any more.
@@ -192,10 +184,7 @@ fn drain(w: &mut World) {
     let mark_eligible = ends && w.random.one_in(2);
     let update = DrainUpdate { strategy, mark_eligible, ..Default::default() };
     let op = NodeDrain { nodes: [(node.id.clone(), update)].into(), events: BTreeMap::new(), updated_at: w.now };
-    let Some(index) = w.commit(Operation::NodeDrain(op)) else { return };
-    if mark_eligible && node.scheduling_eligibility == "ineligible" {
-        evals_of(w, &node, index);
-    }
+    change(w, Operation::NodeDrain(op));
 }
 
 fn eligibility(w: &mut World) {
@@ -203,10 +192,7 @@ fn eligibility(w: &mut World) {
     let word = if node.scheduling_eligibility == "eligible" { "ineligible" } else { "eligible" };
     let op =
         Operation::NodeEligibility { id: node.id.clone(), eligibility: word.into(), event: None, updated_at: w.now };
-    let Some(index) = w.commit(op) else { return };
-    if word == "eligible" {
-        evals_of(w, &node, index);
-    }
+    change(w, op);
 }
 
 /// A node is new, says something new, or is removed.
@@ -215,9 +201,7 @@ fn node_changes(w: &mut World) {
     let node = match some_node(w, |_| true) {
         Some(old) if number >= MOST_NODES || w.random.one_in(2) => {
             if w.random.one_in(3) {
-                let Some(index) = w.commit(Operation::NodeDeregister { ids: vec![old.id.clone()] }) else { return };
-                evals_of(w, &old, index);
-                return;
+                return change(w, Operation::NodeDeregister { ids: vec![old.id.clone()] });
             }
             let mut node = Node::clone(&old);
             cluster::change_node(&mut w.random, &mut node);
@@ -226,13 +210,8 @@ fn node_changes(w: &mut World) {
         // Addresses are unique: the number of entries is.
         _ => cluster::node(&mut w.random, w.index as usize),
     };
-    let before = w.store.state().node(&node.id).map(|n| n.node.clone());
-    let makes_evals = encamp::server::node_evals::registration_makes_evals(before.as_deref(), &node);
-    let op = NodeRegister { node: node.clone(), create_pool: false, now: w.now };
-    let Some(index) = w.commit(Operation::NodeRegister(Box::new(op))) else { return };
-    if makes_evals {
-        evals_of(w, &node, index);
-    }
+    let op = NodeRegister { node, create_pool: false, now: w.now };
+    change(w, Operation::NodeRegister(Box::new(op)));
 }
 
 // ---- allocations

@@ -93,6 +93,8 @@ struct Queue {
 #[derive(Debug, Default)]
 pub struct Broker {
     enabled: bool,
+    /// See [`Broker::set_shedding`].
+    hoard: bool,
     known: HashMap<ById, Entry>,
     jobs: HashMap<JobKey, JobSlot>,
     queues: BTreeMap<String, Queue>,
@@ -121,9 +123,15 @@ impl Broker {
     /// Switches it on or off. Off forgets everything, tokens included; everybody who waits has to look again.
     pub fn set_enabled(&mut self, enabled: bool) {
         if !enabled {
-            *self = Broker::default();
+            *self = Broker { hoard: self.hoard, ..Broker::default() };
         }
         self.enabled = enabled;
+    }
+
+    /// Whether evaluations that a newer one of their job replaces are called off. They are unless told: without, every one is
+    /// scheduled, as before version 1.4.3 of the reference, which serves to measure the difference (`spec/server.md §5.4`).
+    pub fn set_shedding(&mut self, shed: bool) {
+        self.hoard = !shed;
     }
 
     /// Enqueues an evaluation. One that is known already is ignored, unless `token` is the one it is out with: then it is
@@ -324,6 +332,12 @@ impl Broker {
             self.jobs.remove(&key);
             return;
         };
+        if self.hoard {
+            rest.into_iter().for_each(|e| slot.push(e));
+            self.pending_count = self.pending_count.saturating_sub(1);
+            let queue = kept.r#type.clone();
+            return self.make_ready(kept, queue);
+        }
         self.pending_count = self.pending_count.saturating_sub(rest.len() + 1);
         self.cancelable_count += rest.len();
         if !rest.is_empty() {

@@ -71,6 +71,24 @@ fn e1_of_a_burst_for_one_job_the_first_and_the_newest_run() {
 }
 
 #[test]
+fn without_shedding_every_one_of_a_burst_runs() {
+    let mut b = enabled();
+    b.set_shedding(false);
+    b.set_enabled(false);
+    b.set_enabled(true);
+    for n in 1..=5 {
+        put(&mut b, eval(&format!("a{n}"), "j", 50, 100 + n), 0);
+    }
+    for (n, want) in ["a1", "a5", "a4", "a3", "a2"].into_iter().enumerate() {
+        assert_eq!((b.stats().ready, b.stats().pending), (1, 4 - n));
+        assert_eq!(id_of(take(&mut b, &ALL, "t", 0)), want);
+        b.ack(want, "t", SECOND).unwrap();
+        assert_eq!(b.stats().cancelable, 0);
+    }
+    assert!(b.known.is_empty() && b.jobs.is_empty());
+}
+
+#[test]
 fn e2_priority_goes_before_age() {
     let mut b = enabled();
     put(&mut b, eval("x", "j", 50, 100), 0);

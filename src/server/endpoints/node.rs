@@ -7,7 +7,7 @@ use super::node_rpc::NodeAnswer;
 use crate::model::*;
 use crate::server::error::Error;
 use crate::server::node_evals::cluster_event;
-use crate::server::node_status::{create_evals, create_evals_of};
+use crate::server::node_status;
 use crate::server::ops::Operation;
 use crate::server::{Server, ids};
 
@@ -37,11 +37,8 @@ pub async fn eligibility(server: &Server, id: &str, word: &str) -> Result<NodeAn
     let event = cluster_event(&format!("Node marked as {word} for scheduling"), now);
     let op =
         Operation::NodeEligibility { id: id.into(), eligibility: word.into(), event: Some(event), updated_at: now };
-    let mut answer = NodeAnswer { index: server.commit(op).await?.0, ..Default::default() };
-    if word == "eligible" {
-        (answer.eval_ids, answer.eval_create_index) = create_evals(server, id, answer.index).await?;
-    }
-    Ok(answer)
+    // This answer does not name the node's index.
+    Ok(NodeAnswer { node_modify_index: 0, ..NodeAnswer::of(node_status::change(server, op).await?) })
 }
 
 /// Has all jobs of a node evaluated.
@@ -51,10 +48,9 @@ pub async fn eligibility(server: &Server, id: &str, word: &str) -> Result<NodeAn
 pub async fn evaluate(server: &Server, id: &str) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     let node = node_of(server, id)?;
-    let (eval_ids, eval_create_index) = create_evals(server, id, node.modify_index).await?;
-    let node_modify_index = if eval_ids.is_empty() { 0 } else { eval_create_index };
-    let answer =
-        NodeAnswer { index: eval_create_index, node_modify_index, eval_ids, eval_create_index, ..Default::default() };
+    let made = node_status::evaluate(server, &node).await?;
+    let node_modify_index = made.eval_index();
+    let answer = NodeAnswer { node_modify_index, eval_create_index: made.index, ..NodeAnswer::of(made) };
     Ok(answer.completed(server, id))
 }
 
@@ -64,8 +60,7 @@ pub async fn evaluate(server: &Server, id: &str) -> Result<NodeAnswer, Error> {
 /// An unknown node, no leader.
 pub async fn purge(server: &Server, id: &str) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
-    let node = node_of(server, id)?;
-    let (index, _) = server.commit(Operation::NodeDeregister { ids: vec![id.into()] }).await?;
-    let (eval_ids, eval_create_index) = create_evals_of(server, &node, index).await?;
-    Ok(NodeAnswer { eval_ids, eval_create_index, ..NodeAnswer::written(index) }.completed(server, id))
+    node_of(server, id)?;
+    let changed = node_status::change(server, Operation::NodeDeregister { ids: vec![id.into()] }).await?;
+    Ok(NodeAnswer::of(changed).completed(server, id))
 }

@@ -10,8 +10,8 @@ use crate::server::Server;
 use crate::server::error::Error;
 use crate::server::ids;
 use crate::server::loops::drain::set::{DrainRequest, set_drain};
-use crate::server::node_evals::{decide_status, is_status, node_status::*, registration_makes_evals};
-use crate::server::node_status::{create_evals, set_status};
+use crate::server::node_evals::{decide_status, is_status, node_status::*};
+use crate::server::node_status::{self, Changed, set_status};
 use crate::server::ops::{NodeRegister, Operation};
 use crate::server::watch::WatchKey;
 
@@ -37,9 +37,11 @@ pub struct NodeAnswer {
 }
 
 impl NodeAnswer {
-    /// The node was written at an index.
-    pub fn written(index: u64) -> NodeAnswer {
-        NodeAnswer { index, node_modify_index: index, ..Default::default() }
+    /// The node was changed.
+    pub fn of(changed: Changed) -> NodeAnswer {
+        let (index, eval_create_index) = (changed.index, changed.eval_index());
+        let eval_ids = changed.eval_ids;
+        NodeAnswer { index, node_modify_index: index, eval_ids, eval_create_index, ..Default::default() }
     }
 
     /// With what is stored now of the nodes.
@@ -90,17 +92,13 @@ pub async fn register(server: &Server, mut node: Node, held: &str) -> Result<Nod
     if before.as_ref().is_some_and(|b| !b.secret_id.is_empty() && b.secret_id != node.secret_id) {
         return Err(Error::internal("node secret ID does not match. Not registering node."));
     }
-    let makes_evals = registration_makes_evals(before.as_deref(), &node);
     let (id, status) = (node.id.clone(), node.status.clone());
     let identity = identity::of_node(server, &node, held);
     node.identity_signing_key_id = identity.as_ref().map_or_else(String::new, |(_, key)| key.clone());
     let op = Operation::NodeRegister(Box::new(NodeRegister { node, create_pool: true, now }));
-    let (index, _) = server.commit(op).await?;
+    let changed = node_status::change(server, op).await?;
     let signed_identity = identity.map_or_else(String::new, |(jwt, _)| jwt);
-    let mut answer = NodeAnswer { signed_identity, ..NodeAnswer::written(index) };
-    if makes_evals {
-        (answer.eval_ids, answer.eval_create_index) = create_evals(server, &id, index).await?;
-    }
+    let mut answer = NodeAnswer { signed_identity, ..NodeAnswer::of(changed) };
     if status != DOWN {
         answer.heartbeat_ttl = heartbeat(server, &id)?;
         come_again_for_identity(server, &mut answer);
@@ -156,11 +154,11 @@ pub async fn update_status(
     let (signed_identity, key) = identity::of_node(server, &node, held).unwrap_or_default();
     let mut answer = NodeAnswer { signed_identity: signed_identity.clone(), ..Default::default() };
     if decision.changes(&node) || (!key.is_empty() && key != node.identity_signing_key_id) {
-        let (index, eval_ids, eval_create_index) =
-            set_status(server, &node, &decision.status, decision.event.clone(), key).await?;
-        answer = NodeAnswer { eval_ids, eval_create_index, signed_identity, ..NodeAnswer::written(index) };
+        let changed = set_status(server, &node, &decision.status, decision.event.clone(), key).await?;
+        answer = NodeAnswer { signed_identity, ..NodeAnswer::of(changed) };
     } else if decision.status == DOWN {
-        (answer.eval_ids, answer.eval_create_index) = create_evals(server, id, node.modify_index).await?;
+        let made = node_status::evaluate(server, &node).await?;
+        (answer.eval_create_index, answer.eval_ids) = (made.index, made.eval_ids);
     }
     if decision.status != DOWN {
         answer.heartbeat_ttl = heartbeat(server, id)?;

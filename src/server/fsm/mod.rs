@@ -14,6 +14,7 @@ mod eval;
 mod job;
 mod keyring;
 mod node;
+mod node_change;
 mod plan;
 mod purge;
 mod status;
@@ -103,6 +104,7 @@ fn run(txn: &mut Txn, op: &Operation, limits: Limits) -> Result<Reply, String> {
         Operation::NodeEligibility { id, eligibility, event, updated_at } => {
             node::eligibility(txn, id, eligibility, event.as_ref(), *updated_at).map(done)
         }
+        Operation::NodeChange(c) => node_change::apply(txn, c, limits),
         Operation::NodeEvents { events } => node::events(txn, events).map(done),
         Operation::NodePoolUpsert { pools } => admin::put_pools(txn, pools).map(done),
         Operation::NodePoolDelete { names } => admin::delete_pools(txn, names).map(done),

@@ -161,6 +161,38 @@ fn a_purge_ends_what_waits_and_frees_what_was_taken() {
 }
 
 #[test]
+fn changes_of_nodes_entail_evaluations_in_one_operation() {
+    let mut s = new_store();
+    let change = |change| Operation::NodeChange(Box::new(NodeChange { change, seed: 7, now: 9 }));
+    let system = Job { datacenters: vec!["*".into()], node_pool: "all".into(), ..job("every", "system") };
+    register(&mut s, 4, system, None);
+    let node = Node { status: "initializing".into(), scheduling_eligibility: "eligible".into(), ..node("n1") };
+    let registered = Operation::NodeRegister(Box::new(NodeRegister { node, create_pool: false, now: 1 }));
+    let none = |a: &Applied| matches!(&a.reply, Reply::Evaluations(made) if made.is_empty());
+    assert!(none(&ok(&mut s, 5, change(registered))), "it is not ready");
+    let status = |status: &str| {
+        let (id, status) = ("n1".to_string(), status.to_string());
+        Operation::NodeStatus(NodeStatus { id, status, event: None, identity_key_id: String::new(), updated_at: 2 })
+    };
+    let applied = ok(&mut s, 6, change(status("ready")));
+    let Reply::Evaluations(made) = &applied.reply else { panic!("{:?}", applied.reply) };
+    let [id] = &made[..] else { panic!("{made:?}") };
+    let e = s.eval(id).unwrap();
+    assert_eq!((e.job_id.as_str(), e.node_id.as_str(), e.node_modify_index), ("every", "n1", 6));
+    assert_eq!((e.triggered_by.as_str(), e.create_index, e.create_time), ("node-update", 6, 9));
+    assert!(none(&ok(&mut s, 7, change(status("ready")))), "it was ready");
+    let eligible = |word: &str| {
+        let (id, eligibility) = ("n1".into(), word.into());
+        change(Operation::NodeEligibility { id, eligibility, event: None, updated_at: 3 })
+    };
+    assert!(none(&ok(&mut s, 8, eligible("ineligible"))));
+    assert!(!none(&ok(&mut s, 9, eligible("eligible"))));
+    assert!(!none(&ok(&mut s, 10, change(Operation::NodeDeregister { ids: vec!["n1".into()] }))));
+    let refused = apply(&mut s, 11, &change(Operation::Barrier), Limits::default());
+    assert!(matches!(refused.reply, Reply::Refused(_)));
+}
+
+#[test]
 fn refused_operations_change_nothing() {
     let mut s = new_store();
     register(&mut s, 10, job("web", "service"), None);

@@ -17,7 +17,7 @@ use super::broker::CORE;
 use super::error::Error;
 use super::handle::Server;
 use super::ids;
-use super::node_status::create_evals_of;
+use super::node_status;
 use super::ops::Operation;
 use super::settings::GcSettings;
 use crate::model::*;
@@ -184,14 +184,10 @@ async fn nodes(server: &Server, snapshot: &StoreSnapshot, threshold: i64) -> Res
     }
     tracing::debug!(target: "nomad.core.sched", nodes = found.len(), "node GC found eligible nodes");
     for batch in found.chunks(IDS) {
-        let gone: Vec<_> = batch.iter().filter_map(|id| snapshot.state().node(id).map(|n| n.node.clone())).collect();
         let op = Operation::NodeDeregister { ids: batch.to_vec() };
-        let (index, _) = server.commit_shared(op.into()).await.inspect_err(|e| {
+        node_status::change(server, op).await.inspect_err(|e| {
             tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "node reap failed");
         })?;
-        for node in gone {
-            create_evals_of(server, &node, index).await?;
-        }
     }
     Ok(())
 }

@@ -278,6 +278,7 @@ impl Consensus {
             term: metrics.current_term,
             last_log_index: ahead(last.index()),
             last_log_term: last.map_or(0, |l| l.leader_id.term),
+            last_entry: last.map_or(0, |l| l.index),
             commit_index,
             applied_index: progress.index,
             fsm_pending: commit_index - progress.index,

@@ -61,6 +61,8 @@ pub struct Stats {
     pub last_log_index: u64,
     /// Term of the last entry in the log.
     pub last_log_term: u64,
+    /// The number of the last entry in the log: an entry holds one operation or several.
+    pub last_entry: u64,
     /// Last committed index.
     pub commit_index: u64,
     /// Last applied index.

@@ -8,7 +8,7 @@ use crate::server::Server;
 use crate::server::endpoints::node_rpc::NodeAnswer;
 use crate::server::error::Error;
 use crate::server::ids;
-use crate::server::node_status::create_evals;
+use crate::server::node_status::change;
 use crate::server::ops::{DrainUpdate, NodeDrain, Operation};
 
 /// A request to drain a node, or to stop that.
@@ -44,7 +44,6 @@ pub async fn set_drain(server: &Server, node_id: &str, request: DrainRequest) ->
         (None, Some(_)) => Some("Node drain disabled"),
         (None, None) => None,
     };
-    let freed = strategy.is_none() && mark_eligible && node.scheduling_eligibility == "ineligible";
     let id = || node_id.to_string();
     let update = DrainUpdate { strategy, mark_eligible, complete: false, meta, accessor_id };
     let op = NodeDrain {
@@ -52,12 +51,8 @@ pub async fn set_drain(server: &Server, node_id: &str, request: DrainRequest) ->
         events: message.map(|m| (id(), event(m, now))).into_iter().collect(),
         updated_at: now,
     };
-    let (index, _) = server.commit(Operation::NodeDrain(op)).await?;
-    let mut answer = NodeAnswer::written(index);
-    if freed {
-        (answer.eval_ids, answer.eval_create_index) = create_evals(server, node_id, index).await?;
-    }
-    Ok(answer.completed(server, node_id))
+    let changed = change(server, Operation::NodeDrain(op)).await?;
+    Ok(NodeAnswer::of(changed).completed(server, node_id))
 }
 
 /// The strategy with its times: it starts now; only a positive deadline is a moment.
