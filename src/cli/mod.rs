@@ -74,6 +74,7 @@ pub mod scaling_policy;
 pub mod server;
 pub mod service;
 pub mod sim_cluster;
+pub mod sim_load_shedding;
 pub mod snapshot_anonymize;
 pub mod snapshot_diff;
 pub mod snapshot_fetch;

@@ -153,7 +153,10 @@ fn summary(o: &Outcome) -> String {
         &[
             format!("Scenario|{}, seed {}", o.scenario, o.seed),
             format!("Version|{}", o.version),
-            format!("Machine|{}, {} CPUs, {} MiB, {}", o.machine.cpu, o.machine.cpus, o.machine.memory_mb, o.machine.kernel),
+            format!(
+                "Machine|{}, {} CPUs, {} MiB, {}",
+                o.machine.cpu, o.machine.cpus, o.machine.memory_mb, o.machine.kernel
+            ),
             format!("Nodes|{}", o.nodes),
             format!("Servers|{}", o.servers),
             format!("Allocations|{}", o.allocations),

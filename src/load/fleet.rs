@@ -10,6 +10,8 @@ use super::tally::Tally;
 use crate::client::servers::Servers;
 use crate::model::SECOND;
 use crate::model::random::Random;
+use crate::rpc::nodes::Remote;
+use crate::rpc::pool::{Pool, PoolSettings};
 use crate::sim::nodes::{self, Condition, SHAPES, class};
 
 /// Nodes that register at the same time.
@@ -30,6 +32,12 @@ pub struct FleetOptions {
 
 /// How a node reaches its servers: each gets connections of its own.
 pub type Connect = Arc<dyn Fn() -> Arc<dyn Servers> + Send + Sync>;
+
+/// Nodes that reach servers at these addresses over the network.
+pub fn over_network(addresses: Vec<String>) -> Connect {
+    let pool = Pool::new(PoolSettings::default());
+    Arc::new(move || Arc::new(Remote::new(pool.another(), addresses.clone())))
+}
 
 /// The nodes. They stop when this is dropped.
 pub struct Fleet {

@@ -195,9 +195,8 @@ impl SimNode {
                     memory.reports.push(report(a, &[], false, now));
                 }
             } else if !a.client_terminal() && (!runs || again) {
-                let tasks: Vec<Box<str>> = a.group().map_or_else(Vec::new, |g| {
-                    g.tasks.iter().map(|t| t.name.as_str().into()).collect()
-                });
+                let tasks: Vec<Box<str>> =
+                    a.group().map_or_else(Vec::new, |g| g.tasks.iter().map(|t| t.name.as_str().into()).collect());
                 memory.reports.push(report(a, &tasks, true, now));
                 if memory.tasks.insert(a.id.clone(), tasks).is_none() {
                     Tally::add(&self.tally.running, 1);

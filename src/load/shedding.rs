@@ -70,7 +70,11 @@ pub async fn run(
     let all = (scenario.nodes as u64 + 1) * scenario.system_jobs as u64;
     let look = || probe::pending(client);
     probe::until("the evaluations of all nodes", PATIENCE, look, |n| {
-        tell(format!("{} of {} nodes live, {n} of {all} evaluations pend", Tally::get(&fleet.tally().live), fleet.len()));
+        tell(format!(
+            "{} of {} nodes live, {n} of {all} evaluations pend",
+            Tally::get(&fleet.tally().live),
+            fleet.len()
+        ));
         *n >= all
     })
     .await?;
@@ -79,10 +83,15 @@ pub async fn run(
     schedulers(&servers, machine().cpus).await?;
     let enable = settle(client, "enable", &mark, &tell).await?;
     let allocations = scenario.nodes as u64 * scenario.system_jobs as u64;
-    probe::until("all allocations", PATIENCE, || async { Ok(Tally::get(&fleet.tally().running)) }, |n| {
-        tell(format!("{n} of {allocations} allocations run"));
-        *n >= allocations
-    })
+    probe::until(
+        "all allocations",
+        PATIENCE,
+        || async { Ok(Tally::get(&fleet.tally().running)) },
+        |n| {
+            tell(format!("{n} of {allocations} allocations run"));
+            *n >= allocations
+        },
+    )
     .await?;
 
     let mark = Mark::now(client).await?;
@@ -140,10 +149,15 @@ async fn settle(
     mark: &Mark,
     tell: &impl Fn(String),
 ) -> Result<Step, LoadError> {
-    probe::until("settling", PATIENCE, || probe::pending(client), |n| {
-        tell(format!("{n} evaluations pend"));
-        *n == 0
-    })
+    probe::until(
+        "settling",
+        PATIENCE,
+        || probe::pending(client),
+        |n| {
+            tell(format!("{n} evaluations pend"));
+            *n == 0
+        },
+    )
     .await?;
     let seconds = mark.at.elapsed().as_secs_f64();
     let (entries, index) = probe::log(client).await?;
@@ -178,7 +192,8 @@ async fn schedulers(servers: &[ServerProcess], count: usize) -> Result<(), LoadE
 /// A small job for every node.
 fn system_job(number: usize) -> serde_json::Value {
     let resources = json!({"CPU": 20, "MemoryMB": 16});
-    let task = json!({"Name": "main", "Driver": "raw_exec", "Config": {"command": "/bin/true"}, "Resources": resources});
+    let task =
+        json!({"Name": "main", "Driver": "raw_exec", "Config": {"command": "/bin/true"}, "Resources": resources});
     let group = json!({"Name": "all", "Tasks": [task], "EphemeralDisk": {"SizeMB": 10}});
     let id = format!("system-{number}");
     json!({"Job": {"ID": id, "Name": id, "Type": "system", "Datacenters": ["*"], "TaskGroups": [group]}})
