@@ -48,7 +48,7 @@ impl From<ProposeError> for Error {
     fn from(e: ProposeError) -> Error {
         match e {
             ProposeError::NotLeader { .. } => Error::no_leader(),
-            ProposeError::Timeout | ProposeError::Fatal(_) => Error::internal(e.to_string()),
+            ProposeError::Timeout | ProposeError::NoRoom(_) | ProposeError::Fatal(_) => Error::internal(e.to_string()),
         }
     }
 }

@@ -15,6 +15,7 @@ use super::log::Log;
 use super::machine::Machine;
 use super::network::{Answer, Message, Network, Transport};
 use super::propose::{self, Outcome, ProposeError, Queue};
+use super::room::Room;
 use super::snapshots::Snapshots;
 use super::status::{self, Configuration, Leadership, Member, Stats};
 use super::types::{Peer, ServerId, Types};
@@ -181,7 +182,7 @@ impl Consensus {
         }
         let leadership = status::watch_leadership(&raft, settings.lease());
         let inner = Inner {
-            queue: propose::start(raft.clone(), log.clone()),
+            queue: propose::start(raft.clone(), log.clone(), Room::of(&settings.dir)),
             raft,
             log: log.clone(),
             progress,
@@ -303,6 +304,12 @@ impl Consensus {
             voter: voters.contains(id),
         };
         Configuration { index: progress.membership_index, servers: progress.membership.nodes().map(member).collect() }
+    }
+
+    /// Why the node has stopped; `None` while it runs.
+    pub fn stopped(&self) -> Option<String> {
+        let failed = self.inner.leadership.borrow().failed.is_some();
+        failed.then(|| self.why_stopped())
     }
 
     /// Why the node does not run.

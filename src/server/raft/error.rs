@@ -47,6 +47,16 @@ pub enum StoreError {
     /// An earlier write failed; nothing is acknowledged any more.
     #[error("the log takes no more writes, because an earlier one failed: {0}")]
     Refused(String),
+    /// Hardly any room is left on the disk.
+    #[error("the disk of {} is nearly full: {} KiB are free, {} KiB are kept for the server's log; free some space", path.display(), free / 1024, reserve / 1024)]
+    NoRoom {
+        /// The directory.
+        path: PathBuf,
+        /// What is free, in bytes.
+        free: u64,
+        /// What shall stay free, in bytes.
+        reserve: u64,
+    },
     /// The log was closed.
     #[error("the log is closed")]
     Closed,
@@ -77,6 +87,7 @@ pub enum StoreError {
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space, then start the server again",
+        io::ErrorKind::FileTooLarge => "; raise the limit on the size of files, then start the server again",
         io::ErrorKind::ReadOnlyFilesystem => "; mount the file system writable, then start the server again",
         io::ErrorKind::PermissionDenied => "; let the server's user write there",
         _ => "",

@@ -2,13 +2,16 @@
 //! while an entry is being written share the following one, and its write.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use openraft::Raft;
 use openraft::error::ClientWriteError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use super::error::StoreError;
 use super::log::Log;
+use super::room::Room;
 use super::status::why_stopped;
 use super::types::{Applied, Batch, Peer, ServerId, Types};
 use crate::server::ops::{Operation, Reply};
@@ -19,6 +22,9 @@ const BATCH: usize = 128;
 const IN_FLIGHT: usize = 2;
 /// Proposals that wait; more wait outside.
 const QUEUE: usize = 4096;
+
+/// How often it is told that there is no room.
+const REMINDER: Duration = Duration::from_secs(30);
 
 /// Why a proposal was not applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,6 +38,9 @@ pub enum ProposeError {
     /// It took too long; the operation may still be applied.
     #[error("the operation was not applied in time; it may still be")]
     Timeout,
+    /// The disk has no room for more; the operation was not applied.
+    #[error("{0}")]
+    NoRoom(String),
     /// The node has stopped, for instance because its disk failed.
     #[error("consensus has stopped: {0}")]
     Fatal(String),
@@ -47,20 +56,21 @@ pub(super) type Proposal = (Arc<Operation>, oneshot::Sender<Outcome>);
 pub(super) type Queue = mpsc::Sender<Proposal>;
 
 /// Starts gathering; ends when all senders are gone.
-pub(super) fn start(raft: Raft<Types>, log: Log) -> Queue {
+pub(super) fn start(raft: Raft<Types>, log: Log, room: Room) -> Queue {
     let (queue, proposals) = mpsc::channel(QUEUE);
-    tokio::spawn(gather(raft, log, proposals));
+    tokio::spawn(gather(raft, log, room, proposals));
     queue
 }
 
-async fn gather(raft: Raft<Types>, log: Log, mut proposals: mpsc::Receiver<Proposal>) {
+async fn gather(raft: Raft<Types>, log: Log, room: Room, mut proposals: mpsc::Receiver<Proposal>) {
     let mut in_flight = JoinSet::new();
     let mut gathered: Vec<Proposal> = Vec::new();
+    let mut told = Told::default();
     loop {
-        let room = BATCH - gathered.len();
+        let more = BATCH - gathered.len();
         tokio::select! {
             _ = in_flight.join_next(), if !in_flight.is_empty() => {}
-            count = proposals.recv_many(&mut gathered, room), if room > 0 => if count == 0 { break },
+            count = proposals.recv_many(&mut gathered, more), if more > 0 => if count == 0 { break },
         }
         // Nobody waits for these any more.
         gathered.retain(|(_, waiting)| !waiting.is_closed());
@@ -70,6 +80,15 @@ async fn gather(raft: Raft<Types>, log: Log, mut proposals: mpsc::Receiver<Propo
             continue;
         }
         let (ops, waiting): (Vec<_>, Vec<_>) = gathered.drain(..).unzip();
+        // A new leader needs its barrier, so that what is there can be read.
+        let barrier = ops.iter().all(|op: &Arc<Operation>| matches!(**op, Operation::Barrier));
+        if let Err(error) = room.check()
+            && !barrier
+        {
+            told.refused(&error);
+            tell(waiting, Err(ProposeError::NoRoom(error.to_string())));
+            continue;
+        }
         // Sent from this one task, so entries keep the order of the queue.
         let sent = raft.client_write_ff(Batch(Arc::new(ops))).await;
         let (raft, log) = (raft.clone(), log.clone());
@@ -86,6 +105,19 @@ async fn gather(raft: Raft<Types>, log: Log, mut proposals: mpsc::Receiver<Propo
         });
     }
     while in_flight.join_next().await.is_some() {}
+}
+
+/// When it was last told that there is no room.
+#[derive(Default)]
+struct Told(Option<Instant>);
+
+impl Told {
+    fn refused(&mut self, error: &StoreError) {
+        if self.0.is_none_or(|last| last.elapsed() >= REMINDER) {
+            self.0 = Some(Instant::now());
+            tracing::error!(%error, "operations are refused");
+        }
+    }
 }
 
 fn refused(error: ClientWriteError<ServerId, Peer>) -> ProposeError {

@@ -15,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 use super::error::StoreError;
 use super::files::{self, UNFINISHED};
 use super::machine::SnapshotWriter;
+use super::room::{Room, Sparing};
 use super::types::{Peer, ServerId};
 use crate::server::codec;
 
@@ -183,7 +184,8 @@ fn write_file(path: &Path, description: &Description, state: Box<dyn SnapshotWri
     head.extend_from_slice(&(encoded.len() as u32).to_le_bytes());
     head.extend_from_slice(&crc32fast::hash(&encoded).to_le_bytes());
     file.write_all(&head).and_then(|()| file.write_all(&encoded)).map_err(failed())?;
-    let mut body = Summed { to: &mut file, sum: crc32fast::Hasher::new(), len: 0 };
+    let to = Sparing::new(&mut file, Room::of(path.parent().unwrap_or(path)));
+    let mut body = Summed { to, sum: crc32fast::Hasher::new(), len: 0 };
     state.write(&mut body).map_err(failed())?;
     let (sum, len) = (body.sum.finalize(), body.len);
     let mut tail = len.to_le_bytes().to_vec();
