@@ -271,7 +271,10 @@ async fn health(request: Request) -> Outcome {
     }
     if wanted("server") {
         match app.server() {
-            Some(s) => tell("server", s.leader_address().map(drop).ok_or_else(|| "no leader".into())),
+            Some(s) => {
+                let why = || s.consensus().stopped().unwrap_or_else(|| "no leader".into());
+                tell("server", s.leader_address().map(drop).ok_or_else(why));
+            }
             None if !asked.is_empty() => tell("server", Err("server not enabled".into())),
             None => {}
         }

@@ -14,7 +14,9 @@ use super::fsm::Limits;
 use super::keyring::Keyring;
 use super::ops::{Operation, Reply};
 use super::queues::Queues;
-use super::raft::{Consensus, Machine, NoTransport, Peer, ServerId, SnapshotWriter, StartError, Transport};
+use super::raft::{
+    Consensus, Machine, NoTransport, Peer, ProposeError, ServerId, SnapshotWriter, StartError, Transport,
+};
 use super::settings::Settings;
 use super::store::Store;
 use super::worker::Worker;
@@ -286,8 +288,11 @@ impl Server {
     /// Waits until reads and writes are answered.
     ///
     /// # Errors
-    /// No leader within the hold time.
+    /// No leader within the hold time, or why there can be none.
     pub async fn wait_ready(&self) -> Result<(), Error> {
+        if let Some(why) = self.0.consensus.stopped() {
+            return Err(ProposeError::Fatal(why).into());
+        }
         let mut ready = self.0.ready.subscribe();
         let waited = tokio::time::timeout(LEADER_WAIT, ready.wait_for(|r| *r)).await;
         if matches!(waited, Ok(Ok(_))) {
