@@ -154,8 +154,12 @@ pub async fn update_status(
     let (signed_identity, key) = identity::of_node(server, &node, held).unwrap_or_default();
     let mut answer = NodeAnswer { signed_identity: signed_identity.clone(), ..Default::default() };
     if decision.changes(&node) || (!key.is_empty() && key != node.identity_signing_key_id) {
-        let changed = set_status(server, &node, &decision.status, decision.event.clone(), key).await?;
-        answer = NodeAnswer { signed_identity, ..NodeAnswer::of(changed) };
+        let written = set_status(server, &node, &decision.status, decision.event.clone(), key).await;
+        if written.is_err() && decision.status != DOWN {
+            // Who was heard of is not lost, though it can't be written down now: the disk may be full.
+            let _ = heartbeat(server, id);
+        }
+        answer = NodeAnswer { signed_identity, ..NodeAnswer::of(written?) };
     } else if decision.status == DOWN {
         let made = node_status::evaluate(server, &node).await?;
         (answer.eval_create_index, answer.eval_ids) = (made.index, made.eval_ids);
