@@ -115,6 +115,8 @@ struct Signals {
     hangup: Signal,
     interrupt: Signal,
     terminate: Signal,
+    /// Kept, not read: a file that reaches its limit is an error of who writes it, and no end of the process.
+    _file_size: Signal,
 }
 
 impl Signals {
@@ -123,6 +125,7 @@ impl Signals {
             hangup: signal(SignalKind::hangup())?,
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            _file_size: signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?,
         })
     }
 
