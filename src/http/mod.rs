@@ -161,7 +161,7 @@ async fn dispatch(app: AppState, request: axum::extract::Request, path: String) 
     if cleaned != path && *request.method() != Method::CONNECT {
         return moved(request, &cleaned);
     }
-    match paths::find(&path, routes::handler) {
+    match paths::find(&path, routes::longest(), routes::handler) {
         // The root is no prefix of everything.
         Target::Route(handler, route) => handler(Request::new(app.clone(), request, path.clone(), route, peer)).await,
         Target::AddSlash => moved(request, &format!("{path}/")),

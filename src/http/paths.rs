@@ -49,8 +49,9 @@ pub enum Target<T> {
     Nothing,
 }
 
-/// Finds the route of a clean path: the path itself, else the longest prefix that ends in a slash.
-pub fn find<T: Copy>(path: &str, lookup: impl Fn(&str) -> Option<T>) -> Target<T> {
+/// Finds the route of a clean path: the path itself, else the longest prefix that ends in a slash. No pattern is longer than
+/// `longest`: a path of many segments costs no more than others.
+pub fn find<T: Copy>(path: &str, longest: usize, lookup: impl Fn(&str) -> Option<T>) -> Target<T> {
     if let Some(t) = lookup(path) {
         return Target::Route(t, path.len());
     }
@@ -58,8 +59,9 @@ pub fn find<T: Copy>(path: &str, lookup: impl Fn(&str) -> Option<T>) -> Target<T
     if !path.ends_with('/') && lookup(&with_slash).is_some() {
         return Target::AddSlash;
     }
-    let slashes = path.rmatch_indices('/').map(|(i, _)| i + 1);
-    for end in slashes.filter(|end| *end > 1) {
+    let ends = path.match_indices('/').map(|(i, _)| i + 1).take_while(|end| *end <= longest);
+    let ends: Vec<usize> = ends.filter(|end| *end > 1).collect();
+    for end in ends.into_iter().rev() {
         if let Some(t) = path.get(..end).and_then(&lookup) {
             return Target::Route(t, end);
         }
@@ -89,7 +91,13 @@ mod tests {
     #[test]
     fn the_longest_prefix_wins() {
         let routes = ["/v1/jobs", "/v1/job/", "/v1/jobs/parse", "/v1/node/", "/v1/node/pool/"];
-        let find = |p: &str| find(p, |r| routes.iter().position(|x| *x == r));
+        let asked = std::cell::Cell::new(0);
+        let find = |p: &str| {
+            find(p, 14, |r| {
+                asked.set(asked.get() + 1);
+                routes.iter().position(|x| *x == r)
+            })
+        };
         assert_eq!(find("/v1/jobs"), Target::Route(0, 8));
         assert_eq!(find("/v1/jobs/"), Target::Nothing);
         assert_eq!(find("/v1/jobs/parse"), Target::Route(2, 14));
@@ -99,5 +107,8 @@ mod tests {
         assert_eq!(find("/v1/node/pool/x"), Target::Route(4, 14));
         assert_eq!(find("/v1/node/pool"), Target::AddSlash);
         assert_eq!(find("/v1"), Target::Nothing);
+        asked.set(0);
+        assert_eq!(find(&"/a".repeat(9000)), Target::Nothing);
+        assert!(asked.get() < 10, "{}", asked.get());
     }
 }

@@ -65,6 +65,12 @@ pub fn handler(pattern: &str) -> Option<Handler> {
     ALL.get_or_init(|| TABLES.iter().copied().flatten().copied().collect()).get(pattern).copied()
 }
 
+/// Length of the longest pattern.
+pub fn longest() -> usize {
+    static LONGEST: OnceLock<usize> = OnceLock::new();
+    *LONGEST.get_or_init(|| TABLES.iter().copied().flatten().map(|(pattern, _)| pattern.len()).max().unwrap_or(0))
+}
+
 /// Paths that answer other sites, and the methods they may use (§1.3).
 const CORS: [(&str, &[&str]); 8] = [
     ("/v1/client/fs/", &["HEAD", "GET"]),
