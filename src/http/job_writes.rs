@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use serde::de::DeserializeOwned;
 
 use super::access::{Need, authorize};
@@ -20,6 +19,9 @@ use crate::server::dispatch::DispatchRequest;
 use crate::server::endpoints::job::Target;
 use crate::server::endpoints::{dispatch as dispatching, job as endpoint, job_changes as changes, scale as scaling};
 use crate::server::{self, ids};
+
+/// The longest job file that is parsed: its parts take many times the room of its text.
+const MAX_SPEC: usize = 4 << 20;
 
 /// Whether the caller may do something with a job that is known only after admission.
 fn permit(
@@ -47,13 +49,9 @@ fn begin(request: &Request, any_of: &[&str]) -> Result<String, Error> {
     Ok(namespace)
 }
 
-async fn body(request: &mut Request) -> Result<Bytes, Error> {
-    if request.has_body() { request.bytes().await } else { Err(Error::bad("Request body is empty")) }
-}
-
 /// A body that carries a job. Where it is none, the reader of job files knows the words of the reference.
 async fn job_body<T: DeserializeOwned>(request: &mut Request) -> Result<T, Error> {
-    let bytes = body(request).await?;
+    let bytes = request.json_bytes().await?;
     json::decode(&bytes).map_err(|e| {
         let told =
             parse_json(&bytes).err().map(|text| text.trim_start_matches("Failed to parse JSON job: ").to_string());
@@ -99,9 +97,12 @@ pub async fn validate(mut request: Request) -> Outcome {
 /// `PUT /v1/jobs/parse`.
 pub async fn parse(mut request: Request) -> Outcome {
     begin(&request, &["parse-job", "submit-job"])?;
-    let sent: JobsParseRequest = json::decode(&body(&mut request).await?)?;
+    let sent: JobsParseRequest = request.json().await?;
     if sent.job_hcl.is_empty() {
         return Err(Error::bad("Job spec is empty"));
+    }
+    if sent.job_hcl.len() > MAX_SPEC {
+        return Err(Error::new(413, format!("Job spec is larger than {} MiB", MAX_SPEC >> 20)));
     }
     let parsed = tokio::task::spawn_blocking(move || {
         let options = ParseOptions {
@@ -165,7 +166,7 @@ pub async fn force_periodic(request: Request, id: String) -> Outcome {
 pub async fn dispatch(mut request: Request, id: String, raw: bool) -> Outcome {
     let namespace = begin(&request, &["dispatch-job"])?;
     let mut wanted = if raw {
-        DispatchRequest { payload: request.bytes().await?.to_vec(), ..Default::default() }
+        DispatchRequest { payload: request.small_bytes().await?.to_vec(), ..Default::default() }
     } else {
         let sent: JobDispatchRequest = request.json().await?;
         if !sent.job_id.is_empty() && sent.job_id != id {

@@ -22,6 +22,10 @@ use crate::state::StateStore;
 
 /// The largest body that is kept in memory. The reference has no limit; memory has one.
 const MAX_BODY: usize = 128 << 20;
+/// The largest body that is read as JSON, or is a small thing by its nature.
+const MAX_JSON: usize = 32 << 20;
+/// The most values in a JSON body: in memory each takes many times the room of its text.
+const MAX_VALUES: usize = 500_000;
 /// The longest time a read waits.
 const MAX_WAIT: Duration = Duration::from_secs(300);
 
@@ -310,13 +314,25 @@ impl Request {
     /// # Errors
     /// The connection broke, or the body is too large.
     pub async fn bytes(&mut self) -> Result<Bytes, Error> {
+        self.bytes_upto(MAX_BODY).await
+    }
+
+    /// The whole body of a call that carries one object.
+    ///
+    /// # Errors
+    /// The connection broke, or the body is too large.
+    pub async fn small_bytes(&mut self) -> Result<Bytes, Error> {
+        self.bytes_upto(MAX_JSON).await
+    }
+
+    async fn bytes_upto(&mut self, limit: usize) -> Result<Bytes, Error> {
         let body = self.take_body();
         let declared = self.headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
-        let large = || Error::new(413, format!("Request body is larger than {} MiB", MAX_BODY >> 20));
-        if declared.is_some_and(|n| n > MAX_BODY) {
+        let large = || Error::new(413, format!("Request body is larger than {} MiB", limit >> 20));
+        if declared.is_some_and(|n| n > limit) {
             return Err(large());
         }
-        axum::body::to_bytes(body, MAX_BODY).await.map_err(|e| {
+        axum::body::to_bytes(body, limit).await.map_err(|e| {
             let too_long = std::error::Error::source(&e).is_some_and(|s| s.to_string().contains("length limit"));
             if too_long { large() } else { Error::bad("unexpected EOF") }
         })
@@ -335,15 +351,27 @@ impl Request {
         }
     }
 
-    /// The body as JSON.
+    /// A body that shall be JSON, not read yet.
     ///
     /// # Errors
-    /// 400: there is none, or it is something else.
-    pub async fn json<T: DeserializeOwned>(&mut self) -> Result<T, Error> {
+    /// 400: there is none. 413: it is too large, or holds too many values.
+    pub async fn json_bytes(&mut self) -> Result<Bytes, Error> {
         if !self.has_body() {
             return Err(Error::bad("Request body is empty"));
         }
-        Ok(json::decode(&self.bytes().await?)?)
+        let bytes = self.small_bytes().await?;
+        if json::holds_more_than(&bytes, MAX_VALUES) {
+            return Err(Error::new(413, format!("Request body holds more than {MAX_VALUES} values")));
+        }
+        Ok(bytes)
+    }
+
+    /// The body as JSON.
+    ///
+    /// # Errors
+    /// 400: there is none, or it is something else. 413: it is too large.
+    pub async fn json<T: DeserializeOwned>(&mut self) -> Result<T, Error> {
+        Ok(json::decode(&self.json_bytes().await?)?)
     }
 
     // ---- reading

@@ -30,6 +30,21 @@ pub fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, JsonError> {
     T::deserialize(Loose { value, fields: None }).map_err(|e| JsonError(e.to_string()))
 }
 
+/// Whether a text holds more objects, lists, members and elements than that. Counts what stands before and between them.
+pub fn holds_more_than(body: &[u8], most: usize) -> bool {
+    let (mut count, mut quoted, mut escaped) = (0, false, false);
+    for byte in body {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' | b',' | b':' if !quoted => count += 1,
+            _ => {}
+        }
+    }
+    count > most
+}
+
 /// A duration of a request: nanoseconds, text, or null. Used with `deserialize_with`.
 ///
 /// # Errors
@@ -203,6 +218,13 @@ mod tests {
         assert_eq!((job.id.as_deref(), group.count, task.driver.as_str()), (Some("x"), Some(2), "d"));
         assert_eq!(task.config.as_ref().unwrap()["name"], "kept");
         assert_eq!(task.resources.as_ref().unwrap().cpu, Some(7));
+    }
+
+    #[test]
+    fn values_are_counted_outside_of_texts() {
+        let text = br#"{"a": [1, 2], "b,[{:\",": "[[[", "c": {}}"#;
+        assert!(holds_more_than(text, 8) && !holds_more_than(text, 9));
+        assert!(holds_more_than(&b"[".repeat(11), 10) && !holds_more_than(b"", 0));
     }
 
     #[test]

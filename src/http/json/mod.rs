@@ -6,5 +6,5 @@
 pub mod input;
 pub mod output;
 
-pub use input::{JsonError, decode, duration_or_text};
+pub use input::{JsonError, decode, duration_or_text, holds_more_than};
 pub use output::{indent, to_bytes};
