@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::connect_info::Connected;
-use axum::extract::{Request, State};
-use axum::http::{HeaderName, HeaderValue};
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::serve::IncomingStream;
@@ -27,6 +27,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use super::turn::{Closing, Turn};
 use crate::telemetry::Metrics;
 
 const REFUSAL: &str = "Your IP is issuing too many concurrent connections, please rate limit your calls\n";
@@ -75,6 +76,8 @@ pub struct Peer {
     pub address: SocketAddr,
     /// The certificate it showed, in DER; with `verify_https_client` there always is one.
     pub certificate: Option<Arc<[u8]>>,
+    /// Whether it waits for an answer.
+    turn: Turn,
 }
 
 /// Sockets that listen.
@@ -106,6 +109,7 @@ impl Listener {
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let router = router.layer(middleware::from_fn_with_state(Arc::new(settings.headers.clone()), add_headers));
+        let router = router.layer(middleware::from_fn(take_turns));
         let gate = Arc::new(Gate { limit: settings.max_connections_per_client, ..Gate::default() });
         for socket in self.sockets {
             let Ok(local) = socket.local_addr() else { continue };
@@ -155,6 +159,20 @@ impl Serving {
         let _ = tokio::time::timeout(GRACE, all).await;
         self.tasks.abort_all();
     }
+}
+
+/// Notes from when to when the client waits for its answer.
+async fn take_turns(request: Request, next: Next) -> Response {
+    let Some(ConnectInfo(peer)) = request.extensions().get::<ConnectInfo<Peer>>() else {
+        return next.run(request).await;
+    };
+    let turn = peer.turn.clone();
+    let ours = turn.ours();
+    let response = next.run(request.map(|body| turn.asked(body))).await;
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        turn.free();
+    }
+    response.map(|body| ours.until_sent(body))
 }
 
 async fn add_headers(
@@ -274,8 +292,8 @@ impl Acceptor {
             };
             match &self.settings.tls {
                 None => {
-                    let peer = Peer { address, certificate: None };
-                    let connection = Connection { io: Io::Plain(stream), _place: place };
+                    let peer = Peer { address, certificate: None, turn: Turn::default() };
+                    let connection = Connection::new(Io::Plain(stream), &peer, place);
                     if self.sender.send((connection, peer)).await.is_err() {
                         return;
                     }
@@ -333,9 +351,10 @@ async fn handshake(
         Ok(stream) => {
             let first = stream.get_ref().1.peer_certificates().and_then(|c| c.first());
             let certificate = first.map(|c| Arc::from(c.as_ref()));
-            let connection = Connection { io: Io::Tls(Box::new(stream)), _place: place };
+            let peer = Peer { address, certificate, turn: Turn::default() };
+            let connection = Connection::new(Io::Tls(Box::new(stream)), &peer, place);
             // Nobody takes it any more when the listener stops.
-            let _ = sender.send((connection, Peer { address, certificate })).await;
+            let _ = sender.send((connection, peer)).await;
         }
         Err(e) => tracing::debug!(target: "http", from = %address, error = %e, "TLS handshake failed"),
     }
@@ -360,7 +379,7 @@ impl axum::serve::Listener for Ready {
     }
 
     fn local_addr(&self) -> io::Result<Peer> {
-        Ok(Peer { address: self.local, certificate: None })
+        Ok(Peer { address: self.local, certificate: None, turn: Turn::default() })
     }
 }
 
@@ -373,7 +392,14 @@ impl Connected<IncomingStream<'_, Ready>> for Peer {
 /// A connection, and its place among those of its client.
 struct Connection {
     io: Io,
+    closing: Closing,
     _place: Place,
+}
+
+impl Connection {
+    fn new(io: Io, peer: &Peer, place: Place) -> Connection {
+        Connection { io, closing: Closing::new(peer.turn.clone()), _place: place }
+    }
 }
 
 enum Io {
@@ -383,10 +409,12 @@ enum Io {
 
 impl AsyncRead for Connection {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match &mut self.get_mut().io {
+        let Connection { io, closing, .. } = self.get_mut();
+        let read = |cx: &mut Context<'_>, buf: &mut ReadBuf<'_>| match io {
             Io::Plain(s) => Pin::new(s).poll_read(cx, buf),
             Io::Tls(s) => Pin::new(s).poll_read(cx, buf),
-        }
+        };
+        closing.poll_read(cx, buf, read)
     }
 }
 
@@ -434,7 +462,6 @@ impl AsyncWrite for Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::extract::ConnectInfo;
     use axum::routing::get;
     use tokio::io::AsyncReadExt;
 

@@ -38,7 +38,7 @@
 //! ```
 //!
 //! - [`request`], [`response`], [`error`], [`params`], [`paths`]: requests and answers. [`json`]: bodies. [`encode`]: compression.
-//! - [`listener`], [`tls`]: sockets. [`page`], [`filter`], [`ids`]: lists. [`access`]: rights. [`app`], [`local`]: what the interface needs of its agent. [`forward`]: requests for other servers.
+//! - [`listener`] with `turn`, [`tls`]: sockets. [`page`], [`filter`], [`ids`]: lists. [`access`]: rights. [`app`], [`local`]: what the interface needs of its agent. [`forward`]: requests for other servers.
 //! - [`jobs`] with [`job_writes`], [`evals`], [`allocs`], [`deployments`], [`scaling`]: jobs and what comes of them.
 //! - The endpoints, by area: [`plain`], [`status`], [`agent`], [`host`] with [`host_addresses`], [`monitor`]; [`nodes`], [`pools`], [`namespaces`], [`operator`],
 //!   [`search`], [`services`], [`volumes`] with [`host_volumes`], [`variables`], [`keyring`], [`snapshots`],
@@ -98,6 +98,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 pub mod tls;
+mod turn;
 pub mod variables;
 pub mod volumes;
 pub mod websocket;
