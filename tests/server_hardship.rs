@@ -129,7 +129,7 @@ fn a_second_agent_is_refused_and_the_first_goes_on() {
     let data = folder.path().join("data").display().to_string();
     let own = second.path().join("own").display().to_string();
     let port = agent.port;
-    second.file("taken.hcl", format!("ports {{ http = {port} }}"));
+    second.file("taken.hcl", format!("ports {{\n  http = {port}\n  rpc = 0\n  serf = 0\n}}"));
     let in_use =
         format!("==> Error starting agent: server setup failed: {data}/server/raft is in use by another process");
     let taken = format!(
@@ -143,7 +143,7 @@ fn a_second_agent_is_refused_and_the_first_goes_on() {
     .into_iter()
     .enumerate()
     {
-        second.file("free.hcl", "ports { http = 0 }");
+        second.file("free.hcl", "ports {\n  http = 0\n  rpc = 0\n  serf = 0\n}");
         let ran = run_in(second.path(), args);
         assert_eq!((ran.stderr.trim_end().lines().last(), ran.exit), (Some(want.as_str()), 1), "{args:?}");
         assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);

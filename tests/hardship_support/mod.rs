@@ -124,7 +124,7 @@ pub fn descriptors(agent: &Agent) -> usize {
 pub fn config(folder: &Folder) -> String {
     let data = folder.path().join("data").display().to_string();
     format!(
-        "bind_addr = \"127.0.0.1\"\ndata_dir = \"{data}\"\nports {{\n  http = 0\n}}\nserver {{\n  enabled = true\n  \
+        "bind_addr = \"127.0.0.1\"\ndata_dir = \"{data}\"\nports {{\n  http = 0\n  rpc = 0\n  serf = 0\n}}\nserver {{\n  enabled = true\n  \
          bootstrap_expect = 1\n}}\nadvertise {{\n  http = \"127.0.0.1\"\n  rpc = \"127.0.0.1\"\n  serf = \"127.0.0.1\"\n}}\n"
     )
 }
