@@ -134,7 +134,7 @@ pub async fn respond(app: AppState, mut request: axum::extract::Request) -> axum
     let path = params::percent_decode(request.uri().path()).into_owned();
     let cors = routes::cors(&path);
     let (method, headers) = (request.method().clone(), request.headers().clone());
-    if app.forward().is_some() && matches!(paths::find(&path, routes::handler), Target::Route(..)) {
+    if app.forward().is_some() && matches!(paths::find(&path, routes::longest(), routes::handler), Target::Route(..)) {
         match forward::pass_on(&app, &path, request).await {
             Ok(Passed::Here(back)) => request = back,
             Ok(Passed::Answered(response)) => return response,
