@@ -8,6 +8,7 @@
 
 pub mod calls;
 pub mod forward;
+pub mod gossip;
 pub mod listener;
 pub mod nodes;
 pub mod pool;

@@ -7,6 +7,7 @@
 //!   [`heartbeat`], [`reapers`], [`node_evals`], [`periodic`], [`dispatch`], [`plan_check`], [`rollout`],
 //!   [`var_locks`], [`evaluating`], [`planner`]. Times and random numbers come in; they say when they are due.
 //! - [`queues`]: those machines with locks and wake-ups. [`worker`], [`applier`]: from evaluations to committed plans.
+//! - [`peers`]: the servers that know each other, and who of them is a member of consensus.
 //! - [`leader`]: taking over and handing over; [`loops`], [`gc`], [`node_status`], [`metrics`]: what it does meanwhile.
 //! - [`keyring`]: root keys, what is encrypted and signed with them.
 //! - [`endpoints`]: what the server does for its callers. [`alloc_updates`]: reports of nodes, gathered.
@@ -33,6 +34,7 @@ pub mod metrics;
 pub mod node_evals;
 pub mod node_status;
 pub mod ops;
+pub mod peers;
 pub mod periodic;
 pub mod persist;
 pub mod plan_check;

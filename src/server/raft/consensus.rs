@@ -312,6 +312,10 @@ impl Consensus {
         failed.then(|| self.why_stopped())
     }
 
+    pub(super) fn raft(&self) -> &Raft<Types> {
+        &self.inner.raft
+    }
+
     /// Why the node does not run.
     fn why_stopped(&self) -> String {
         status::why_stopped(&self.inner.raft, &self.inner.log)

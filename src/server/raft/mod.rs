@@ -15,6 +15,7 @@ mod error;
 mod files;
 mod log;
 mod machine;
+mod membership;
 mod network;
 mod propose;
 mod room;

@@ -1,0 +1,111 @@
+//! Changes of the members of consensus, and of who leads.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use openraft::ChangeMembers;
+
+use super::consensus::Consensus;
+use super::types::{Peer, ServerId};
+
+/// Longest wait for a change to be agreed upon.
+const AGREED: Duration = Duration::from_secs(10);
+/// How long a leader that hands over stays silent at most.
+const SILENCE: Duration = Duration::from_secs(5);
+
+impl Consensus {
+    /// Whether there is a log. A server with one takes part in the cluster it belongs to, and never makes another one.
+    pub async fn has_log(&self) -> bool {
+        self.raft().is_initialized().await.unwrap_or(true)
+    }
+
+    /// Makes a new cluster of these members.
+    ///
+    /// # Errors
+    /// There is a log already, or the node has stopped.
+    pub async fn make_cluster(&self, members: BTreeMap<ServerId, Peer>) -> Result<(), String> {
+        self.raft().initialize(members).await.map_err(|e| e.to_string())
+    }
+
+    /// Lets a server follow, without a vote.
+    ///
+    /// # Errors
+    /// This server does not lead, or another change goes on.
+    pub async fn add_member(&self, id: ServerId, peer: Peer) -> Result<(), String> {
+        self.agreed(async { self.raft().add_learner(id, peer, false).await.map(drop).map_err(|e| e.to_string()) }).await
+    }
+
+    /// Gives a member a vote.
+    ///
+    /// # Errors
+    /// See [`Consensus::add_member`].
+    pub async fn give_vote(&self, id: ServerId) -> Result<(), String> {
+        self.change(ChangeMembers::AddVoterIds(BTreeSet::from([id])), true).await
+    }
+
+    /// Changes name and address of a member.
+    ///
+    /// # Errors
+    /// See [`Consensus::add_member`].
+    pub async fn rename_member(&self, id: ServerId, peer: Peer) -> Result<(), String> {
+        self.change(ChangeMembers::SetNodes(BTreeMap::from([(id, peer)])), true).await
+    }
+
+    /// Removes a member, which may be this very server.
+    ///
+    /// # Errors
+    /// See [`Consensus::add_member`]; the last voter can't go.
+    pub async fn remove_member(&self, id: ServerId) -> Result<(), String> {
+        let members = self.configuration().servers;
+        let voters = members.iter().filter(|m| m.voter).count();
+        match members.iter().find(|m| m.id == id) {
+            None => Ok(()),
+            Some(m) if m.voter && voters == 1 => Err("the last server of a cluster can not be removed".into()),
+            Some(m) if m.voter => self.change(ChangeMembers::RemoveVoters(BTreeSet::from([id])), false).await,
+            Some(_) => self.change(ChangeMembers::RemoveNodes(BTreeSet::from([id])), false).await,
+        }
+    }
+
+    async fn change(&self, change: ChangeMembers<ServerId, Peer>, retain: bool) -> Result<(), String> {
+        self.agreed(async { self.raft().change_membership(change, retain).await.map(drop).map_err(|e| e.to_string()) })
+            .await
+    }
+
+    async fn agreed(&self, change: impl Future<Output = Result<(), String>>) -> Result<(), String> {
+        tokio::time::timeout(AGREED, change).await.unwrap_or_else(|_| Err("no majority agreed in time".into()))
+    }
+
+    /// How many entries a member is behind the leader's log; `None` if this server does not lead or has not heard of it.
+    pub fn behind(&self, id: ServerId) -> Option<u64> {
+        let metrics = self.raft().metrics().borrow().clone();
+        let matched = (*metrics.replication?.get(&id)?)?.index;
+        Some(metrics.last_log_index.unwrap_or(0).saturating_sub(matched))
+    }
+
+    /// Wants to lead now.
+    ///
+    /// # Errors
+    /// The node has stopped.
+    pub async fn elect(&self) -> Result<(), String> {
+        self.raft().trigger().elect().await.map_err(|e| e.to_string())
+    }
+
+    /// Falls silent until another server leads, so that its election is not refused; `ask` is called over and over to have it
+    /// stand. True if leadership went away in time.
+    pub async fn hand_over<F: Future<Output = ()>>(&self, mut ask: impl FnMut() -> F) -> bool {
+        let mut leadership = self.leadership();
+        self.raft().runtime_config().heartbeat(false);
+        let moved = async {
+            loop {
+                tokio::select! {
+                    gone = leadership.wait_for(|l| !l.is_leader && l.leader.is_some()) => return gone.is_ok(),
+                    () = tokio::time::sleep(Duration::from_millis(150)) => {}
+                }
+                ask().await;
+            }
+        };
+        let done = tokio::time::timeout(SILENCE, moved).await.unwrap_or(false);
+        self.raft().runtime_config().heartbeat(true);
+        done
+    }
+}
