@@ -4,28 +4,43 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use tokio::net::UdpSocket;
+
 use super::Config;
 use super::config::addresses::join_port;
 use super::start::tls_files;
 use crate::client::servers::Servers;
 use crate::http::AppState;
 use crate::rpc::forward::{Forwarder, PassedRequests, Target};
+use crate::rpc::gossip::{Gossip, Identity};
 use crate::rpc::listener::{Listener, ListenerSettings, Serving};
+use crate::rpc::membership::{Joining, Members};
 use crate::rpc::nodes::Remote;
 use crate::rpc::pool::{Pool, PoolSettings};
 use crate::rpc::raft::RaftTransport;
 use crate::rpc::service::{Port, Service};
 use crate::rpc::tls;
-use crate::server::Server;
 use crate::server::handle::Links;
+use crate::server::raft::ServerId;
+use crate::server::{Server, ids};
 
 /// The port of the internal protocol where an address names none.
 const RPC_PORT: i64 = 4647;
+
+/// The port of the gossip where an address names none.
+const SERF_PORT: u16 = 4648;
+
+/// Whether the server makes a cluster of its own.
+fn alone(config: &Config) -> bool {
+    config.dev || config.server.bootstrap_expect == 1
+}
 
 /// What a server listens on besides the HTTP interface; nothing for an agent without one.
 #[derive(Default)]
 pub struct Sockets {
     rpc: Option<Listener>,
+    serf: Option<UdpSocket>,
 }
 
 impl Sockets {
@@ -43,7 +58,13 @@ impl Sockets {
         let port = rpc.address().map_err(|e| failed(e.to_string()))?.port();
         let settings = &mut config.settings;
         chosen(&mut settings.ports.rpc, &mut settings.advertise.rpc, port);
-        Ok(Sockets { rpc: Some(rpc) })
+        let failed = |e: String| format!("server setup failed: Failed to start serf: {e}");
+        let address = socket(&settings.addresses.serf, settings.ports.serf).map_err(failed)?;
+        let serf = UdpSocket::bind(address).await;
+        let serf = serf.map_err(|e| failed(format!("listen udp {address}: {}", super::config::reason(&e))))?;
+        let port = serf.local_addr().map_err(|e| failed(e.to_string()))?.port();
+        chosen(&mut settings.ports.serf, &mut settings.advertise.serf, port);
+        Ok(Sockets { rpc: Some(rpc), serf: Some(serf) })
     }
 }
 
@@ -107,15 +128,61 @@ impl Network {
         Ok(Network { pool: Pool::new(pool), listener })
     }
 
+    /// Makes the server of this agent known to others.
+    ///
+    /// # Errors
+    /// An advertised address that has no IP address, or a bad key.
+    pub async fn gossip(&self, sockets: &mut Sockets, config: &Config, id: ServerId) -> Result<Gossip, String> {
+        let socket = sockets.serf.take().ok_or("server setup failed: Failed to start serf: there is no socket")?;
+        let wrong = |e: String| format!("server setup failed: Failed to start serf: {}: {e}", config.advertise.serf);
+        let mut found = tokio::net::lookup_host(&config.advertise.serf).await.map_err(|e| wrong(e.to_string()))?;
+        let addr = found.next().ok_or_else(|| wrong("no such host".into()))?;
+        let own = Identity {
+            bump: u64::try_from(ids::now() / 1_000_000).unwrap_or_default(),
+            id,
+            name: config.name.clone(),
+            region: config.region.clone(),
+            datacenter: config.datacenter.clone(),
+            rpc: config.advertise.rpc.clone(),
+            expect: if alone(config) { 1 } else { u32::try_from(config.server.bootstrap_expect).unwrap_or(0) },
+            ..Identity::at(addr)
+        };
+        let key = base64::engine::general_purpose::STANDARD.decode(config.server.encrypt.expose());
+        let key = key.map_err(|_| wrong("the key is not base64".into()))?;
+        Ok(Gossip::start(socket, own, (!key.is_empty()).then_some(key.as_slice())))
+    }
+
     /// What connects the server of this agent with others.
-    pub fn links(&self, config: &Config) -> Links {
-        let alone = config.dev || config.server.bootstrap_expect == 1;
-        Links { transport: Arc::new(RaftTransport::new(&self.pool)), alone }
+    pub fn links(&self, config: &Config, gossip: &Gossip) -> Links {
+        let transport = Arc::new(RaftTransport::new(&self.pool, gossip.clone()));
+        Links { others: transport.clone(), transport, alone: alone(config) }
     }
 
     /// What answers calls to the server of this agent.
-    pub fn service(&self, server: &Server) -> Service {
-        Service::new(server.clone(), self.pool.clone())
+    pub fn service(&self, server: &Server, gossip: Gossip) -> Service {
+        Service::new(server.clone(), self.pool.clone(), gossip)
+    }
+
+    /// Who looks after the servers of the cluster.
+    pub fn members(&self, config: &Config, service: &Service) -> Members {
+        let (old, new) = (&config.server, &config.server.server_join);
+        let retry = if new.retry_join.is_empty() { &old.retry_join } else { &new.retry_join };
+        let most = if new.retry_join.is_empty() { old.retry_max } else { new.retry_max };
+        let interval = if old.retry_interval.is_zero() { new.retry_interval } else { old.retry_interval };
+        let joining = Joining {
+            retry: retry.clone(),
+            most: u64::try_from(most).unwrap_or(0),
+            interval,
+            expect: service.gossip().own().expect,
+            default_port: SERF_PORT,
+        };
+        Members::new(service.clone(), &self.pool, joining)
+    }
+
+    /// The servers that must be there when this one starts (`start_join`).
+    pub fn start_join(config: &Config) -> Vec<String> {
+        let (old, new) = (&config.server.start_join, &config.server.server_join.start_join);
+        if new.is_empty() { old.clone() } else { new.clone() }
     }
 
     /// The servers as a node without one asks them.

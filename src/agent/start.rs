@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::http::{HeaderName, HeaderValue};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use super::config::{Config, addresses, check_start};
 use super::control::Control;
@@ -19,10 +19,13 @@ use super::{client_settings, server_settings};
 use crate::client::servers::Servers;
 use crate::client::{self, Client};
 use crate::http::app::{API_VERSION, AppState, HttpSettings};
+use crate::http::error::multi_error;
 use crate::http::listener::{Listener, ListenerSettings, Serving, TlsHandle};
 use crate::http::local::LocalClient;
 use crate::http::tls::{self, TlsFiles};
 use crate::rpc;
+use crate::rpc::gossip::Gossip;
+use crate::rpc::membership::Members;
 use crate::rpc::nodes::{self, Remote};
 use crate::rpc::service::Service;
 use crate::server::{Server, ids};
@@ -90,10 +93,10 @@ impl Agent {
         let addresses = listener.addresses();
         choose_port(&mut config, &addresses);
         let start_error = |e: String| StartError(format!("Error starting agent: {e}"));
-        let bound = Sockets::bind(&mut config).await.map_err(start_error)?;
+        let mut bound = Sockets::bind(&mut config).await.map_err(start_error)?;
         let network = Network::new(&config).map_err(start_error)?;
         let mut agent = Parts::default();
-        if let Err(e) = agent.start(&config, &metrics, &network).await {
+        if let Err(e) = agent.start(&config, &metrics, &network, &mut bound).await {
             agent.stop(None).await;
             return Err(e);
         }
@@ -102,6 +105,10 @@ impl Agent {
         let app =
             AppState::new(http_settings(&config), agent.server.clone(), local, Arc::new(control), metrics.clone());
         let rpc = network.open(bound, agent.service.clone(), agent.servers.clone(), &app);
+        if let Err(e) = agent.join(&config, &network, &app).await {
+            agent.stop(rpc).await;
+            return Err(e);
+        }
         let serving = listener.serve(crate::http::router(app), settings, metrics.clone());
         let sampler = tokio::spawn(sample(metrics, config.telemetry.collection_interval));
         tracing::info!(target: "agent", http = %config.advertise.http, "agent started");
@@ -151,6 +158,9 @@ impl Agent {
         {
             tracing::error!(target: "agent", error = text.as_str(), "client leave failed");
         }
+        if let Some(members) = &self.parts.members {
+            members.leave().await;
+        }
     }
 
     /// Stops everything.
@@ -167,6 +177,10 @@ impl Agent {
 struct Parts {
     server: Option<Server>,
     service: Option<Service>,
+    gossip: Option<Gossip>,
+    members: Option<Members>,
+    /// Joining, and the members of consensus.
+    looking_after: JoinSet<()>,
     client: Option<Client>,
     /// The way of a node without a server in its agent.
     servers: Option<Arc<Remote>>,
@@ -175,7 +189,13 @@ struct Parts {
 }
 
 impl Parts {
-    async fn start(&mut self, config: &Config, metrics: &Metrics, network: &Network) -> Result<(), StartError> {
+    async fn start(
+        &mut self,
+        config: &Config,
+        metrics: &Metrics,
+        network: &Network,
+        sockets: &mut Sockets,
+    ) -> Result<(), StartError> {
         let failed = |e: &dyn std::fmt::Display| StartError(format!("Error starting agent: {e}"));
         if config.server.enabled {
             let dir = match config.server_dir() {
@@ -188,9 +208,12 @@ impl Parts {
             };
             let id = server_settings::server_id(&dir).map_err(|e| failed(&e))?;
             let settings = server_settings::settings(config, &id, &dir);
-            let server = Server::join(settings, metrics.clone(), network.links(config)).await;
+            let own = id.parse().map_err(|_| failed(&"server setup failed: the server's ID is no UUID"))?;
+            let gossip = network.gossip(sockets, config, own).await.map_err(|e| failed(&e))?;
+            self.gossip = Some(gossip.clone());
+            let server = Server::join(settings, metrics.clone(), network.links(config, &gossip)).await;
             let server = server.map_err(|e| failed(&format!("server setup failed: {e}")))?;
-            self.service = Some(network.service(&server));
+            self.service = Some(network.service(&server, gossip));
             self.server = Some(server);
         }
         if config.client.enabled {
@@ -207,9 +230,31 @@ impl Parts {
         Ok(())
     }
 
-    async fn stop(self, rpc: Option<rpc::listener::Serving>) {
+    /// Joins other servers, now and whenever they come.
+    async fn join(&mut self, config: &Config, network: &Network, app: &AppState) -> Result<(), StartError> {
+        let Some(service) = &self.service else { return Ok(()) };
+        let members = network.members(config, service);
+        app.members_by(Arc::new(members.clone()));
+        let first = Network::start_join(config);
+        if !first.is_empty() {
+            tracing::info!(target: "agent", "joining cluster");
+            let (joined, errors) = members.join_all(&first).await;
+            if joined == 0 {
+                return Err(StartError(multi_error(&errors)));
+            }
+        }
+        self.looking_after = members.start();
+        self.members = Some(members);
+        Ok(())
+    }
+
+    async fn stop(mut self, rpc: Option<rpc::listener::Serving>) {
         if let Some(client) = self.client {
             client.shutdown().await;
+        }
+        self.looking_after.abort_all();
+        if let Some(gossip) = &self.gossip {
+            gossip.stop();
         }
         if let Some(rpc) = rpc {
             rpc.stop().await;

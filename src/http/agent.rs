@@ -14,6 +14,7 @@ use super::response::Response;
 use super::routes::{Outcome, Route, route};
 use crate::model::Time;
 use crate::server::Server;
+use crate::server::peers::{KnownServer, Status};
 use crate::server::raft::Member;
 
 /// The routes.
@@ -49,30 +50,36 @@ struct ServerMember {
     delegate_cur: u8,
 }
 
-fn member(app: &AppState, m: &Member, alone: bool) -> ServerMember {
-    let settings = app.settings();
-    let (address, port) = m.peer.address.rsplit_once(':').unwrap_or((m.peer.address.as_str(), "0"));
+fn host_port(address: &str) -> (&str, &str) {
+    address.rsplit_once(':').unwrap_or((address, "0"))
+}
+
+fn member(app: &AppState, k: &KnownServer) -> ServerMember {
+    let (rpc_addr, port) = host_port(&k.rpc);
     let mut tags = BTreeMap::from([
         ("role", "nomad".to_string()),
-        ("region", settings.region.clone()),
-        ("dc", settings.datacenter.clone()),
-        ("build", settings.version.clone()),
+        ("region", k.region.clone()),
+        ("dc", k.datacenter.clone()),
+        ("build", app.settings().version.clone()),
         ("revision", String::new()),
-        ("id", m.id.to_string()),
+        ("id", k.id.to_string()),
         ("port", port.to_string()),
-        ("rpc_addr", address.to_string()),
+        ("rpc_addr", rpc_addr.to_string()),
         ("vsn", "1".to_string()),
         ("raft_vsn", "3".to_string()),
     ]);
-    if alone {
-        tags.extend([("bootstrap", "1".to_string()), ("expect", "1".to_string())]);
+    if k.expect == 1 {
+        tags.insert("bootstrap", "1".to_string());
+    }
+    if k.expect > 0 {
+        tags.insert("expect", k.expect.to_string());
     }
     ServerMember {
-        name: m.peer.name.clone(),
-        addr: address.trim_matches(['[', ']']).to_string(),
-        port: port.parse().unwrap_or_default(),
+        name: k.name.clone(),
+        addr: k.serf.ip().to_string(),
+        port: k.serf.port(),
         tags,
-        status: "alive".into(),
+        status: k.status.word().into(),
         protocol_min: 1,
         protocol_max: 5,
         protocol_cur: 2,
@@ -82,9 +89,28 @@ fn member(app: &AppState, m: &Member, alone: bool) -> ServerMember {
     }
 }
 
-fn all_members(app: &AppState, server: &Server) -> Vec<ServerMember> {
+/// The servers that know each other; for a server without any order of the kind, those of the log.
+fn known(app: &AppState, server: &Server) -> Vec<KnownServer> {
+    if let Some(membership) = app.membership() {
+        return membership.members();
+    }
     let servers = server.consensus().configuration().servers;
-    servers.iter().map(|m| member(app, m, servers.len() == 1)).collect()
+    let alone = servers.len() == 1;
+    let one = |m: Member| KnownServer {
+        id: m.id,
+        name: m.peer.name,
+        region: app.settings().region.clone(),
+        datacenter: app.settings().datacenter.clone(),
+        serf: m.peer.address.parse().unwrap_or_else(|_| ([0, 0, 0, 0], 0).into()),
+        rpc: m.peer.address,
+        expect: u32::from(alone),
+        status: Status::Alive,
+    };
+    servers.into_iter().map(one).collect()
+}
+
+fn all_members(app: &AppState, server: &Server) -> Vec<ServerMember> {
+    known(app, server).iter().map(|k| member(app, k)).collect()
 }
 
 fn full_name(app: &AppState) -> String {
@@ -124,7 +150,11 @@ fn server_stats(app: &AppState, server: &Server) -> AgentStats {
     let raft = server.consensus().stats();
     let texts = |pairs: &[(&str, String)]| pairs.iter().map(|(k, v)| ((*k).to_string(), v.clone())).collect();
     let leader = server.consensus().leadership().borrow().is_leader;
-    let alone = server.consensus().configuration().servers.len() == 1;
+    let servers = known(app, server);
+    let count = |status| servers.iter().filter(|k| k.status == status).count().to_string();
+    let own = full_name(app);
+    let alone = servers.iter().any(|k| k.name == own && k.expect == 1);
+    let encrypted = app.membership().is_some_and(|m| m.encrypted());
     let contact = match raft.last_contact {
         None => "never".to_string(),
         Some(d) if d.is_zero() => "0".to_string(),
@@ -166,11 +196,11 @@ fn server_stats(app: &AppState, server: &Server) -> AgentStats {
         (
             "serf".to_string(),
             texts(&[
-                ("members", all_members(app, server).len().to_string()),
-                ("failed", "0".into()),
-                ("left", "0".into()),
+                ("members", servers.len().to_string()),
+                ("failed", count(Status::Failed)),
+                ("left", count(Status::Left)),
                 ("health_score", "0".into()),
-                ("encrypted", "false".into()),
+                ("encrypted", encrypted.to_string()),
             ]),
         ),
     ])
@@ -205,32 +235,21 @@ async fn servers(request: Request) -> Outcome {
     Ok(Response::empty())
 }
 
-/// Servers find each other by their configuration; here only addresses that can't be reached are told.
 async fn join(request: Request) -> Outcome {
     request.only_write()?;
     if request.app().server().is_none() {
         return Err(Error::new(501, "Invalid method"));
     }
-    let addresses: Vec<&str> = request.query().all("address").collect();
+    let addresses: Vec<String> = request.query().all("address").map(String::from).collect();
     if addresses.is_empty() {
         return Err(Error::bad("missing address to join"));
     }
-    let mut errors = Vec::new();
-    for address in addresses {
-        let target = if address.contains(':') { address.to_string() } else { format!("{address}:4648") };
-        let connecting = tokio::net::TcpStream::connect(&target);
-        let why = match tokio::time::timeout(std::time::Duration::from_secs(10), connecting).await {
-            Err(_) => "i/o timeout".to_string(),
-            Ok(Err(e)) if e.kind() == std::io::ErrorKind::ConnectionRefused => "connect: connection refused".into(),
-            Ok(Err(e)) => e.to_string(),
-            Ok(Ok(_)) => {
-                errors.push(format!("failed to join {target}: servers join by their configuration only"));
-                continue;
-            }
-        };
-        errors.push(format!("failed to join {target}: dial tcp {target}: {why}"));
-    }
-    Response::json(&json!({ "num_joined": 0, "error": multi_error(&errors), "warning": "" }))
+    let (joined, errors) = match request.app().membership() {
+        Some(membership) => membership.join(addresses).await,
+        None => (0, addresses.iter().map(|a| format!("failed to join {a}: this server stays alone")).collect()),
+    };
+    let error = if errors.is_empty() { String::new() } else { multi_error(&errors) };
+    Response::json(&json!({ "num_joined": joined, "error": error, "warning": "" }))
 }
 
 async fn force_leave(request: Request) -> Outcome {
@@ -246,7 +265,10 @@ async fn force_leave(request: Request) -> Outcome {
     if !prune.is_empty() && parse_bool(prune).is_err() {
         return Err(Error::bad("invalid prune value"));
     }
-    // Members come and go by the log; one that is gone has left already.
+    if let Some(membership) = request.app().membership() {
+        let prune = !prune.is_empty() && parse_bool(prune) == Ok(true);
+        membership.force_leave(request.query().get("node").to_string(), prune).await;
+    }
     Ok(Response::empty())
 }
 

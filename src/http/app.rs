@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::forward::Forward;
 use super::local::LocalClient;
 use crate::server::Server;
+use crate::server::peers::KnownServer;
 use crate::telemetry::Metrics;
 
 /// A pending answer of something behind a trait.
@@ -70,6 +71,21 @@ pub trait AgentControl: Send + Sync {
     fn watch_logs(&self, level: &str, json: bool, location: bool) -> Option<Box<dyn LogWatch>>;
 }
 
+/// The servers of the cluster, as the server of this agent knows them.
+pub trait Membership: Send + Sync {
+    /// All that were heard of, by name.
+    fn members(&self) -> Vec<KnownServer>;
+
+    /// Whether what they tell each other is encrypted.
+    fn encrypted(&self) -> bool;
+
+    /// Joins servers at those addresses; gives how many answered, and what went wrong with the others.
+    fn join(&self, addresses: Vec<String>) -> Pending<'_, (usize, Vec<String>)>;
+
+    /// A server that does not answer has left for good; `prune`: it is forgotten.
+    fn force_leave(&self, name: String, prune: bool) -> Pending<'_, ()>;
+}
+
 /// Messages as they come.
 pub trait LogWatch: Send {
     /// The next line, without a newline; `None` at the end.
@@ -84,6 +100,7 @@ struct App {
     metrics: Metrics,
     started: i64,
     forward: OnceLock<Arc<dyn Forward>>,
+    membership: OnceLock<Arc<dyn Membership>>,
 }
 
 /// Everything that handlers use. Clones share it.
@@ -105,8 +122,9 @@ impl AppState {
         agent: Arc<dyn AgentControl>,
         metrics: Metrics,
     ) -> AppState {
-        let (started, forward) = (crate::server::ids::now(), OnceLock::new());
-        AppState(Arc::new(App { settings, server, client, agent, metrics, started, forward }))
+        let started = crate::server::ids::now();
+        let (forward, membership) = (OnceLock::new(), OnceLock::new());
+        AppState(Arc::new(App { settings, server, client, agent, metrics, started, forward, membership }))
     }
 
     /// The settings.
@@ -137,6 +155,16 @@ impl AppState {
     /// Sets what reaches other servers, once.
     pub fn forward_by(&self, forward: Arc<dyn Forward>) {
         let _ = self.0.forward.set(forward);
+    }
+
+    /// The servers that know each other; a server without such an order is alone.
+    pub fn membership(&self) -> Option<&Arc<dyn Membership>> {
+        self.0.membership.get()
+    }
+
+    /// Sets who knows the other servers, once.
+    pub fn members_by(&self, membership: Arc<dyn Membership>) {
+        let _ = self.0.membership.set(membership);
     }
 
     /// When the interface was made, in Unix nanoseconds.

@@ -14,6 +14,7 @@ use crate::model::duration::parse_duration;
 use crate::model::responses::JobListStub;
 use crate::model::*;
 use crate::server::endpoints::{operator, system};
+use crate::server::peers::Status;
 use crate::server::raft::Member;
 use crate::server::watch::WatchKey;
 use crate::state::Table;
@@ -197,7 +198,7 @@ async fn autopilot(mut request: Request) -> Outcome {
     Response::json(&operator::set_autopilot(request.server()?, config, cas).await?)
 }
 
-/// How the servers do. The members of the log's configuration are alive as long as this server hears of them.
+/// How the servers do: members of the log that are alive and hold the newest entries are healthy.
 async fn autopilot_health(request: Request) -> Outcome {
     if !request.is_get() {
         return Err(Error::not_found("Invalid method"));
@@ -211,20 +212,27 @@ async fn autopilot_health(request: Request) -> Outcome {
     let voters: Vec<String> = members.iter().filter(|m| m.voter).map(|m| m.id.to_string()).collect();
     let leader = members.iter().find(|m| m.leader).map(|m| m.id.to_string()).unwrap_or_default();
     let since = request.app().started();
-    let servers: Vec<Value> = members
-        .iter()
-        .map(|m| {
-            json!({
-                "ID": m.id.to_string(), "Name": m.peer.name, "Address": m.peer.address, "SerfStatus": "alive",
-                "Version": request.app().settings().version, "Leader": m.leader, "LastContact": "0s",
-                "LastTerm": stats.last_log_term, "LastIndex": stats.last_log_index, "Healthy": true, "Voter": m.voter,
-                "StableSince": Time::from_unix_nanos(since).to_string(),
-            })
-        })
-        .collect();
-    let healthy = !leader.is_empty();
+    let known = request.app().membership().map(|m| m.members());
+    let trailing = server.snapshot().autopilot().cloned().unwrap_or_default().max_trailing_logs;
+    let (mut servers, mut well) = (Vec::new(), 0);
+    for m in &members {
+        let status = known
+            .as_ref()
+            .map_or(Status::Alive, |known| known.iter().find(|k| k.id == m.id).map_or(Status::Failed, |k| k.status));
+        let behind = if m.leader { Some(0) } else { server.consensus().behind(m.id) };
+        let healthy = status == Status::Alive && behind.is_some_and(|entries| entries <= trailing);
+        well += usize::from(healthy && m.voter);
+        servers.push(json!({
+            "ID": m.id.to_string(), "Name": m.peer.name, "Address": m.peer.address, "SerfStatus": status.word(),
+            "Version": request.app().settings().version, "Leader": m.leader, "LastContact": "0s",
+            "LastTerm": stats.last_log_term, "LastIndex": stats.last_log_index.saturating_sub(behind.unwrap_or(0)),
+            "Healthy": healthy, "Voter": m.voter, "StableSince": Time::from_unix_nanos(since).to_string(),
+        }));
+    }
+    let healthy = !leader.is_empty() && servers.iter().all(|s| s["Healthy"] == true);
+    let tolerance = well.saturating_sub(voters.len() / 2 + 1);
     let body = json!({
-        "Healthy": healthy, "FailureTolerance": voters.len().saturating_sub(1) / 2, "Servers": servers,
+        "Healthy": healthy, "FailureTolerance": tolerance, "Servers": servers,
         "Leader": leader, "Voters": voters,
     });
     Ok(Response::json(&body)?.status(if healthy { 200 } else { 429 }))

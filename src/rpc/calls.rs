@@ -8,7 +8,9 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::gossip::Identity;
 use crate::model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, ServiceRegistration, SignedIdentity};
+use crate::server::raft::ServerId;
 
 /// A call: the type is its arguments.
 pub trait Call: Serialize + DeserializeOwned + Send + Sync + 'static {
@@ -199,5 +201,39 @@ calls! {
     GetNode = "Node.GetNode" [ANYWHERE, REPEATABLE] -> Option<Arc<Node>> {
         /// The node.
         who: Who,
+    }
+
+    /// The servers that are known; whoever asks becomes known by it.
+    Meet = "Serf.Members" [ANYWHERE, REPEATABLE] -> Vec<Identity> {
+        /// Who asks.
+        from: Identity,
+    }
+
+    /// A server that does not answer has left for good. Gives whether it was known.
+    ForceLeave = "Serf.ForceLeave" [ANYWHERE, REPEATABLE] -> bool {
+        /// Its name.
+        name: String,
+        /// It is forgotten.
+        prune: bool,
+    }
+
+    /// A server without a log promises to let another one make the first cluster.
+    Claim = "Raft.Claim" [ANYWHERE, REPEATABLE] -> () {
+        /// Who promises.
+        to: ServerId,
+        /// Who makes the cluster.
+        by: ServerId,
+    }
+
+    /// A server stands for election.
+    Stand = "Raft.Stand" [ANYWHERE, REPEATABLE] -> () {
+        /// Which one.
+        to: ServerId,
+    }
+
+    /// Removes a server from the members of consensus.
+    RemovePeer = "Operator.RaftRemovePeerByID" [REPEATABLE] -> () {
+        /// Which one.
+        id: ServerId,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A call is a `POST /rpc/v1/<Method>` ([`wire`]); anything else on the port is a request of the HTTP interface that another
 //! agent passed on ([`forward`]). [`pool`] keeps one connection per peer, [`listener`] takes connections in, [`service`]
-//! answers calls.
+//! answers calls, [`nodes`] makes those of a node. [`gossip`] tells which servers there are, [`membership`] keeps them together.
 //!
 //! **Never** decides anything: rules are in [`crate::server`], and the answers' texts with them.
 
@@ -10,6 +10,7 @@ pub mod calls;
 pub mod forward;
 pub mod gossip;
 pub mod listener;
+pub mod membership;
 pub mod nodes;
 pub mod pool;
 pub mod raft;

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use super::calls::Call;
+use super::calls::{Call, Stand};
+use super::gossip::Gossip;
 use super::pool::Pool;
 use super::service::{Answers, Service};
 use crate::server::Error;
+use crate::server::handle::Others;
 use crate::server::raft::{Answer, Message, Peer, Pending, ServerId, Transport, TransportError};
 
 /// A message, and for whom it is: another server may have taken over its address.
@@ -25,21 +28,21 @@ impl Call for Envelope {
 
 impl Answers<Envelope> for Service {
     async fn carry_out(&self, call: Envelope) -> Result<Answer, Error> {
-        let own = self.server().settings().id.clone();
-        if call.to.to_string() != own {
-            return Err(Error::internal(format!("this is server {own}, not {}", call.to)));
-        }
+        self.is_me(call.to)?;
         Ok(self.server().consensus().handle(call.message).await)
     }
 }
 
 /// Carries messages over the RPC ports.
-pub struct RaftTransport(Pool);
+pub struct RaftTransport {
+    pool: Pool,
+    gossip: Gossip,
+}
 
 impl RaftTransport {
     /// With connections of its own: heartbeats must not wait behind snapshots or plans.
-    pub fn new(pool: &Pool) -> RaftTransport {
-        RaftTransport(pool.another())
+    pub fn new(pool: &Pool, gossip: Gossip) -> RaftTransport {
+        RaftTransport { pool: pool.another(), gossip }
     }
 }
 
@@ -50,7 +53,19 @@ impl Transport for RaftTransport {
     fn send<'a>(&'a self, to: ServerId, peer: &'a Peer, message: Message) -> Pending<'a> {
         Box::pin(async move {
             let envelope = Envelope { to, message };
-            self.0.call_within(LIMIT, &peer.address, &envelope).await.map_err(|e| TransportError(e.to_string()))
+            // A server that came back elsewhere is reached before the log says so.
+            let address = self.gossip.address_of(to).unwrap_or_else(|| peer.address.clone());
+            self.pool.call_within(LIMIT, &address, &envelope).await.map_err(|e| TransportError(e.to_string()))
+        })
+    }
+}
+
+/// What a server asks of others.
+impl Others for RaftTransport {
+    fn stand<'a>(&'a self, to: ServerId, peer: &'a Peer) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move {
+            let address = self.gossip.address_of(to).unwrap_or_else(|| peer.address.clone());
+            self.pool.call_within(LIMIT, &address, &Stand { to }).await.map_err(|e| e.to_string())
         })
     }
 }

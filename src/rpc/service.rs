@@ -10,15 +10,20 @@ use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use super::calls::*;
+use super::gossip::Gossip;
 use super::listener::Handler;
 use super::pool::Pool;
 use super::wire::{self, CallError, FORWARDED};
 use crate::server::endpoints::identity;
 use crate::server::endpoints::node_rpc::{self, NodeAnswer};
+use crate::server::raft::ServerId;
 use crate::server::{Error, Server, ids};
 
 /// How long a call waits for a leader.
 const HOLD: Duration = Duration::from_secs(5);
+
+/// How long a server that made a promise keeps it while no cluster comes of it.
+const PROMISE: Duration = Duration::from_secs(60);
 
 /// Requests of the HTTP interface that came over the RPC port.
 pub trait Interface: Send + Sync + 'static {
@@ -31,12 +36,41 @@ pub trait Interface: Send + Sync + 'static {
 pub struct Service {
     server: Server,
     pool: Pool,
+    gossip: Gossip,
+    /// Who may make the first cluster with this server, and since when.
+    promised: Arc<tokio::sync::Mutex<Option<(ServerId, Instant)>>>,
 }
 
 impl Service {
     /// For a server; `pool` reaches the others.
-    pub fn new(server: Server, pool: Pool) -> Service {
-        Service { server, pool }
+    pub fn new(server: Server, pool: Pool, gossip: Gossip) -> Service {
+        Service { server, pool, gossip, promised: Arc::default() }
+    }
+
+    /// The servers that are known.
+    pub fn gossip(&self) -> &Gossip {
+        &self.gossip
+    }
+
+    /// Promises a server to let it make the first cluster, and nobody else for a while.
+    ///
+    /// # Errors
+    /// There is a log already, or an earlier promise to another one.
+    pub async fn promise(&self, by: ServerId) -> Result<(), String> {
+        let mut promised = self.promised.lock().await;
+        if self.server.consensus().has_log().await {
+            return Err("belongs to a cluster already".into());
+        }
+        if let Some((other, _)) = promised.filter(|(other, since)| *other != by && since.elapsed() < PROMISE) {
+            return Err(format!("has promised to follow {other}"));
+        }
+        *promised = Some((by, Instant::now()));
+        Ok(())
+    }
+
+    pub(super) fn is_me(&self, id: ServerId) -> Result<(), Error> {
+        let own = &self.server.settings().id;
+        if id.to_string() == *own { Ok(()) } else { Err(Error::internal(format!("this is server {own}, not {id}"))) }
     }
 
     /// The server.
@@ -121,6 +155,11 @@ impl Service {
             DeleteService,
             DrainSelf,
             GetNode,
+            Meet,
+            ForceLeave,
+            Claim,
+            Stand,
+            RemovePeer,
         )
     }
 
@@ -209,6 +248,20 @@ answers! {
     DrainSelf |s, c| {
         node_rpc::drain_self(&s.server, &c.who.node_id, &c.who.secret_id, c.strategy, c.meta).await
     };
+    Meet |s, c| {
+        s.gossip.meet(vec![c.from]).await;
+        Ok(s.gossip.alive())
+    };
+    ForceLeave |s, c| Ok(s.gossip.force_leave(&c.name, c.prune));
+    Claim |s, c| {
+        s.is_me(c.to)?;
+        s.promise(c.by).await.map_err(Error::internal)
+    };
+    Stand |s, c| {
+        s.is_me(c.to)?;
+        s.server.consensus().elect().await.map_err(Error::internal)
+    };
+    RemovePeer |s, c| s.server.consensus().remove_member(c.id).await.map_err(Error::internal);
     GetNode |s, c| Ok(s.server.snapshot().state().node(&c.who.node_id).map(|n| n.node.clone()));
 }
 

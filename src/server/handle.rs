@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -15,7 +16,7 @@ use super::keyring::Keyring;
 use super::ops::{Operation, Reply};
 use super::queues::Queues;
 use super::raft::{
-    Consensus, Machine, NoTransport, Peer, ProposeError, ServerId, SnapshotWriter, StartError, Transport,
+    Consensus, Machine, Member, NoTransport, Peer, ProposeError, ServerId, SnapshotWriter, StartError, Transport,
 };
 use super::settings::Settings;
 use super::store::Store;
@@ -45,6 +46,7 @@ struct Inner {
     /// The leader has established itself.
     ready: watch::Sender<bool>,
     restores: mpsc::Sender<leader::Restore>,
+    others: Arc<dyn Others>,
 }
 
 /// The state machine as consensus sees it.
@@ -95,8 +97,24 @@ impl SnapshotWriter for Frozen {
 pub struct Links {
     /// Carries the messages of consensus.
     pub transport: Arc<dyn Transport>,
+    /// Asks other servers.
+    pub others: Arc<dyn Others>,
     /// Without a log, this server makes a cluster of its own; otherwise it waits for the others.
     pub alone: bool,
+}
+
+/// What a server asks of others.
+pub trait Others: Send + Sync + 'static {
+    /// Has another server stand for election.
+    fn stand<'a>(&'a self, to: ServerId, peer: &'a Peer) -> BoxFuture<'a, Result<(), String>>;
+}
+
+/// For a server that is alone.
+impl Others for NoTransport {
+    fn stand<'a>(&'a self, _: ServerId, peer: &'a Peer) -> BoxFuture<'a, Result<(), String>> {
+        let error = format!("this server runs alone and can't reach {}", peer.address);
+        Box::pin(std::future::ready(Err(error)))
+    }
 }
 
 impl Server {
@@ -105,7 +123,12 @@ impl Server {
     /// # Errors
     /// See there.
     pub async fn start(settings: Settings, metrics: Metrics) -> Result<Server, StartError> {
-        Server::join(settings, metrics, Links { transport: Arc::new(NoTransport), alone: true }).await
+        Server::join(
+            settings,
+            metrics,
+            Links { transport: Arc::new(NoTransport), others: Arc::new(NoTransport), alone: true },
+        )
+        .await
     }
 
     /// Opens the data directory, joins consensus and starts workers and applier. Returns before there is a leader.
@@ -145,6 +168,7 @@ impl Server {
             keyring,
             ready: watch::channel(false).0,
             restores,
+            others: links.others,
         }));
         server.replace_workers().map_err(|e| StartError::Settings(format!("can't start workers: {e}")))?;
         let applier = server.clone();
@@ -305,6 +329,16 @@ impl Server {
     /// The leader's address as the configuration gives it; `None` while there is none.
     pub fn leader_address(&self) -> Option<String> {
         self.0.consensus.leadership().borrow().leader.as_ref().map(|(_, p)| p.address.clone())
+    }
+
+    /// Lets another member lead. True if leadership has moved away.
+    pub async fn hand_over(&self, to: &Member) -> bool {
+        let ask = || async {
+            if let Err(error) = self.0.others.stand(to.id, &to.peer).await {
+                tracing::debug!(target: "nomad", server = to.peer.name.as_str(), %error, "a server can't be asked to lead");
+            }
+        };
+        self.0.consensus.hand_over(ask).await
     }
 
     // ---- writing

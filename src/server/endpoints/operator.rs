@@ -61,10 +61,10 @@ pub async fn restore(server: &Server, state: Vec<u8>) -> Result<u64, Error> {
 pub async fn remove_peer(server: &Server, id: &str) -> Result<(), Error> {
     server.wait_ready().await?;
     let members = server.consensus().configuration().servers;
-    if !members.iter().any(|m| m.id.to_string() == id) {
+    let Some(member) = members.iter().find(|m| m.id.to_string() == id) else {
         return Err(Error::internal(format!("id {} was not found in the Raft configuration", quoted(id))));
-    }
-    Err(Error::internal("the last server of a cluster can not be removed"))
+    };
+    server.consensus().remove_member(member.id).await.map_err(Error::internal)
 }
 
 /// From which member to which leadership goes.
@@ -105,8 +105,8 @@ pub async fn transfer_leadership(server: &Server, id: Option<&str>, address: Opt
         return Err(Error::bad(format!("{what} {name} was not found in the Raft configuration")));
     };
     let from = members.iter().find(|m| m.leader).ok_or_else(Error::no_leader)?;
-    if from.id != to.id {
-        return Err(Error::internal("leadership can not be handed over to this server"));
+    if from.id != to.id && !(to.voter && server.hand_over(to).await) {
+        return Err(Error::internal("leadership could not be handed over to this server"));
     }
     Ok(Transfer { from: from.clone(), to: to.clone() })
 }
