@@ -7,7 +7,8 @@ mod member;
 #[path = "support/program.rs"]
 mod program;
 
-use member::{Member, Role, node_ready, running};
+use agent::wait_for;
+use member::{Member, Role, leader, node_ready, running};
 use serde_json::{Value as Json, json};
 
 /// A job of one task that runs until it is stopped.
@@ -64,4 +65,128 @@ fn a_node_without_servers_says_so() {
     node.start();
     let reply = agent::call(node.port(), "GET", "/v1/jobs", "", agent::PATIENCE).expect("an answer");
     assert_eq!(reply.status, 500, "{}", reply.body);
+}
+
+/// Three servers that found each other: two know the first, one by its gossip, one by its calls.
+fn three(name: &str, more: &str) -> Vec<Member> {
+    let server = |n: u32, join| {
+        let mut member = Member::new(&format!("cluster-{name}-{n}"), Role::Server { expect: 3, join });
+        member.more = more.into();
+        member.start();
+        member
+    };
+    let first = server(1, vec![]);
+    let (by_gossip, by_call) = (vec![first.serf()], vec![first.rpc()]);
+    vec![first, server(2, by_gossip), server(3, by_call)]
+}
+
+/// The state of the servers that a server tells, by name.
+fn statuses(at: &Member) -> Result<Vec<String>, String> {
+    let members = at.read("/v1/agent/members")?["Members"].as_array().cloned().unwrap_or_default();
+    Ok(members.iter().filter_map(|m| m["Status"].as_str().map(String::from)).collect())
+}
+
+/// Addresses of those that vote.
+fn voters(at: &Member) -> Result<Vec<String>, String> {
+    let servers = at.read("/v1/operator/raft/configuration")?["Servers"].as_array().cloned().unwrap_or_default();
+    let voters = servers.iter().filter(|s| s["Voter"] == true);
+    Ok(voters.filter_map(|s| s["Address"].as_str().map(String::from)).collect())
+}
+
+fn expect<T: PartialEq + std::fmt::Debug>(what: &str, want: &T, mut get: impl FnMut() -> Result<T, String>) {
+    wait_for(what, || match get()? {
+        got if got == *want => Ok(()),
+        got => Err(format!("{got:?}")),
+    });
+}
+
+fn register(at: &Member, name: &str) -> Result<(), String> {
+    let body = job(name).to_string();
+    let reply = agent::call(at.port(), "PUT", "/v1/jobs", &body, agent::PATIENCE).map_err(|e| e.to_string())?;
+    if reply.status == 200 { Ok(()) } else { Err(format!("{} {}", reply.status, reply.body)) }
+}
+
+fn jobs(at: &Member, query: &str) -> Result<Vec<String>, String> {
+    let jobs = at.read(&format!("/v1/jobs?{query}"))?.as_array().cloned().unwrap_or_default();
+    Ok(jobs.iter().filter_map(|j| j["ID"].as_str().map(String::from)).collect())
+}
+
+#[test]
+fn servers_survive_the_loss_of_their_leader() {
+    let mut servers = three("loss", "");
+    let first = leader(&servers);
+    for server in &servers {
+        expect("all are members", &vec!["alive".to_string(); 3], || statuses(server));
+        expect("all vote", &3, || voters(server).map(|v| v.len()));
+    }
+    let follower = (first + 1) % 3;
+    register(&servers[follower], "kept").expect("registered by way of a follower");
+    for server in &servers {
+        assert_eq!(jobs(server, ""), Ok(vec!["kept".to_string()]), "what was acknowledged is read everywhere");
+    }
+
+    servers[first].kill();
+    let rest: Vec<&Member> = servers.iter().filter(|s| s.port() != servers[first].port()).collect();
+    wait_for("writes go on", || register(rest[0], "after"));
+    for server in &rest {
+        assert_eq!(jobs(server, ""), Ok(vec!["after".to_string(), "kept".to_string()]));
+    }
+    // So much that the log no longer holds what the dead server lacks.
+    for n in 0..80 {
+        register(rest[n % 2], &format!("more-{n:02}")).expect("registered");
+    }
+    expect("the loss is noticed", &1, || Ok(statuses(rest[0])?.iter().filter(|s| *s == "failed").count()));
+    assert_eq!(voters(rest[0]).map(|v| v.len()), Ok(3), "it may come back");
+
+    servers[first].start();
+    let want = jobs(&servers[follower], "").expect("a list");
+    assert_eq!(want.len(), 82);
+    expect("the dead server catches up", &want, || jobs(&servers[first], "stale"));
+    expect("it is a member again", &vec!["alive".to_string(); 3], || statuses(&servers[follower]));
+    let stats = servers[first].read("/v1/agent/self").expect("itself");
+    let snapshot = stats["stats"]["raft"]["last_snapshot_index"].as_str().and_then(|n| n.parse::<u64>().ok());
+    assert!(snapshot.is_some_and(|n| n > 0), "it was sent a snapshot: {stats}");
+    register(&servers[first], "last").expect("registered");
+    assert_eq!(jobs(&servers[follower], "").map(|j| j.len()), Ok(83));
+}
+
+#[test]
+fn servers_come_and_go() {
+    let mut servers = three("change", "leave_on_terminate = true\n");
+    let first = leader(&servers);
+    let heir = (first + 1) % 3;
+    let path = format!("/v1/operator/raft/transfer-leadership?address={}", servers[heir].rpc());
+    let moved = servers[first].agent().send("PUT", &path, &Json::Null);
+    assert_eq!((moved.status, moved.json()["To"]["Address"].as_str()), (200, Some(servers[heir].rpc().as_str())));
+    assert_eq!(leader(&servers), heir);
+    let short = json!({"CleanupDeadServers": true, "LastContactThreshold": "200ms", "MaxTrailingLogs": 250,
+        "ServerStabilizationTime": "500ms"});
+    let set = servers[first].agent().send("PUT", "/v1/operator/autopilot/configuration", &short);
+    assert_eq!(set.status, 200, "{}", set.body);
+
+    // The leader leaves: another one leads, and two vote.
+    assert_eq!(servers[heir].end("TERM"), 0);
+    let left = servers.remove(heir);
+    wait_for("writes go on", || register(&servers[0], "kept"));
+    expect("the leaver is no member", &2, || voters(&servers[0]).map(|v| v.len()));
+    for server in &servers {
+        expect("it has left", &1, || Ok(statuses(server)?.iter().filter(|s| *s == "left").count()));
+    }
+
+    // A new one joins by the command of an operator, and votes after a while.
+    let mut new = Member::new("cluster-change-4", Role::Server { expect: 3, join: vec![] });
+    new.start();
+    let joined = new.agent().send("PUT", &format!("/v1/agent/join?address={}", servers[1].serf()), &Json::Null);
+    assert_eq!(joined.json()["num_joined"], 1, "{}", joined.body);
+    expect("the new server votes", &3, || voters(&servers[0]).map(|v| v.len()));
+    expect("it has the state", &vec!["kept".to_string()], || jobs(&new, "stale"));
+
+    // It dies for good.
+    let gone = new.rpc();
+    new.kill();
+    expect("its loss is noticed", &1, || Ok(statuses(&servers[0])?.iter().filter(|s| *s == "failed").count()));
+    let forced = servers[0].agent().send("PUT", "/v1/agent/force-leave?node=cluster-change-4", &Json::Null);
+    assert_eq!(forced.status, 200, "{}", forced.body);
+    expect("it votes no more", &false, || Ok(voters(&servers[0])?.contains(&gone)));
+    assert!(!voters(&servers[1]).expect("voters").contains(&left.rpc()));
 }

@@ -15,6 +15,7 @@ pub enum Role {
 
 /// An agent that may be down.
 pub struct Member {
+    name: String,
     role: Role,
     /// HTTP, RPC, serf; 0 until they are chosen.
     ports: [u16; 3],
@@ -31,13 +32,13 @@ fn quoted(list: &[String]) -> String {
 
 impl Member {
     pub fn new(name: &str, role: Role) -> Member {
-        Member { role, ports: [0; 3], more: String::new(), agent: None, folder: Folder::new(name) }
+        Member { name: name.into(), role, ports: [0; 3], more: String::new(), agent: None, folder: Folder::new(name) }
     }
 
     fn config(&self) -> String {
         let [http, rpc, serf] = self.ports;
         let data = self.folder.path().join("data").display().to_string();
-        let name = self.folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = &self.name;
         let role = match &self.role {
             Role::Server { expect, join } => format!(
                 "server {{\n  enabled = true\n  bootstrap_expect = {expect}\n  raft_snapshot_interval = \"100ms\"\n\
@@ -92,10 +93,6 @@ impl Member {
         self.agent.as_ref().expect("it runs")
     }
 
-    pub fn agent_mut(&mut self) -> &mut Agent {
-        self.agent.as_mut().expect("it runs")
-    }
-
     pub fn port(&self) -> u16 {
         self.ports[0]
     }
@@ -136,4 +133,18 @@ pub fn running(at: &Member, job: &str) -> String {
         Ok(())
     });
     id
+}
+
+/// Waits until all servers that run agree on a leader among them; gives its place.
+pub fn leader(servers: &[Member]) -> usize {
+    let mut place = 0;
+    wait_for("there is a leader", || {
+        let told: Vec<Json> = servers.iter().map(|s| s.read("/v1/status/leader")).collect::<Result<_, _>>()?;
+        match servers.iter().position(|s| told.iter().all(|t| *t == Json::from(s.rpc()))) {
+            Some(found) => place = found,
+            None => return Err(format!("{told:?}")),
+        }
+        Ok(())
+    });
+    place
 }
