@@ -157,7 +157,8 @@ fn servers_come_and_go() {
     let heir = (first + 1) % 3;
     let path = format!("/v1/operator/raft/transfer-leadership?address={}", servers[heir].rpc());
     let moved = servers[first].agent().send("PUT", &path, &Json::Null);
-    assert_eq!((moved.status, moved.json()["To"]["Address"].as_str()), (200, Some(servers[heir].rpc().as_str())));
+    assert_eq!(moved.status, 200, "{}", moved.body);
+    assert_eq!(moved.json()["To"]["Address"], servers[heir].rpc());
     assert_eq!(leader(&servers), heir);
     let short = json!({"CleanupDeadServers": true, "LastContactThreshold": "200ms", "MaxTrailingLogs": 250,
         "ServerStabilizationTime": "500ms"});

@@ -338,7 +338,7 @@ impl Server {
                 tracing::debug!(target: "nomad", server = to.peer.name.as_str(), %error, "a server can't be asked to lead");
             }
         };
-        self.0.consensus.hand_over(ask).await
+        self.0.consensus.hand_over(to.id, ask).await
     }
 
     // ---- writing

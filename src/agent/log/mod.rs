@@ -265,10 +265,14 @@ impl Sinks {
     }
 }
 
+/// Libraries whose messages below a warning are left out.
+const LIBRARIES: &[&str] = &["openraft", "h2", "hyper", "rustls", "tower", "reqwest"];
+
 impl<S: Subscriber> Layer<S> for Logs {
-    fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
-        // The level changes at run time.
-        Interest::sometimes()
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        // The level changes at run time. What libraries say of every frame they send is never of use to operators.
+        let library = LIBRARIES.iter().any(|l| metadata.target().starts_with(l));
+        if library && *metadata.level() > tracing::Level::WARN { Interest::never() } else { Interest::sometimes() }
     }
 
     fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {

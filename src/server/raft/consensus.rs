@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -131,6 +132,9 @@ struct Inner {
     queue: Queue,
     leadership: watch::Receiver<Leadership>,
     timeout: Duration,
+    lease: Duration,
+    /// This server hands over: it proposes nothing and sends no signs of life.
+    silent: AtomicBool,
     /// When the leader last sent something.
     heard: Mutex<Option<Instant>>,
 }
@@ -188,6 +192,8 @@ impl Consensus {
             progress,
             leadership,
             timeout: settings.timeout,
+            lease: settings.lease(),
+            silent: AtomicBool::new(false),
             heard: Mutex::new(None),
         };
         let consensus = Consensus { inner: Arc::new(inner) };
@@ -231,6 +237,9 @@ impl Consensus {
     pub async fn propose_shared(&self, op: Arc<Operation>) -> Outcome {
         if cfg!(debug_assertions) {
             readable(&op)?;
+        }
+        if self.inner.silent.load(Ordering::Acquire) {
+            return Err(ProposeError::NotLeader { leader: None });
         }
         let (waiting, outcome) = oneshot::channel();
         let stopped = || ProposeError::Fatal(self.why_stopped());
@@ -314,6 +323,17 @@ impl Consensus {
 
     pub(super) fn raft(&self) -> &Raft<Types> {
         &self.inner.raft
+    }
+
+    pub(super) fn lease(&self) -> Duration {
+        self.inner.lease
+    }
+
+    /// Stops signs of life and proposals until the guard is dropped.
+    pub(super) fn fall_silent(&self) -> Silence {
+        self.inner.silent.store(true, Ordering::Release);
+        self.inner.raft.runtime_config().heartbeat(false);
+        Silence(self.inner.clone())
     }
 
     /// Why the node does not run.
@@ -401,6 +421,16 @@ impl Consensus {
             }
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
+    }
+}
+
+/// See [`Consensus::fall_silent`].
+pub(super) struct Silence(Arc<Inner>);
+
+impl Drop for Silence {
+    fn drop(&mut self) {
+        self.0.silent.store(false, Ordering::Release);
+        self.0.raft.runtime_config().heartbeat(true);
     }
 }
 

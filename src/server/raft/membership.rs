@@ -1,7 +1,7 @@
 //! Changes of the members of consensus, and of who leads.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use openraft::ChangeMembers;
 
@@ -11,7 +11,9 @@ use super::types::{Peer, ServerId};
 /// Longest wait for a change to be agreed upon.
 const AGREED: Duration = Duration::from_secs(10);
 /// How long a leader that hands over stays silent at most.
-const SILENCE: Duration = Duration::from_secs(5);
+const SILENCE: Duration = Duration::from_secs(6);
+/// Pause between two looks at a member that is to lead.
+const STEP: Duration = Duration::from_millis(50);
 
 impl Consensus {
     /// Whether there is a log. A server with one takes part in the cluster it belongs to, and never makes another one.
@@ -90,22 +92,26 @@ impl Consensus {
         self.raft().trigger().elect().await.map_err(|e| e.to_string())
     }
 
-    /// Falls silent until another server leads, so that its election is not refused; `ask` is called over and over to have it
-    /// stand. True if leadership went away in time.
-    pub async fn hand_over<F: Future<Output = ()>>(&self, mut ask: impl FnMut() -> F) -> bool {
+    /// Falls silent until a member has all entries and nobody is bound to this leader any more, then has it stand for election
+    /// by `ask`. Nothing is proposed meanwhile. True if leadership went away in time.
+    pub async fn hand_over<F: Future<Output = ()>>(&self, to: ServerId, mut ask: impl FnMut() -> F) -> bool {
+        let _silence = self.fall_silent();
+        let begun = Instant::now();
         let mut leadership = self.leadership();
-        self.raft().runtime_config().heartbeat(false);
         let moved = async {
+            while self.behind(to).is_some_and(|entries| entries > 0) {
+                tokio::time::sleep(STEP).await;
+            }
+            // Votes are refused to others for as long as a leader may think that it leads.
+            tokio::time::sleep_until((begun + self.lease() + STEP).into()).await;
             loop {
-                tokio::select! {
-                    gone = leadership.wait_for(|l| !l.is_leader && l.leader.is_some()) => return gone.is_ok(),
-                    () = tokio::time::sleep(Duration::from_millis(150)) => {}
-                }
                 ask().await;
+                let other = leadership.wait_for(|l| l.leader.as_ref().is_some_and(|_| !l.is_leader));
+                if let Ok(gone) = tokio::time::timeout(self.lease(), other).await {
+                    return gone.is_ok();
+                }
             }
         };
-        let done = tokio::time::timeout(SILENCE, moved).await.unwrap_or(false);
-        self.raft().runtime_config().heartbeat(true);
-        done
+        tokio::time::timeout(SILENCE, moved).await.unwrap_or(false)
     }
 }
