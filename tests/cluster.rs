@@ -6,6 +6,8 @@ mod agent;
 mod member;
 #[path = "support/program.rs"]
 mod program;
+#[path = "cluster_support/tls.rs"]
+mod tls;
 
 use agent::wait_for;
 use member::{Member, Role, leader, node_ready, running};
@@ -36,6 +38,7 @@ fn a_node_without_a_server_runs_the_jobs_of_its_servers() {
     assert_eq!(running(&node, "web"), alloc, "both tell the same");
     assert_eq!(node.agent().get("/v1/agent/servers"), json!([server.rpc()]));
     assert_eq!(node.agent().get("/v1/status/leader"), json!(server.rpc()));
+    assert_eq!(statuses(&node), Ok(vec!["alive".to_string()]));
     let logs = node.agent().ask("GET", &format!("/v1/client/fs/logs/{alloc}?task=t&type=stdout&plain=true")).1;
     assert!(logs.contains("here"), "{logs}");
 
@@ -143,9 +146,7 @@ fn servers_survive_the_loss_of_their_leader() {
     assert_eq!(want.len(), 82);
     expect("the dead server catches up", &want, || jobs(&servers[first], "stale"));
     expect("it is a member again", &vec!["alive".to_string(); 3], || statuses(&servers[follower]));
-    let stats = servers[first].read("/v1/agent/self").expect("itself");
-    let snapshot = stats["stats"]["raft"]["last_snapshot_index"].as_str().and_then(|n| n.parse::<u64>().ok());
-    assert!(snapshot.is_some_and(|n| n > 0), "it was sent a snapshot: {stats}");
+    servers[first].agent_mut().until("installed remote snapshot");
     register(&servers[first], "last").expect("registered");
     assert_eq!(jobs(&servers[follower], "").map(|j| j.len()), Ok(83));
 }
@@ -190,4 +191,75 @@ fn servers_come_and_go() {
     assert_eq!(forced.status, 200, "{}", forced.body);
     expect("it votes no more", &false, || Ok(voters(&servers[0])?.contains(&gone)));
     assert!(!voters(&servers[1]).expect("voters").contains(&left.rpc()));
+}
+
+#[test]
+fn followers_schedule_and_nodes_follow_the_leader() {
+    let mut servers = three("work", "");
+    let first = leader(&servers);
+    // The leader's own workers take nothing: whatever is placed was scheduled by a follower.
+    let none = json!({"num_schedulers": 0, "enabled_schedulers": ["service", "_core"]});
+    let set = servers[first].agent().send("PUT", "/v1/agent/schedulers/config", &none);
+    assert_eq!(set.status, 200, "{}", set.body);
+    let mut node = Member::new("cluster-work-node", Role::Node { servers: servers.iter().map(Member::rpc).collect() });
+    node.start();
+    node_ready(&servers[first]);
+    register(&node, "afar").expect("registered");
+    let alloc = running(&node, "afar");
+    for server in &servers {
+        assert_eq!(running(server, "afar"), alloc);
+    }
+    expect("the evaluation ends on the leader", &vec!["complete".to_string()], || {
+        let list = servers[first].read("/v1/job/afar/evaluations")?.as_array().cloned().unwrap_or_default();
+        let mut words: Vec<String> = list.iter().filter_map(|e| e["Status"].as_str().map(String::from)).collect();
+        words.dedup();
+        Ok(words)
+    });
+
+    // What can't be placed waits on the leader, and is placed when it fits.
+    let mut large = job("large");
+    large["Job"]["TaskGroups"][0]["Tasks"][0]["Resources"]["CPU"] = json!(9999);
+    assert_eq!(node.agent().send("PUT", "/v1/jobs", &large).status, 200);
+    expect("it is blocked", &true, || {
+        let list = servers[first].read("/v1/job/large/evaluations")?.as_array().cloned().unwrap_or_default();
+        Ok(list.iter().any(|e| e["Status"] == "blocked"))
+    });
+    assert_eq!(node.agent().send("DELETE", "/v1/job/afar", &Json::Null).status, 200);
+    running(&node, "large");
+
+    servers[first].kill();
+    let rest = (first + 1) % 3;
+    wait_for("writes go on", || register(&servers[rest], "after"));
+    let made = node.agent().send("DELETE", "/v1/job/large", &Json::Null);
+    assert_eq!(made.status, 200, "{}", made.body);
+    running(&servers[rest], "after");
+    running(&node, "after");
+    node_ready(&servers[rest]);
+}
+
+#[test]
+fn agents_trust_certificates_of_their_authority_only() {
+    let (ours, theirs) = (tls::Authority::new(), tls::Authority::new());
+    let mut server = Member::new("cluster-tls-server", Role::Server { expect: 1, join: vec![] });
+    server.more = ours.configure(server.folder(), "server.global.nomad");
+    server.start();
+    let node = |name: &str, authority: &tls::Authority| {
+        let mut node = Member::new(name, Role::Node { servers: vec![server.rpc()] });
+        node.more = authority.configure(node.folder(), "client.global.nomad");
+        node.start();
+        node
+    };
+    let stranger = node("cluster-tls-stranger", &theirs);
+    let friend = node("cluster-tls-node", &ours);
+    node_ready(&server);
+    register(&friend, "web").expect("registered");
+    running(&friend, "web");
+    assert_eq!(server.agent().list("/v1/nodes").len(), 1);
+    let refused = agent::call(stranger.port(), "GET", "/v1/jobs", "", agent::PATIENCE).expect("an answer");
+    assert_eq!(refused.status, 500, "{}", refused.body);
+    // Nobody without a certificate, and nobody without TLS, is let in.
+    let mut plain = Member::new("cluster-tls-plain", Role::Node { servers: vec![server.rpc()] });
+    plain.start();
+    let refused = agent::call(plain.port(), "GET", "/v1/jobs", "", agent::PATIENCE).expect("an answer");
+    assert_eq!(refused.status, 500, "{}", refused.body);
 }

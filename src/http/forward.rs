@@ -40,6 +40,9 @@ fn below(path: &str, prefixes: &[&str]) -> bool {
 
 /// Whether a request is for another server. `stale`: this server may answer a read from what it has.
 fn for_others(path: &str, has_server: bool, leads: bool, stale: bool) -> bool {
+    if path == "/v1/agent/members" {
+        return !has_server;
+    }
     !below(path, OWN) && (!has_server || !(leads || stale || below(path, OF_SERVERS)))
 }
 
@@ -98,6 +101,8 @@ mod tests {
             ("/v1/status/leader", true, false, false, false),
             ("/v1/status/leader", false, false, false, true),
             ("/v1/agent/self", false, false, false, false),
+            ("/v1/agent/members", true, false, false, false),
+            ("/v1/agent/members", false, false, false, true),
             ("/v1/client/stats", true, false, false, false),
             ("/", false, false, false, false),
         ] {

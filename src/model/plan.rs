@@ -23,7 +23,8 @@ pub struct DeploymentStatusUpdate {
 }
 
 /// The proposal of one scheduling attempt (`spec/reconciliation.md §2.7`). Lists per node keep their append order.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Plan {
     /// The evaluation the plan was made for.
     pub eval_id: String,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::gossip::Identity;
 use crate::model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, ServiceRegistration, SignedIdentity};
+use crate::server::errands::{Errand, Outcome};
 use crate::server::raft::ServerId;
 
 /// A call: the type is its arguments.
@@ -223,6 +224,12 @@ calls! {
         to: ServerId,
         /// Who makes the cluster.
         by: ServerId,
+    }
+
+    /// The leader does something for a worker of another server.
+    RunErrand = "Scheduler.Errand" [ANYWHERE] -> Outcome {
+        /// What it wants.
+        errand: Errand,
     }
 
     /// A server stands for election.

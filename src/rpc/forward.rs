@@ -37,6 +37,11 @@ impl Forwarder {
         Forwarder { pool: pool.another(), target }
     }
 
+    /// Whether requests go to the leader; any other server passes them on itself.
+    fn to_leader(&self) -> bool {
+        matches!(self.target, Target::LeaderOf(_))
+    }
+
     fn addresses(&self) -> Vec<String> {
         match &self.target {
             Target::LeaderOf(server) => {
@@ -61,7 +66,7 @@ impl Forward for Forwarder {
                     text = e.to_string();
                     continue;
                 }
-                let Ok(outgoing) = outgoing(&address, &mut request) else { continue };
+                let Ok(outgoing) = outgoing(&address, &mut request, self.to_leader()) else { continue };
                 return match self.pool.send(&address, outgoing).await {
                     Ok(response) => Ok(response),
                     Err(CallError::Unreachable(e) | CallError::Lost(e)) => Err((e, None)),
@@ -73,8 +78,8 @@ impl Forward for Forwarder {
     }
 }
 
-/// The request as the other server gets it; takes the body.
-fn outgoing(address: &str, request: &mut Request<Body>) -> Result<Request<Body>, axum::http::Error> {
+/// The request as the other server gets it; takes the body. `last`: that server answers, come what may.
+fn outgoing(address: &str, request: &mut Request<Body>, last: bool) -> Result<Request<Body>, axum::http::Error> {
     let path = request.uri().path_and_query().map_or("/", |p| p.as_str());
     let uri = Uri::builder().scheme("http").authority(address).path_and_query(path).build()?;
     let mut out = Request::builder().method(request.method().clone()).uri(uri).version(Version::HTTP_2).body(())?;
@@ -82,7 +87,10 @@ fn outgoing(address: &str, request: &mut Request<Body>) -> Result<Request<Body>,
     for name in HOPS {
         out.headers_mut().remove(name);
     }
-    out.headers_mut().insert(FORWARDED, HeaderValue::from_static("1"));
+    out.headers_mut().remove(FORWARDED);
+    if last {
+        out.headers_mut().insert(FORWARDED, HeaderValue::from_static("1"));
+    }
     Ok(out.map(|()| std::mem::take(request.body_mut())))
 }
 

@@ -5,11 +5,13 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use super::calls::{Call, Stand};
+use super::calls::{Call, RunErrand, Stand};
 use super::gossip::Gossip;
 use super::pool::Pool;
 use super::service::{Answers, Service};
+use super::wire::CallError;
 use crate::server::Error;
+use crate::server::errands::{Errand, Outcome};
 use crate::server::handle::Others;
 use crate::server::raft::{Answer, Message, Peer, Pending, ServerId, Transport, TransportError};
 
@@ -36,17 +38,20 @@ impl Answers<Envelope> for Service {
 /// Carries messages over the RPC ports.
 pub struct RaftTransport {
     pool: Pool,
+    errands: Pool,
     gossip: Gossip,
 }
 
 impl RaftTransport {
     /// With connections of its own: heartbeats must not wait behind snapshots or plans.
     pub fn new(pool: &Pool, gossip: Gossip) -> RaftTransport {
-        RaftTransport { pool: pool.another(), gossip }
+        RaftTransport { pool: pool.another(), errands: pool.another(), gossip }
     }
 }
 
 /// A message that takes longer is given up with its connection. openraft's own limits are shorter.
+/// Longest wait for the leader's answer to a worker.
+const ERRAND: Duration = Duration::from_secs(60);
 const LIMIT: Duration = Duration::from_secs(30);
 
 impl Transport for RaftTransport {
@@ -66,6 +71,24 @@ impl Others for RaftTransport {
         Box::pin(async move {
             let address = self.gossip.address_of(to).unwrap_or_else(|| peer.address.clone());
             self.pool.call_within(LIMIT, &address, &Stand { to }).await.map_err(|e| e.to_string())
+        })
+    }
+
+    fn run<'a>(
+        &'a self,
+        leader: ServerId,
+        peer: &'a Peer,
+        errand: &'a Errand,
+    ) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(async move {
+            let address = self.gossip.address_of(leader).unwrap_or_else(|| peer.address.clone());
+            // Not on the connection of heartbeats: plans are long.
+            let called = self.errands.call_within(ERRAND, &address, &RunErrand { errand: errand.clone() }).await;
+            called.map_err(|e| match e {
+                CallError::Refused(e) => e,
+                CallError::Unreachable(_) => Error::no_leader(),
+                CallError::Lost(text) => Error::internal(text),
+            })
         })
     }
 }

@@ -16,6 +16,7 @@ use super::pool::Pool;
 use super::wire::{self, CallError, FORWARDED};
 use crate::server::endpoints::identity;
 use crate::server::endpoints::node_rpc::{self, NodeAnswer};
+use crate::server::errands;
 use crate::server::raft::ServerId;
 use crate::server::{Error, Server, ids};
 
@@ -158,6 +159,7 @@ impl Service {
             Meet,
             ForceLeave,
             Claim,
+            RunErrand,
             Stand,
             RemovePeer,
         )
@@ -261,6 +263,7 @@ answers! {
         s.is_me(c.to)?;
         s.server.consensus().elect().await.map_err(Error::internal)
     };
+    RunErrand |s, c| errands::carry_out(&s.server, c.errand).await;
     RemovePeer |s, c| s.server.consensus().remove_member(c.id).await.map_err(Error::internal);
     GetNode |s, c| Ok(s.server.snapshot().state().node(&c.who.node_id).map(|n| n.node.clone()));
 }
@@ -268,6 +271,14 @@ answers! {
 async fn client_allocs(s: &Service, who: &Who, min_index: u64, max_wait: Duration) -> Result<AllocIndexes, Error> {
     let (allocs, index) = node_rpc::client_allocs(&s.server, &who.node_id, &who.secret_id, min_index, max_wait).await?;
     Ok(AllocIndexes { allocs, index })
+}
+
+/// Only servers send plans and entries of the log; arguments of other calls are short.
+fn longest(method: &str) -> usize {
+    match method {
+        super::raft::Envelope::METHOD | RunErrand::METHOD => wire::MAX_MESSAGE,
+        _ => wire::LONGEST_CALL,
+    }
 }
 
 /// A service as the listener calls it, with the HTTP interface for everything that is no call.
@@ -285,7 +296,7 @@ impl Handler for Port {
                 return self.interface.answer(request).await;
             };
             let forwarded = request.headers().contains_key(FORWARDED);
-            match wire::whole(request.into_body()).await {
+            match wire::at_most(request.into_body(), longest(&method)).await {
                 Ok(bytes) => self.service.dispatch(&method, forwarded, bytes).await,
                 Err(text) => wire::response::<()>(Err(Error::bad(text))),
             }

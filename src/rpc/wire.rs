@@ -12,6 +12,8 @@ use crate::server::{Error, codec};
 const PREFIX: &str = "/rpc/v1/";
 /// Longest message that is read into memory, in bytes: a piece of a snapshot or a large plan fits well.
 pub const MAX_MESSAGE: usize = 256 << 20;
+/// Longest arguments of a call that is no server's, in bytes.
+pub const LONGEST_CALL: usize = 16 << 20;
 /// Says that a follower passed the request on; it is not passed on again.
 pub const FORWARDED: &str = "x-encamp-forwarded";
 
@@ -58,7 +60,15 @@ pub fn method(path: &str) -> Option<&str> {
 /// # Errors
 /// The connection broke, or the message is too long.
 pub async fn whole(body: Body) -> Result<Bytes, String> {
-    axum::body::to_bytes(body, MAX_MESSAGE).await.map_err(|e| e.to_string())
+    at_most(body, MAX_MESSAGE).await
+}
+
+/// The whole of a message that has at most so many bytes.
+///
+/// # Errors
+/// The connection broke, or the message is longer.
+pub async fn at_most(body: Body, longest: usize) -> Result<Bytes, String> {
+    axum::body::to_bytes(body, longest).await.map_err(|e| e.to_string())
 }
 
 /// The arguments or the result in a message.

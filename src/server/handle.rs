@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::alloc_updates::AllocUpdates;
 use super::applier::Applier;
+use super::errands::{Errand, Outcome};
 use super::error::Error;
 use super::fsm::Limits;
 use super::keyring::Keyring;
@@ -107,6 +108,10 @@ pub struct Links {
 pub trait Others: Send + Sync + 'static {
     /// Has another server stand for election.
     fn stand<'a>(&'a self, to: ServerId, peer: &'a Peer) -> BoxFuture<'a, Result<(), String>>;
+
+    /// Has the leader do something for a worker of this server.
+    fn run<'a>(&'a self, leader: ServerId, peer: &'a Peer, errand: &'a Errand)
+    -> BoxFuture<'a, Result<Outcome, Error>>;
 }
 
 /// For a server that is alone.
@@ -114,6 +119,10 @@ impl Others for NoTransport {
     fn stand<'a>(&'a self, _: ServerId, peer: &'a Peer) -> BoxFuture<'a, Result<(), String>> {
         let error = format!("this server runs alone and can't reach {}", peer.address);
         Box::pin(std::future::ready(Err(error)))
+    }
+
+    fn run<'a>(&'a self, _: ServerId, _: &'a Peer, _: &'a Errand) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(std::future::ready(Err(Error::no_leader())))
     }
 }
 
@@ -240,6 +249,10 @@ impl Server {
     /// The runtime the server lives in.
     pub fn runtime(&self) -> &Handle {
         &self.0.runtime
+    }
+
+    pub(super) fn others(&self) -> &Arc<dyn Others> {
+        &self.0.others
     }
 
     // ---- workers

@@ -6,7 +6,8 @@
 //! - Pure parts of the leader, driven by whoever holds them: [`broker`], [`blocked`], [`plan_queue`], [`rejection`],
 //!   [`heartbeat`], [`reapers`], [`node_evals`], [`periodic`], [`dispatch`], [`plan_check`], [`rollout`],
 //!   [`var_locks`], [`evaluating`], [`planner`]. Times and random numbers come in; they say when they are due.
-//! - [`queues`]: those machines with locks and wake-ups. [`worker`], [`applier`]: from evaluations to committed plans.
+//! - [`queues`]: those machines with locks and wake-ups. [`worker`], [`applier`]: from evaluations to committed plans;
+//!   [`errands`]: what workers of followers ask of the leader.
 //! - [`peers`]: the servers that know each other, and who of them is a member of consensus.
 //! - [`leader`]: taking over and handing over; [`loops`], [`gc`], [`node_status`], [`metrics`]: what it does meanwhile.
 //! - [`keyring`]: root keys, what is encrypted and signed with them.
@@ -19,6 +20,7 @@ pub mod broker;
 pub mod codec;
 pub mod dispatch;
 pub mod endpoints;
+pub mod errands;
 pub mod error;
 pub mod evaluating;
 pub mod events;

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::model::*;
 use crate::scheduler::disconnect;
 use crate::scheduler::fit::fits_whole;
@@ -12,7 +14,8 @@ use crate::state::{AllocEntry, NodeEntry, NodeUsage, State};
 pub type ByNode = BTreeMap<String, Vec<Arc<Allocation>>>;
 
 /// The parts of a plan that may be committed.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Checked {
     /// Stops of nodes that accept theirs.
     pub node_update: ByNode,

@@ -6,6 +6,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use super::blocked::BlockedEvals;
@@ -34,7 +35,7 @@ pub struct PendingPlan {
 }
 
 /// What became of a plan.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct PlanAnswer {
     /// The accepted parts.
     pub accepted: super::plan_check::Checked,
@@ -61,6 +62,8 @@ fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct Queues {
     broker: Mutex<Broker>,
     broker_wakes: Condvar,
+    /// The same for those who wait for workers of other servers.
+    broker_wakes_others: Notify,
     blocked: Mutex<BlockedEvals>,
     plans: Mutex<PlanQueue<PendingPlan>>,
     plans_wake: Condvar,
@@ -82,6 +85,7 @@ impl Queues {
         Queues {
             broker: Mutex::new(Broker::new()),
             broker_wakes: Condvar::new(),
+            broker_wakes_others: Notify::new(),
             blocked: Mutex::new(BlockedEvals::new()),
             plans: Mutex::new(PlanQueue::new()),
             plans_wake: Condvar::new(),
@@ -138,7 +142,7 @@ impl Queues {
     /// Everybody who waits here returns.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
-        self.broker_wakes.notify_all();
+        self.wake_all();
         self.plans_wake.notify_all();
     }
 
@@ -152,8 +156,13 @@ impl Queues {
     /// Wakes workers if something became ready.
     pub fn wake_workers(&self, broker: &mut Broker) {
         if !broker.take_signals().is_empty() {
-            self.broker_wakes.notify_all();
+            self.wake_all();
         }
+    }
+
+    fn wake_all(&self) {
+        self.broker_wakes.notify_all();
+        self.broker_wakes_others.notify_waiters();
     }
 
     /// Enqueues evaluations.
@@ -181,6 +190,27 @@ impl Queues {
             }
             broker = self.broker_wakes.wait_timeout(broker, left).unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// [`Queues::dequeue`] without holding a thread.
+    pub async fn dequeue_async(&self, schedulers: &[String], timeout: Duration) -> Option<Delivery> {
+        let look = async {
+            loop {
+                // Registered before the look, so that nothing is missed in between.
+                let woken = self.broker_wakes_others.notified();
+                tokio::pin!(woken);
+                woken.as_mut().enable();
+                if self.stopping() {
+                    return None;
+                }
+                let got = self.broker().dequeue(schedulers, ids::now(), ids::random(), ids::uuid);
+                if let Ok(Some(d)) = got {
+                    return Some(d);
+                }
+                woken.await;
+            }
+        };
+        tokio::time::timeout(timeout, look).await.ok().flatten()
     }
 
     /// The worker is done with an evaluation.
@@ -233,7 +263,7 @@ impl Queues {
             blocked.set_enabled(enabled, ids::now());
         }
         drop(blocked);
-        self.broker_wakes.notify_all();
+        self.wake_all();
     }
 
     // ---- plans

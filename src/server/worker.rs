@@ -3,16 +3,16 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::broker::{CORE, Delivery, wait_index};
+use super::errands::{self, Errand, Outcome};
 use super::handle::Server;
 use super::ids;
 use super::ops::Operation;
 use super::planner::{WorkerPlanner, Workplace};
-use super::queues::{PendingPlan, PlanAnswer};
+use super::queues::PlanAnswer;
 use crate::model::*;
 use crate::scheduler::{self, Context, NodeOrder};
 use crate::state::StoreSnapshot;
@@ -23,6 +23,8 @@ const DEQUEUE: Duration = Duration::from_millis(500);
 const STATE_WAIT: Duration = Duration::from_secs(5);
 /// How long it keeps away after that was not enough.
 const LAG_WAIT: Duration = Duration::from_secs(50);
+/// How long a worker keeps away from a leader that can't be asked: at first, and at most.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(10));
 /// How often a paused worker looks whether it still is.
 const PAUSED: Duration = Duration::from_millis(100);
 
@@ -71,6 +73,11 @@ pub struct Worker {
     workload: Mutex<Workload>,
 }
 
+/// Whether this server's own broker is the one to ask.
+fn alone_or_leading(server: &Server) -> bool {
+    server.consensus().leadership().borrow().is_leader || server.consensus().stats().num_peers == 0
+}
+
 impl Worker {
     /// Starts a worker's thread.
     pub fn start(server: Server, schedulers: Vec<String>) -> std::io::Result<Arc<Worker>> {
@@ -117,6 +124,7 @@ impl Worker {
     }
 
     fn run(&self, server: &Server) {
+        let mut failures = 0;
         while !self.stopping.load(Ordering::Acquire) && !server.queues().stopping() {
             if self.paused.load(Ordering::Acquire) {
                 self.now_doing(Workload::Paused);
@@ -125,46 +133,80 @@ impl Worker {
             }
             self.now_doing(Workload::WaitingToDequeue);
             let timer = server.metrics().timer("nomad.worker.dequeue_eval");
-            let Some(delivery) = server.queues().dequeue(&self.schedulers, DEQUEUE) else { continue };
+            let taken = if alone_or_leading(server) {
+                server.queues().dequeue(&self.schedulers, DEQUEUE).map(|d| (d, None))
+            } else {
+                self.dequeue_afar(server, &mut failures).map(|(d, least)| (d, Some(least)))
+            };
+            let Some((delivery, least)) = taken else { continue };
             drop(timer);
-            self.process(server, &delivery);
+            self.process(server, &delivery, least);
         }
         self.now_doing(Workload::Stopped);
     }
 
-    fn process(&self, server: &Server, delivery: &Delivery) {
+    /// Asks the leader for an evaluation; keeps away for a while after errors.
+    fn dequeue_afar(&self, server: &Server, failures: &mut u32) -> Option<(Delivery, u64)> {
+        let errand = Errand::Dequeue { schedulers: self.schedulers.clone(), wait: DEQUEUE };
+        match errands::run(server, &errand) {
+            Ok(Outcome::Taken(taken)) => {
+                *failures = 0;
+                Some(taken.delivery())
+            }
+            Ok(_) => {
+                *failures = 0;
+                None
+            }
+            Err(error) => {
+                tracing::debug!(target: "nomad.worker", error = error.as_str(), "failed to dequeue evaluation");
+                let pause = BACKOFF.0.saturating_mul(1 << (*failures).min(9)).min(BACKOFF.1);
+                *failures += 1;
+                let until = Instant::now() + pause;
+                while Instant::now() < until && !server.queues().stopping() && !alone_or_leading(server) {
+                    std::thread::sleep(PAUSED.min(pause));
+                }
+                None
+            }
+        }
+    }
+
+    /// `least`: the index that the leader names for an evaluation of its broker; none for one of this server's.
+    fn process(&self, server: &Server, delivery: &Delivery, least: Option<u64>) {
         let eval = &delivery.eval;
         record_wait(server, delivery);
-        let snapshot = server.snapshot();
-        let least = wait_index(eval, snapshot.evals_of_job(&eval.namespace, &eval.job_id).map(|e| &**e));
+        let afar = least.is_some();
+        let least = least.unwrap_or_else(|| {
+            let snapshot = server.snapshot();
+            wait_index(eval, snapshot.evals_of_job(&eval.namespace, &eval.job_id).map(|e| &**e))
+        });
         self.now_doing(Workload::WaitingForRaft);
         let started = Instant::now();
         let there = server.wait_for_index(least, STATE_WAIT);
         server.metrics().time("nomad.worker.wait_for_index", started.elapsed(), &[]);
         if !there {
             tracing::warn!(target: "nomad.worker", eval_id = eval.id.as_str(), index = least, "error waiting for Raft index");
-            self.finish(server, delivery, false);
+            self.finish(server, delivery, afar, false);
             server.wait_for_index(least, LAG_WAIT);
             return;
         }
         self.now_doing(Workload::Scheduling);
         let started = Instant::now();
-        let result = catch_unwind(AssertUnwindSafe(|| self.invoke(server, delivery)));
+        let result = catch_unwind(AssertUnwindSafe(|| self.invoke(server, delivery, afar)));
         let name = format!("nomad.worker.invoke_scheduler.{}", eval.r#type);
         server.metrics().time(&name, started.elapsed(), &[]);
         let result = result.unwrap_or_else(|_| Err("the scheduler panicked".into()));
         if let Err(text) = &result {
             tracing::error!(target: "nomad.worker", eval_id = eval.id.as_str(), error = text.as_str(), "error invoking scheduler");
         }
-        self.finish(server, delivery, result.is_ok());
+        self.finish(server, delivery, afar, result.is_ok());
     }
 
-    fn invoke(&self, server: &Server, delivery: &Delivery) -> Result<(), String> {
+    fn invoke(&self, server: &Server, delivery: &Delivery, afar: bool) -> Result<(), String> {
         let snapshot = server.snapshot();
         if delivery.eval.r#type == CORE {
             return server.runtime().block_on(super::gc::run(server, &delivery.eval, &snapshot));
         }
-        let mut desk = Desk { server, worker: self, delivery };
+        let mut desk = Desk { server, worker: self, delivery, afar };
         let mut planner = WorkerPlanner::new(&mut desk, snapshot.clone());
         let mut context = Context {
             now: ids::now(),
@@ -176,9 +218,16 @@ impl Worker {
         planner.finish()
     }
 
-    fn finish(&self, server: &Server, delivery: &Delivery, done: bool) {
+    fn finish(&self, server: &Server, delivery: &Delivery, afar: bool, done: bool) {
         let timer = server.metrics().timer("nomad.worker.send_ack");
         let (id, token) = (&delivery.eval.id, &delivery.token);
+        if afar {
+            let errand = Errand::End { id: id.clone(), token: token.clone(), done };
+            if let Err(e) = errands::run(server, &errand) {
+                tracing::warn!(target: "nomad.worker", eval_id = id.as_str(), error = e.as_str(), "failed to end evaluation");
+            }
+            return;
+        }
         let result = if done { server.queues().ack(id, token) } else { server.queues().nack(id, token) };
         drop(timer);
         match result {
@@ -223,24 +272,34 @@ struct Desk<'a> {
     server: &'a Server,
     worker: &'a Worker,
     delivery: &'a Delivery,
+    /// The evaluation came from the leader's broker, and goes back there.
+    afar: bool,
 }
 
 impl Desk<'_> {
-    fn wait_for_plan(&self, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
-        let (sender, receiver) = sync_channel(1);
-        let queues = self.server.queues();
-        let on_its_way = queues.on_its_way();
-        queues.submit(PendingPlan { plan, snapshot_index, answer: sender, on_its_way })?;
-        loop {
-            match receiver.recv_timeout(DEQUEUE) {
-                Ok(answer) => return answer,
-                Err(RecvTimeoutError::Disconnected) => return Err("the plan was dropped".into()),
-                Err(RecvTimeoutError::Timeout) if self.server.queues().stopping() => {
-                    return Err("shutdown while planning".into());
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-            }
+    fn ask(&self, errand: &Errand) -> Result<Outcome, String> {
+        errands::run(self.server, errand)
+    }
+
+    fn of_eval(&self) -> (String, String) {
+        (self.delivery.eval.id.clone(), self.delivery.token.clone())
+    }
+
+    fn submit_afar(&self, plan: &Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
+        let token = self.delivery.token.clone();
+        let errand = Errand::Submit { token, plan: Box::new(errands::travelling(plan)), snapshot_index };
+        match self.ask(&errand)? {
+            Outcome::Planned(answer) => Ok(errands::returned(answer, plan)),
+            _ => Err("the leader gave no answer to the plan".into()),
         }
+    }
+
+    fn submit_here(&self, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
+        let (id, token) = (&self.delivery.eval.id, &self.delivery.token);
+        self.server.queues().broker().pause(id, token, ids::now()).map_err(|e| e.to_string())?;
+        let answer = errands::submit(self.server, plan, snapshot_index);
+        let _ = self.server.queues().broker().resume(id, token, ids::now());
+        answer
     }
 }
 
@@ -261,30 +320,43 @@ impl Workplace for Desk<'_> {
     }
 
     fn still_ours(&mut self) -> Result<(), String> {
+        if self.afar {
+            let (id, token) = self.of_eval();
+            return self.ask(&Errand::StillOurs { id, token }).map(drop);
+        }
         let (id, token) = (&self.delivery.eval.id, &self.delivery.token);
         self.server.queues().broker().reset(id, token, ids::now()).map_err(|e| e.to_string())
     }
 
     fn submit(&mut self, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
-        let (id, token) = (&self.delivery.eval.id, &self.delivery.token);
-        self.server.queues().broker().pause(id, token, ids::now()).map_err(|e| e.to_string())?;
         self.worker.now_doing(Workload::Submitting);
         let started = Instant::now();
-        let answer = self.wait_for_plan(plan, snapshot_index);
+        let answer =
+            if self.afar { self.submit_afar(&plan, snapshot_index) } else { self.submit_here(plan, snapshot_index) };
         self.server.metrics().time("nomad.plan.submit", started.elapsed(), &[]);
         self.server.metrics().time("nomad.worker.submit_plan", started.elapsed(), &[]);
         self.worker.now_doing(Workload::Scheduling);
-        let _ = self.server.queues().broker().resume(id, token, ids::now());
         answer
     }
 
     fn write(&mut self, eval: Evaluation, new: bool) -> Result<(), String> {
         let metric = if new { "nomad.worker.create_eval" } else { "nomad.worker.update_eval" };
         let _timer = self.server.metrics().timer(metric);
+        if self.afar {
+            let (id, token) = self.of_eval();
+            return self.ask(&Errand::Write { id, token, eval: Box::new(eval) }).map(drop);
+        }
         self.server.commit_blocking(Operation::EvalUpdate { evals: vec![eval] }).map(drop)
     }
 
     fn block(&mut self, eval: Evaluation) {
-        self.server.queues().block(Arc::new(eval), Some(self.delivery.token.clone()));
+        let token = self.delivery.token.clone();
+        if !self.afar {
+            return self.server.queues().block(Arc::new(eval), Some(token));
+        }
+        // What is not handed over comes back by the evaluation's timer.
+        if let Err(e) = self.ask(&Errand::Block { token, eval: Box::new(eval) }) {
+            tracing::warn!(target: "nomad.worker", error = e.as_str(), "failed to block evaluation");
+        }
     }
 }

@@ -93,6 +93,14 @@ impl Member {
         self.agent.as_ref().expect("it runs")
     }
 
+    pub fn agent_mut(&mut self) -> &mut Agent {
+        self.agent.as_mut().expect("it runs")
+    }
+
+    pub fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
     pub fn port(&self) -> u16 {
         self.ports[0]
     }

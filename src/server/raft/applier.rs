@@ -176,7 +176,9 @@ impl RaftStateMachine<Types> for Applier {
             restore(&*machine, &found)?;
             Ok(found)
         });
-        self.adopt(&found.await?.description);
+        let description = found.await?.description;
+        self.adopt(&description);
+        tracing::info!(target: "nomad.raft", index = description.index, "installed remote snapshot");
         Ok(())
     }
 

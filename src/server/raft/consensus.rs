@@ -329,11 +329,8 @@ impl Consensus {
         self.inner.lease
     }
 
-    /// Stops signs of life and proposals until the guard is dropped.
-    pub(super) fn fall_silent(&self) -> Silence {
-        self.inner.silent.store(true, Ordering::Release);
-        self.inner.raft.runtime_config().heartbeat(false);
-        Silence(self.inner.clone())
+    pub(super) fn silent(&self) -> &AtomicBool {
+        &self.inner.silent
     }
 
     /// Why the node does not run.
@@ -421,16 +418,6 @@ impl Consensus {
             }
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
-    }
-}
-
-/// See [`Consensus::fall_silent`].
-pub(super) struct Silence(Arc<Inner>);
-
-impl Drop for Silence {
-    fn drop(&mut self) {
-        self.0.silent.store(false, Ordering::Release);
-        self.0.raft.runtime_config().heartbeat(true);
     }
 }
 

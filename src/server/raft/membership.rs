@@ -1,6 +1,7 @@
 //! Changes of the members of consensus, and of who leads.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use openraft::ChangeMembers;
@@ -95,7 +96,7 @@ impl Consensus {
     /// Falls silent until a member has all entries and nobody is bound to this leader any more, then has it stand for election
     /// by `ask`. Nothing is proposed meanwhile. True if leadership went away in time.
     pub async fn hand_over<F: Future<Output = ()>>(&self, to: ServerId, mut ask: impl FnMut() -> F) -> bool {
-        let _silence = self.fall_silent();
+        let _silence = Silence::begin(self);
         let begun = Instant::now();
         let mut leadership = self.leadership();
         let moved = async {
@@ -113,5 +114,23 @@ impl Consensus {
             }
         };
         tokio::time::timeout(SILENCE, moved).await.unwrap_or(false)
+    }
+}
+
+/// Neither signs of life nor proposals until this is dropped.
+struct Silence<'a>(&'a Consensus);
+
+impl Silence<'_> {
+    fn begin(of: &Consensus) -> Silence<'_> {
+        of.silent().store(true, Ordering::Release);
+        of.raft().runtime_config().heartbeat(false);
+        Silence(of)
+    }
+}
+
+impl Drop for Silence<'_> {
+    fn drop(&mut self) {
+        self.0.silent().store(false, Ordering::Release);
+        self.0.raft().runtime_config().heartbeat(true);
     }
 }

@@ -1,0 +1,303 @@
+//! What a worker of a follower asks of the leader (`spec/server.md §6`, `§7.1`): evaluations to work on, and what becomes of them.
+//! The follower schedules on its own state.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::broker::{Delivery, wait_index};
+use super::error::Error;
+use super::handle::Server;
+use super::ids;
+use super::ops::Operation;
+use super::plan_check::ByNode;
+use super::queues::{PendingPlan, PlanAnswer};
+use crate::model::*;
+
+/// Longest wait for an evaluation.
+const LONGEST_DEQUEUE: Duration = Duration::from_secs(5);
+/// How long an errand is tried again while there is no leader.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Pauses between two tries: the first, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
+
+/// What a worker wants. `id` and `token` are those of its evaluation.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Errand {
+    /// An evaluation of these schedulers, within a time.
+    Dequeue {
+        /// Names of schedulers.
+        schedulers: Vec<String>,
+        /// How long to wait for one.
+        wait: Duration,
+    },
+    /// The evaluation is done, or is to be handed out again.
+    End {
+        /// ID of the evaluation.
+        id: String,
+        /// Its token.
+        token: String,
+        /// It is done.
+        done: bool,
+    },
+    /// Is it still this worker's? Its time begins anew.
+    StillOurs {
+        /// ID of the evaluation.
+        id: String,
+        /// Its token.
+        token: String,
+    },
+    /// A plan is to be applied.
+    Submit {
+        /// Token of the plan's evaluation.
+        token: String,
+        /// The plan; allocations of its own job come without the job.
+        plan: Box<Plan>,
+        /// The index of the snapshot it was made on.
+        snapshot_index: u64,
+    },
+    /// An evaluation is to be written.
+    Write {
+        /// ID of the evaluation that is worked on.
+        id: String,
+        /// Its token.
+        token: String,
+        /// The evaluation to write, which may be another one.
+        eval: Box<Evaluation>,
+    },
+    /// The evaluation waits for room again.
+    Block {
+        /// Its token.
+        token: String,
+        /// The evaluation.
+        eval: Box<Evaluation>,
+    },
+}
+
+/// What came of an errand.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub enum Outcome {
+    /// It was done.
+    #[default]
+    Done,
+    /// An evaluation to work on.
+    Taken(Taken),
+    /// What became of a plan.
+    Planned(PlanAnswer),
+}
+
+/// An evaluation that was handed out to another server.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Taken {
+    /// The evaluation.
+    pub eval: Arc<Evaluation>,
+    /// Proves that it is held.
+    pub token: String,
+    /// The queue it came from.
+    pub queue: String,
+    /// How often it was handed out.
+    pub deliveries: u32,
+    /// Nanoseconds since it was enqueued.
+    pub wait: Option<i64>,
+    /// It must be scheduled on a state at least as new as this.
+    pub least_index: u64,
+}
+
+impl Taken {
+    /// As the broker would have handed it out here, and the least index.
+    pub fn delivery(self) -> (Delivery, u64) {
+        let Taken { eval, token, queue, deliveries, wait, least_index } = self;
+        (Delivery { eval, token, queue, deliveries, wait }, least_index)
+    }
+}
+
+/// Does on the leader what a worker of another server wants.
+///
+/// # Errors
+/// This server does not lead, or the evaluation is not the worker's any more.
+pub async fn carry_out(server: &Server, errand: Errand) -> Result<Outcome, Error> {
+    if !server.consensus().leadership().borrow().is_leader {
+        return Err(Error::no_leader());
+    }
+    let queues = server.queues();
+    let refused = |e: super::broker::BrokerError| Error::internal(e.to_string());
+    match errand {
+        Errand::Dequeue { schedulers, wait } => {
+            let Some(d) = queues.dequeue_async(&schedulers, wait.min(LONGEST_DEQUEUE)).await else {
+                return Ok(Outcome::Done);
+            };
+            let snapshot = server.snapshot();
+            let of_job = snapshot.evals_of_job(&d.eval.namespace, &d.eval.job_id).map(|e| &**e);
+            let least_index = wait_index(&d.eval, of_job);
+            let Delivery { eval, token, queue, deliveries, wait } = d;
+            return Ok(Outcome::Taken(Taken { eval, token, queue, deliveries, wait, least_index }));
+        }
+        Errand::End { id, token, done } => {
+            let ended = if done { queues.ack(&id, &token) } else { queues.nack(&id, &token) };
+            ended.map_err(refused)?;
+        }
+        Errand::StillOurs { id, token } => queues.broker().reset(&id, &token, ids::now()).map_err(refused)?,
+        Errand::Submit { token, mut plan, snapshot_index } => {
+            attach_job(server, &mut plan)?;
+            let id = plan.eval_id.clone();
+            queues.broker().pause(&id, &token, ids::now()).map_err(refused)?;
+            let own = server.clone();
+            let waited = tokio::task::spawn_blocking(move || submit(&own, *plan, snapshot_index)).await;
+            let _ = queues.broker().resume(&id, &token, ids::now());
+            let mut answer = waited.map_err(|e| Error::internal(e.to_string()))?.map_err(Error::internal)?;
+            let accepted = &mut answer.accepted;
+            for list in [&mut accepted.node_update, &mut accepted.node_allocation, &mut accepted.node_preemptions] {
+                without_jobs(list, |_| true);
+            }
+            return Ok(Outcome::Planned(answer));
+        }
+        Errand::Write { id, token, eval } => {
+            queues.broker().reset(&id, &token, ids::now()).map_err(refused)?;
+            server.commit(Operation::EvalUpdate { evals: vec![*eval] }).await?;
+        }
+        Errand::Block { token, eval } => {
+            queues.broker().reset(&eval.id, &token, ids::now()).map_err(refused)?;
+            queues.block(Arc::from(eval), Some(token));
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+/// The job of a plan is the leader's current one (§7.1 step 2).
+fn attach_job(server: &Server, plan: &mut Plan) -> Result<(), Error> {
+    let Some(job) = &plan.job else { return Ok(()) };
+    let missing = || Error::internal(format!("job {:?} in namespace {:?} not found", job.id, job.namespace));
+    let job = server.snapshot().state().job(&job.namespace, &job.id).cloned().ok_or_else(missing)?;
+    for alloc in plan.node_allocation.values_mut().flatten().filter(|a| a.job.is_none()) {
+        Arc::make_mut(alloc).job = Some(job.clone());
+    }
+    plan.job = Some(job);
+    Ok(())
+}
+
+/// Has the applier check and commit a plan; waits for the answer, outside of the runtime.
+pub(super) fn submit(server: &Server, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
+    let (sender, receiver) = sync_channel(1);
+    let queues = server.queues();
+    let on_its_way = queues.on_its_way();
+    queues.submit(PendingPlan { plan, snapshot_index, answer: sender, on_its_way })?;
+    loop {
+        match receiver.recv_timeout(PAUSES.0) {
+            Ok(answer) => return answer,
+            Err(RecvTimeoutError::Disconnected) => return Err("the plan was dropped".into()),
+            Err(RecvTimeoutError::Timeout) if queues.stopping() => return Err("shutdown while planning".into()),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
+fn without_jobs(list: &mut ByNode, drop: impl Fn(&Allocation) -> bool) {
+    for alloc in list.values_mut().flatten() {
+        if alloc.job.is_some() && drop(alloc) {
+            Arc::make_mut(alloc).job = None;
+        }
+    }
+}
+
+/// The plan as it travels: only jobs that the leader can't know by the plan's own are sent along.
+pub(super) fn travelling(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    plan.annotations = None;
+    let own = plan.job.clone();
+    let same = |a: &Allocation| match (&a.job, &own) {
+        (Some(a), Some(own)) => a.version == own.version && a.create_index == own.create_index,
+        _ => false,
+    };
+    without_jobs(&mut plan.node_update, |_| true);
+    without_jobs(&mut plan.node_preemptions, |_| true);
+    without_jobs(&mut plan.node_allocation, same);
+    plan.job = own.map(|j| Arc::new(Job { id: j.id.clone(), namespace: j.namespace.clone(), ..Job::default() }));
+    plan
+}
+
+/// The answer to a plan that travelled, with the allocations as the scheduler made them.
+pub(super) fn returned(mut answer: PlanAnswer, plan: &Plan) -> PlanAnswer {
+    let lists = [&plan.node_update, &plan.node_allocation, &plan.node_preemptions];
+    let made: [HashMap<&str, &Arc<Allocation>>; 3] =
+        lists.map(|list| list.values().flatten().map(|a| (a.id.as_str(), a)).collect());
+    let accepted = &mut answer.accepted;
+    let lists = [&mut accepted.node_update, &mut accepted.node_allocation, &mut accepted.node_preemptions];
+    for (list, made) in lists.into_iter().zip(&made) {
+        for alloc in list.values_mut().flatten() {
+            if let Some(own) = made.get(alloc.id.as_str()) {
+                *alloc = Arc::clone(own);
+            }
+        }
+    }
+    answer
+}
+
+/// Runs an errand of one of this server's workers, outside of the runtime; again while there is no leader.
+///
+/// # Errors
+/// A refusal, as a text for the log.
+pub(super) fn run(server: &Server, errand: &Errand) -> Result<Outcome, String> {
+    let patient = !matches!(errand, Errand::Dequeue { .. });
+    let begun = Instant::now();
+    let mut pause = PAUSES.0;
+    loop {
+        let error = match server.runtime().block_on(once(server, errand)) {
+            Ok(outcome) => return Ok(outcome),
+            Err(e) => e,
+        };
+        let again = error == Error::no_leader() || error.message.contains("plan queue is disabled");
+        if server.queues().stopping() {
+            return Err("shutdown while planning".into());
+        }
+        if !(again && patient && begun.elapsed() < PATIENCE) {
+            return Err(error.message);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(PAUSES.1);
+    }
+}
+
+async fn once(server: &Server, errand: &Errand) -> Result<Outcome, Error> {
+    let leader = {
+        let leadership = server.consensus().leadership();
+        let now = leadership.borrow();
+        if now.is_leader { None } else { Some(now.leader.clone().ok_or_else(Error::no_leader)?) }
+    };
+    match leader {
+        None => carry_out(server, errand.clone()).await,
+        Some((id, peer)) => server.others().run(id, &peer, errand).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_travel_without_what_the_leader_knows() {
+        let job = |version| Arc::new(Job { id: "j".into(), version, ..Job::default() });
+        let alloc =
+            |id: &str, version| Arc::new(Allocation { id: id.into(), job: Some(job(version)), ..Default::default() });
+        let on = |list: Vec<Arc<Allocation>>| ByNode::from([("n".to_string(), list)]);
+        let plan = Plan {
+            job: Some(job(2)),
+            node_update: on(vec![alloc("stop", 1)]),
+            node_allocation: on(vec![alloc("new", 2), alloc("old", 1)]),
+            ..Plan::default()
+        };
+        let sent = travelling(&plan);
+        let jobs = |list: &ByNode| list.values().flatten().map(|a| a.job.is_some()).collect::<Vec<_>>();
+        assert_eq!((jobs(&sent.node_update), jobs(&sent.node_allocation)), (vec![false], vec![false, true]));
+        let bytes = super::super::codec::encode(&sent).expect("written");
+        let read: Plan = super::super::codec::decode(&bytes).expect("read");
+        assert_eq!(read.node_allocation, sent.node_allocation);
+
+        let mut answer = PlanAnswer::default();
+        answer.accepted.node_allocation = on(vec![sent.node_allocation["n"][0].clone()]);
+        let back = returned(answer, &plan);
+        assert_eq!(back.accepted.node_allocation["n"], [plan.node_allocation["n"][0].clone()]);
+    }
+}
