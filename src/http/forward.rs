@@ -15,13 +15,16 @@ use super::params::{Query, parse_bool};
 #[derive(Debug, Clone, Copy)]
 pub struct PassedOn;
 
+/// The answer of another server; or why there is none, with the request if it can be sent again.
+pub type Forwarded = Result<Response<Body>, (String, Option<Request<Body>>)>;
+
 /// Reaches other servers.
 pub trait Forward: Send + Sync {
     /// Passes a request on to the leader; for an agent without a server, to any server.
     ///
     /// # Errors
     /// The text about a server that could not be reached, and the request if it can be sent again.
-    fn forward(&self, request: Request<Body>) -> Pending<'_, Result<Response<Body>, (String, Option<Request<Body>>)>>;
+    fn forward(&self, request: Request<Body>) -> Pending<'_, Forwarded>;
 }
 
 /// How long a leader is waited for.

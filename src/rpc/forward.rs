@@ -10,7 +10,7 @@ use super::pool::Pool;
 use super::service::Interface;
 use super::wire::{CallError, FORWARDED};
 use crate::http::app::{AppState, Pending};
-use crate::http::forward::{Forward, PassedOn};
+use crate::http::forward::{Forward, Forwarded, PassedOn};
 use crate::server::Server;
 
 /// Headers about a connection rather than a request.
@@ -54,10 +54,7 @@ impl Forwarder {
 }
 
 impl Forward for Forwarder {
-    fn forward(
-        &self,
-        mut request: Request<Body>,
-    ) -> Pending<'_, Result<Response<Body>, (String, Option<Request<Body>>)>> {
+    fn forward(&self, mut request: Request<Body>) -> Pending<'_, Forwarded> {
         Box::pin(async move {
             let mut text = "No cluster leader".to_string();
             for address in self.addresses() {

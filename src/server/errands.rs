@@ -84,9 +84,9 @@ pub enum Outcome {
     #[default]
     Done,
     /// An evaluation to work on.
-    Taken(Taken),
+    Taken(Box<Taken>),
     /// What became of a plan.
-    Planned(PlanAnswer),
+    Planned(Box<PlanAnswer>),
 }
 
 /// An evaluation that was handed out to another server.
@@ -133,7 +133,7 @@ pub async fn carry_out(server: &Server, errand: Errand) -> Result<Outcome, Error
             let of_job = snapshot.evals_of_job(&d.eval.namespace, &d.eval.job_id).map(|e| &**e);
             let least_index = wait_index(&d.eval, of_job);
             let Delivery { eval, token, queue, deliveries, wait } = d;
-            return Ok(Outcome::Taken(Taken { eval, token, queue, deliveries, wait, least_index }));
+            return Ok(Outcome::Taken(Box::new(Taken { eval, token, queue, deliveries, wait, least_index })));
         }
         Errand::End { id, token, done } => {
             let ended = if done { queues.ack(&id, &token) } else { queues.nack(&id, &token) };
@@ -152,7 +152,7 @@ pub async fn carry_out(server: &Server, errand: Errand) -> Result<Outcome, Error
             for list in [&mut accepted.node_update, &mut accepted.node_allocation, &mut accepted.node_preemptions] {
                 without_jobs(list, |_| true);
             }
-            return Ok(Outcome::Planned(answer));
+            return Ok(Outcome::Planned(Box::new(answer)));
         }
         Errand::Write { id, token, eval } => {
             queues.broker().reset(&id, &token, ids::now()).map_err(refused)?;

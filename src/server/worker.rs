@@ -289,7 +289,7 @@ impl Desk<'_> {
         let token = self.delivery.token.clone();
         let errand = Errand::Submit { token, plan: Box::new(errands::travelling(plan)), snapshot_index };
         match self.ask(&errand)? {
-            Outcome::Planned(answer) => Ok(errands::returned(answer, plan)),
+            Outcome::Planned(answer) => Ok(errands::returned(*answer, plan)),
             _ => Err("the leader gave no answer to the plan".into()),
         }
     }

@@ -151,7 +151,7 @@ mod tests {
         Packed.encode_member(&member, &mut buf).expect("written");
         assert!(buf.len() < 200, "{}", buf.len());
         assert_eq!(Packed.decode_member(buf.as_slice()).expect("read"), member);
-        assert!(Packed.encode_member(&member, (&mut [0u8; 10]).as_mut_slice()).is_err());
+        assert!(Packed.encode_member(&member, [0u8; 10].as_mut_slice()).is_err());
         assert!(Packed.decode_header(&b"\xff\xff\xff"[..]).is_err());
     }
 }
