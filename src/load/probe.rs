@@ -56,7 +56,7 @@ pub async fn gauges(client: &Client) -> Result<BTreeMap<String, f64>, LoadError>
 async fn count(client: &Client, status: &str) -> Result<u64, LoadError> {
     let counted = client.count_evaluations(&format!("Status == \"{status}\"")).await;
     let (counted, _) = counted.map_err(|e| LoadError::of("counting evaluations", e))?;
-    Ok(u64::try_from(counted.count).unwrap_or(0))
+    Ok(counted.count)
 }
 
 /// How many evaluations are pending.
