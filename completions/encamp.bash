@@ -430,6 +430,9 @@ _encamp() {
             encamp__subcmd__sim,cluster)
                 cmd="encamp__subcmd__sim__subcmd__cluster"
                 ;;
+            encamp__subcmd__sim,load-shedding)
+                cmd="encamp__subcmd__sim__subcmd__load__subcmd__shedding"
+                ;;
             encamp__subcmd__snapshot,anonymize)
                 cmd="encamp__subcmd__snapshot__subcmd__anonymize"
                 ;;
@@ -6943,7 +6946,7 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__sim)
-            opts="-h --help cluster"
+            opts="-h --help cluster load-shedding"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -6980,6 +6983,40 @@ _encamp() {
                     return 0
                     ;;
                 --out)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        encamp__subcmd__sim__subcmd__load__subcmd__shedding)
+            opts="-h --nodes --system-jobs --servers --no-shedding --seed --data-dir --json --no-color --force-color --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --nodes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --system-jobs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --servers)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --data-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

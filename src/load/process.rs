@@ -74,6 +74,7 @@ pub async fn start(options: &ServerOptions) -> Result<Vec<ServerProcess>, LoadEr
             "name = \"server-{}\"\ndata_dir = {}\nbind_addr = \"127.0.0.1\"\nlog_level = \"WARN\"\n\
              disable_update_check = true\n\
              ports {{\n  http = {http}\n  rpc = {rpc}\n  serf = {serf}\n}}\n\
+             advertise {{\n  http = \"127.0.0.1\"\n  rpc = \"127.0.0.1\"\n  serf = \"127.0.0.1\"\n}}\n\
              limits {{\n  http_max_conns_per_client = 0\n  rpc_max_conns_per_client = 0\n}}\n\
              server {{\n  enabled = true\n  bootstrap_expect = {}\n{others}}}\n{}",
             number + 1,
