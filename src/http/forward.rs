@@ -64,6 +64,7 @@ pub async fn pass_on(app: &AppState, path: &str, mut request: Request<Body>) -> 
     let query = Query::parse(request.uri().query().unwrap_or_default());
     let stale = stale(request.method(), &query);
     let leads = || app.server().is_some_and(|s| s.consensus().leadership().borrow().is_leader);
+    let stopped = || app.server().is_some_and(|s| s.consensus().stopped().is_some());
     let deadline = Instant::now() + HOLD;
     loop {
         let passed_on = request.extensions().get::<PassedOn>().is_some();
@@ -72,6 +73,8 @@ pub async fn pass_on(app: &AppState, path: &str, mut request: Request<Body>) -> 
         }
         match forward.forward(request).await {
             Ok(response) => return Ok(Passed::Answered(response)),
+            // A server that can't go on says why itself.
+            Err((_, Some(unsent))) if stopped() => return Ok(Passed::Here(unsent)),
             Err((_, Some(unsent))) if Instant::now() < deadline => request = unsent,
             Err((_, Some(_))) => return Err(Error::internal("No cluster leader")),
             Err((text, None)) => return Err(Error::internal(text)),
