@@ -39,13 +39,16 @@ pub async fn follow(server: Server, mut restores: mpsc::Receiver<Restore>) {
     loop {
         let (leads, failed, now_term) = {
             let l = leadership.borrow_and_update();
-            (l.is_leader, l.failed.is_some(), l.term)
+            (l.is_leader, l.failed.clone(), l.term)
         };
         if tasks.is_some() && (!leads || now_term != term) {
             tasks = None;
             revoke(&server);
         }
-        if server.queues().stopping() || failed {
+        if let Some(why) = failed.as_ref().filter(|_| !server.queues().stopping()) {
+            tracing::error!(target: "nomad.raft", error = why.as_str(), "consensus has stopped");
+        }
+        if server.queues().stopping() || failed.is_some() {
             revoke(&server);
             return;
         }

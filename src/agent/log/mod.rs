@@ -266,13 +266,16 @@ impl Sinks {
 }
 
 /// Libraries whose messages below a warning are left out.
-const LIBRARIES: &[&str] = &["openraft", "h2", "hyper", "rustls", "tower", "reqwest"];
+const LIBRARIES: &[&str] = &["h2", "hyper", "rustls", "tower", "reqwest"];
+/// This library complains ten times a second of every server that is down. What counts is logged by the server.
+const CONSENSUS: &str = "openraft";
 
 impl<S: Subscriber> Layer<S> for Logs {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
         // The level changes at run time. What libraries say of every frame they send is never of use to operators.
-        let library = LIBRARIES.iter().any(|l| metadata.target().starts_with(l));
-        if library && *metadata.level() > tracing::Level::WARN { Interest::never() } else { Interest::sometimes() }
+        let of = |library: &str| metadata.target().starts_with(library);
+        let detail = LIBRARIES.iter().any(|library| of(library)) && *metadata.level() > tracing::Level::WARN;
+        if detail || of(CONSENSUS) { Interest::never() } else { Interest::sometimes() }
     }
 
     fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use openraft::ChangeMembers;
+use openraft::error::{ChangeMembershipError, ClientWriteError, RaftError};
 
 use super::consensus::Consensus;
 use super::types::{Peer, ServerId};
@@ -70,8 +71,18 @@ impl Consensus {
     }
 
     async fn change(&self, change: ChangeMembers<ServerId, Peer>, retain: bool) -> Result<(), String> {
-        self.agreed(async { self.raft().change_membership(change, retain).await.map(drop).map_err(|e| e.to_string()) })
-            .await
+        self.agreed(async {
+            loop {
+                match self.raft().change_membership(change.clone(), retain).await {
+                    // The change before this one is still being agreed upon.
+                    Err(RaftError::APIError(ClientWriteError::ChangeMembershipError(
+                        ChangeMembershipError::InProgress(_),
+                    ))) => tokio::time::sleep(STEP).await,
+                    done => return done.map(drop).map_err(|e| e.to_string()),
+                }
+            }
+        })
+        .await
     }
 
     async fn agreed(&self, change: impl Future<Output = Result<(), String>>) -> Result<(), String> {
