@@ -105,7 +105,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("var", "Interact with variables"),
     ("volume", "Interact with volumes"),
     ("snapshot", "Read, look into and compare cluster snapshots"),
-    ("sim", "Simulate clusters: make up one to plan against, or load real servers with made-up nodes"),
+    ("sim", "Simulate clusters: make one up, or load servers with made-up nodes"),
 ];
 
 /// Commands that take flags behind other arguments too. Those that others had first stop at the first argument.
