@@ -1,23 +1,14 @@
 //! `sim load-shedding`: thousands of nodes that come and go at once.
 
 use std::path::PathBuf;
-use std::time::Duration;
-
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::context::Context;
 use super::flags::parse_int;
 use super::general::ColourFlags;
 use super::registry::Run;
-use super::render::table::{Form, table};
+use super::sim_load::{self, MOST_NODES, servers, within};
 use crate::load::fleet::over_network;
-use crate::load::outcome::Outcome;
 use crate::load::shedding::{self, Shedding};
-
-/// How often the progress line turns.
-const TURN: Duration = Duration::from_millis(200);
-/// The most nodes: each needs a connection, and servers three open files for it.
-const MOST_NODES: i64 = 20_000;
 
 /// Measure how servers shed superfluous evaluations
 ///
@@ -59,28 +50,12 @@ pub struct SimLoadShedding {
     pub no_args: Vec<String>,
 }
 
-/// A folder that is removed in the end.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 impl SimLoadShedding {
     fn scenario(&self, folder: PathBuf) -> Result<Shedding, String> {
-        let within = |flag: &str, value: i64, most: i64| match usize::try_from(value) {
-            Ok(n) if n >= 1 && value <= most => Ok(n),
-            _ => Err(format!("-{flag} must be between 1 and {most}, not {value}")),
-        };
-        if !matches!(self.servers, 1 | 3 | 5) {
-            return Err(format!("-servers must be 1, 3 or 5, not {}", self.servers));
-        }
         Ok(Shedding {
             nodes: within("nodes", self.nodes, MOST_NODES)?,
             system_jobs: within("system-jobs", self.system_jobs, 1000)?,
-            servers: within("servers", self.servers, 5)?,
+            servers: servers(self.servers)?,
             shedding: !self.no_shedding,
             // Any number will do.
             seed: self.seed as u64,
@@ -94,77 +69,12 @@ impl Run for SimLoadShedding {
         if !self.no_args.is_empty() {
             return context.usage_error("This command takes no arguments");
         }
-        let folder = match &self.data_dir {
-            Some(path) => context.env.directory.join(path),
-            None => std::env::temp_dir().join(format!("encamp-sim-{}", std::process::id())),
-        };
-        let scenario = match self.scenario(folder.clone()) {
-            Ok(scenario) => scenario,
-            Err(e) => return context.usage_error(&e),
-        };
-        if let Err(e) = std::fs::create_dir(&folder) {
-            return context.failure(&format!("Error creating {}: {e}", folder.display()));
+        let folder = sim_load::folder(self.data_dir.as_deref(), context);
+        match self.scenario(folder.clone()) {
+            Ok(scenario) => sim_load::run(context, &folder, self.json, async |tell| {
+                shedding::run(&scenario, over_network, tell).await
+            }),
+            Err(e) => context.usage_error(&e),
         }
-        let _folder = Folder(folder);
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(TURN);
-        let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-            Ok(runtime) => runtime,
-            Err(e) => return context.failure(&format!("Error starting the network runtime: {e}")),
-        };
-        let done = runtime.block_on(shedding::run(&scenario, over_network, |line| bar.set_message(line)));
-        bar.finish_and_clear();
-        let outcome = match done {
-            Ok(outcome) => outcome,
-            Err(e) => return context.failure(&format!("Error: {e}")),
-        };
-        let text = if self.json {
-            match serde_json::to_string(&outcome) {
-                Ok(text) => text,
-                Err(e) => return context.failure(&format!("Error formatting the data: {e}")),
-            }
-        } else {
-            summary(&outcome)
-        };
-        context.ui.output(&text);
-        0
     }
-}
-
-/// The result for people.
-fn summary(o: &Outcome) -> String {
-    let mut rows = vec!["Step|Pending|Processed|Canceled|Log Entries|Operations|Seconds".to_string()];
-    rows.extend(o.steps.iter().map(|s| {
-        format!(
-            "{}|{}|{}|{}|{}|{}|{:.2}",
-            s.name,
-            s.evaluations_pending,
-            s.evaluations_processed,
-            s.evaluations_canceled,
-            s.log_entries,
-            s.operations,
-            s.seconds
-        )
-    }));
-    let facts = table(
-        &[
-            format!("Scenario|{}, seed {}", o.scenario, o.seed),
-            format!("Version|{}", o.version),
-            format!(
-                "Machine|{}, {} CPUs, {} MiB, {}",
-                o.machine.cpu, o.machine.cpus, o.machine.memory_mb, o.machine.kernel
-            ),
-            format!("Nodes|{}", o.nodes),
-            format!("Servers|{}", o.servers),
-            format!("Allocations|{}", o.allocations),
-            format!("False expiries|{}", o.false_expiries),
-            format!("Peak RSS|{} MiB", o.peak_rss_mb),
-            format!("Server CPU|{:.1} s", o.server_cpu_seconds),
-        ],
-        Form::KeyValue,
-    );
-    format!("{facts}\n\n{}", table(&rows, Form::List))
 }

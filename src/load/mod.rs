@@ -3,15 +3,19 @@
 //!
 //! - [`node`]: one simulated node. [`fleet`]: many. [`tally`]: what they count.
 //! - [`process`]: server processes on this machine. [`probe`]: what servers tell about themselves.
-//! - [`outcome`]: what a scenario measured. [`shedding`]: thousands of nodes that come and go at once.
+//! - [`outcome`]: what a scenario measured. [`mark`], [`timings`]: how.
+//! - [`shedding`]: thousands of nodes that come and go at once. [`c1m`]: a million allocations.
 
+pub mod c1m;
 pub mod fleet;
+pub mod mark;
 pub mod node;
 pub mod outcome;
 pub mod probe;
 pub mod process;
 pub mod shedding;
 pub mod tally;
+pub mod timings;
 
 /// Why a scenario did not come to its end, as a text for the user.
 #[derive(Debug, thiserror::Error)]

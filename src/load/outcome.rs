@@ -21,6 +21,19 @@ pub struct Step {
     pub seconds: f64,
 }
 
+/// How long something took, over and over.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Timing {
+    /// The name of the metric.
+    pub name: String,
+    /// How often it was measured.
+    pub count: u64,
+    /// The median of the medians of ten seconds each, in milliseconds.
+    pub p50_ms: f64,
+    /// The worst of the 99th percentiles of ten seconds each, in milliseconds.
+    pub p99_ms: f64,
+}
+
 /// The machine a scenario ran on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Machine {
@@ -53,8 +66,13 @@ pub struct Outcome {
     pub shedding: bool,
     /// Its parts.
     pub steps: Vec<Step>,
+    /// How long parts of the servers' work took; empty where a scenario does not tell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub timings: Vec<Timing>,
     /// Allocations that ran at the most.
     pub allocations: u64,
+    /// Allocations that were placed and committed per second; 0 where a scenario does not tell.
+    pub allocations_per_second: f64,
     /// Heartbeats that came in time and yet found their node given up.
     pub false_expiries: u64,
     /// Most memory of the largest server, in MiB.

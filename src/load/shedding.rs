@@ -2,21 +2,19 @@
 //! makes an evaluation for every system job; all but two of a job are superfluous (`spec/server.md §5.4`).
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use super::LoadError;
 use super::fleet::{Connect, Fleet, FleetOptions};
-use super::outcome::{Outcome, Step, machine};
-use super::probe::{self, Evaluations};
+use super::mark::{Mark, PATIENCE, schedulers, settle};
+use super::outcome::{Outcome, machine};
+use super::probe;
 use super::process::{self, ServerOptions, ServerProcess};
 use super::tally::Tally;
 use crate::client::clock;
 use crate::model::SECOND;
 
-/// Longest time for any step: the slowest reference takes some forty minutes for one.
-const PATIENCE: Duration = Duration::from_secs(3600);
 /// How long servers wait for a heartbeat that is due.
 const GRACE: i64 = 10;
 
@@ -119,74 +117,13 @@ pub async fn run(
         servers: scenario.servers,
         shedding: scenario.shedding,
         steps: vec![enable, stop],
+        timings: Vec::new(),
         allocations,
+        allocations_per_second: 0.0,
         false_expiries,
         peak_rss_mb: servers.iter().map(ServerProcess::peak_rss).max().unwrap_or(0) >> 20,
         server_cpu_seconds: servers.iter().map(ServerProcess::cpu_seconds).sum(),
     })
-}
-
-/// A state to count from.
-struct Mark {
-    evaluations: Evaluations,
-    entries: u64,
-    index: u64,
-    at: Instant,
-}
-
-impl Mark {
-    async fn now(client: &crate::api::Client) -> Result<Mark, LoadError> {
-        let (entries, index) = probe::log(client).await?;
-        let evaluations = probe::evaluations(client).await?;
-        Ok(Mark { evaluations, entries, index, at: Instant::now() })
-    }
-}
-
-/// Waits until no evaluation is pending any more, and counts what was done since the mark.
-async fn settle(
-    client: &crate::api::Client,
-    name: &'static str,
-    mark: &Mark,
-    tell: &impl Fn(String),
-) -> Result<Step, LoadError> {
-    probe::until(
-        "settling",
-        PATIENCE,
-        || probe::pending(client),
-        |n| {
-            tell(format!("{n} evaluations pend"));
-            *n == 0
-        },
-    )
-    .await?;
-    let seconds = mark.at.elapsed().as_secs_f64();
-    let (entries, index) = probe::log(client).await?;
-    let (then, now) = (&mark.evaluations, probe::evaluations(client).await?);
-    let grown = |f: fn(&Evaluations) -> u64| f(&now).saturating_sub(f(then));
-    let (processed, canceled) = (grown(|e| e.complete + e.failed), grown(|e| e.canceled));
-    Ok(Step {
-        name,
-        evaluations_pending: then.pending.max(processed + canceled),
-        evaluations_processed: processed,
-        evaluations_canceled: canceled,
-        log_entries: entries.saturating_sub(mark.entries),
-        operations: index.saturating_sub(mark.index),
-        seconds,
-    })
-}
-
-/// Sets how many workers each server has.
-async fn schedulers(servers: &[ServerProcess], count: usize) -> Result<(), LoadError> {
-    let body = json!({
-        "num_schedulers": count,
-        "enabled_schedulers": ["service", "batch", "system", "sysbatch", "_core"],
-    });
-    for s in servers {
-        let set: Result<(serde_json::Value, _), _> =
-            s.client().put("/v1/agent/schedulers/config", &Default::default(), &body).await;
-        set.map_err(|e| LoadError::of("setting the number of schedulers", e))?;
-    }
-    Ok(())
 }
 
 /// A small job for every node.
