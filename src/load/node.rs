@@ -257,3 +257,133 @@ fn report(a: &Allocation, tasks: &[Box<str>], runs: bool, now: i64) -> Allocatio
         ..Default::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::client::servers::{Allocs, Answer, ClientAllocs};
+
+    /// A server with one allocation: it runs, and is told to stop once that was reported.
+    #[derive(Default)]
+    struct OneAlloc {
+        index: Mutex<u64>,
+        told: Mutex<Vec<Allocation>>,
+    }
+
+    impl OneAlloc {
+        fn index(&self) -> u64 {
+            *self.index.lock().unwrap()
+        }
+    }
+
+    fn ready<'a, T: Send + 'a>(value: T) -> Answer<'a, T> {
+        Box::pin(std::future::ready(Ok(value)))
+    }
+
+    impl Servers for OneAlloc {
+        fn register<'a>(&'a self, node: &'a Node, _: &'a str) -> Answer<'a, NodeReply> {
+            assert_eq!((node.status.as_str(), node.secret_id.as_str()), ("initializing", "s"));
+            *self.index.lock().unwrap() = 5;
+            ready(NodeReply { servers: vec!["x:1".into()], heartbeat_ttl: SECOND, ..Default::default() })
+        }
+
+        fn update_status<'a>(&'a self, who: &'a Credentials, status: &'a str, _: bool) -> Answer<'a, NodeReply> {
+            assert_eq!((who.node_id.as_str(), status), ("n", "ready"));
+            ready(NodeReply { heartbeat_ttl: SECOND / 100, ..Default::default() })
+        }
+
+        fn client_allocs<'a>(
+            &'a self,
+            _: &'a Credentials,
+            min_index: u64,
+            _: Duration,
+            _: bool,
+        ) -> Answer<'a, ClientAllocs> {
+            Box::pin(async move {
+                while self.index() <= min_index {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                Ok(ClientAllocs {
+                    allocs: [("a".into(), self.index())].into(),
+                    index: self.index(),
+                    ..Default::default()
+                })
+            })
+        }
+
+        fn allocs<'a>(&'a self, _: &'a Credentials, ids: &'a [String], _: u64) -> Answer<'a, Allocs> {
+            assert_eq!(ids, ["a"]);
+            let stopped = self.index() > 5;
+            let task = Task { name: "t".into(), ..Default::default() };
+            let group = TaskGroup { name: "g".into(), tasks: vec![task.into()], ..Default::default() };
+            let a = Allocation {
+                id: "a".into(),
+                node_id: "n".into(),
+                task_group: "g".into(),
+                deployment_id: "d".into(),
+                job: Some(Arc::new(Job { task_groups: vec![group.into()], ..Default::default() })),
+                desired_status: if stopped { "stop" } else { "run" }.into(),
+                client_status: client_status::PENDING.into(),
+                alloc_modify_index: self.index(),
+                ..Default::default()
+            };
+            ready(Allocs { allocs: vec![Arc::new(a)], index: self.index() })
+        }
+
+        fn update_allocs<'a>(&'a self, _: &'a Credentials, allocs: Vec<Allocation>) -> Answer<'a, u64> {
+            self.told.lock().unwrap().extend(allocs);
+            *self.index.lock().unwrap() += 1;
+            ready(self.index())
+        }
+
+        fn emit_events<'a>(&'a self, _: &'a Credentials, _: Vec<NodeEvent>) -> Answer<'a, u64> {
+            ready(0)
+        }
+
+        fn drain_self<'a>(
+            &'a self,
+            _: &'a Credentials,
+            _: DrainStrategy,
+            _: BTreeMap<String, String>,
+        ) -> Answer<'a, u64> {
+            ready(0)
+        }
+
+        fn node<'a>(&'a self, _: &'a Credentials) -> Answer<'a, Option<Arc<Node>>> {
+            ready(None)
+        }
+
+        fn known(&self) -> Vec<String> {
+            Vec::new()
+        }
+    }
+
+    #[tokio::test]
+    async fn it_runs_what_it_is_given_and_stops_what_it_is_told_to() {
+        let node = Node { id: "n".into(), secret_id: "s".into(), status: "initializing".into(), ..Default::default() };
+        let tally = Arc::new(Tally::default());
+        let (sim, servers) = (SimNode::new(node, 1, true, tally.clone()), OneAlloc::default());
+        let gate = Semaphore::new(1);
+        let over = async {
+            let end = Instant::now() + Duration::from_secs(30);
+            while servers.told.lock().unwrap().len() < 2 || Tally::get(&tally.beats) < 2 {
+                assert!(Instant::now() < end, "{tally:?}");
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            () = sim.live(&servers, &gate) => unreachable!("it never ends"),
+            () = over => {}
+        }
+        let told = servers.told.lock().unwrap();
+        let [run, stop] = &told[..] else { panic!("{told:?}") };
+        assert_eq!((run.client_status.as_str(), run.health()), ("running", Some(true)));
+        assert_eq!((run.task_states["t"].state.as_str(), stop.task_states["t"].state.as_str()), ("running", "dead"));
+        assert_eq!((stop.client_status.as_str(), stop.deployment_status.is_none()), ("complete", true));
+        let counts = [&tally.live, &tally.expired, &tally.errors, &tally.running, &tally.stopped].map(Tally::get);
+        assert_eq!(counts, [0, 0, 0, 0, 1]);
+        assert!(tally.last_ttl() > 0);
+    }
+}
