@@ -317,13 +317,13 @@ mod tests {
             assert_eq!(ids, ["a"]);
             let stopped = self.index() > 5;
             let task = Task { name: "t".into(), ..Default::default() };
-            let group = TaskGroup { name: "g".into(), tasks: vec![task.into()], ..Default::default() };
+            let group = TaskGroup { name: "g".into(), tasks: vec![task], ..Default::default() };
             let a = Allocation {
                 id: "a".into(),
                 node_id: "n".into(),
                 task_group: "g".into(),
                 deployment_id: "d".into(),
-                job: Some(Arc::new(Job { task_groups: vec![group.into()], ..Default::default() })),
+                job: Some(Arc::new(Job { task_groups: vec![group], ..Default::default() })),
                 desired_status: if stopped { "stop" } else { "run" }.into(),
                 client_status: client_status::PENDING.into(),
                 alloc_modify_index: self.index(),
