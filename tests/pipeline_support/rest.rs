@@ -150,7 +150,7 @@ impl World {
         // looked at when nodes come and go (`spec/server.md §9.6`). Deployments hold changes back until the next evaluation
         // after their end (`§6.4`).
         let deployed = !self.store.state().deployments_of_job(&job.namespace, &job.id).is_empty();
-        if deployed || self.forgotten(job) || matches!(job.r#type.as_str(), "system" | "sysbatch") {
+        if deployed || self.forgotten(job) || self.drained(job) || matches!(job.r#type.as_str(), "system" | "sysbatch") {
             return Ok(());
         }
         let (state, plan) = (self.store.state(), &outcome.plan);
@@ -166,6 +166,12 @@ impl World {
             return Err(format!("there is no room, and nothing waits for it: {}", outcome.sketch(state)));
         }
         Ok(())
+    }
+
+    /// What a drain takes of a batch job is not replaced (`spec/server.md §12`), but by the next evaluation of the job.
+    fn drained(&self, job: &Job) -> bool {
+        let allocs = self.store.state().allocs_of_job(&job.namespace, &job.id);
+        allocs.iter().any(|e| e.alloc.desired_transition.migrate_disable_placement())
     }
 
     /// A delayed evaluation names follow-ups that it does not make (`spec/reconciliation.md §3.3` Q2).
