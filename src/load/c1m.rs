@@ -130,8 +130,8 @@ fn sizes(mut allocs: usize) -> Vec<usize> {
 fn job(number: usize, count: usize, share: usize) -> serde_json::Value {
     let fit = |all: usize, least: usize, most: usize| (all / 2 / share.max(1)).clamp(least, most);
     let resources = json!({"CPU": fit(20_000, 1, 50), "MemoryMB": fit(32_000, 10, 64)});
-    let task =
-        json!({"Name": "main", "Driver": "raw_exec", "Config": {"command": "/bin/true"}, "Resources": resources});
+    let logs = json!({"MaxFiles": 1, "MaxFileSizeMB": 1});
+    let task = json!({"Name": "main", "Driver": "raw_exec", "Config": {"command": "/bin/true"}, "Resources": resources, "LogConfig": logs});
     let disk = json!({"SizeMB": fit(190_000, 10, 100)});
     let group = json!({"Name": "all", "Count": count, "Tasks": [task], "EphemeralDisk": disk});
     let id = format!("batch-{number}");

@@ -129,8 +129,8 @@ pub async fn run(
 /// A small job for every node.
 fn system_job(number: usize) -> serde_json::Value {
     let resources = json!({"CPU": 20, "MemoryMB": 16});
-    let task =
-        json!({"Name": "main", "Driver": "raw_exec", "Config": {"command": "/bin/true"}, "Resources": resources});
+    let logs = json!({"MaxFiles": 1, "MaxFileSizeMB": 1});
+    let task = json!({"Name": "main", "Driver": "raw_exec", "Config": {"command": "/bin/true"}, "Resources": resources, "LogConfig": logs});
     let group = json!({"Name": "all", "Tasks": [task], "EphemeralDisk": {"SizeMB": 10}});
     let id = format!("system-{number}");
     json!({"Job": {"ID": id, "Name": id, "Type": "system", "Datacenters": ["*"], "TaskGroups": [group]}})

@@ -150,7 +150,8 @@ impl World {
         // looked at when nodes come and go (`spec/server.md §9.6`). Deployments hold changes back until the next evaluation
         // after their end (`§6.4`).
         let deployed = !self.store.state().deployments_of_job(&job.namespace, &job.id).is_empty();
-        if deployed || self.forgotten(job) || self.drained(job) || matches!(job.r#type.as_str(), "system" | "sysbatch") {
+        if deployed || self.forgotten(job) || self.drained(job) || matches!(job.r#type.as_str(), "system" | "sysbatch")
+        {
             return Ok(());
         }
         let (state, plan) = (self.store.state(), &outcome.plan);
