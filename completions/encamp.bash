@@ -427,14 +427,8 @@ _encamp() {
             encamp__subcmd__service,list)
                 cmd="encamp__subcmd__service__subcmd__list"
                 ;;
-            encamp__subcmd__sim,c1m)
-                cmd="encamp__subcmd__sim__subcmd__c1m"
-                ;;
             encamp__subcmd__sim,cluster)
                 cmd="encamp__subcmd__sim__subcmd__cluster"
-                ;;
-            encamp__subcmd__sim,load-shedding)
-                cmd="encamp__subcmd__sim__subcmd__load__subcmd__shedding"
                 ;;
             encamp__subcmd__snapshot,anonymize)
                 cmd="encamp__subcmd__snapshot__subcmd__anonymize"
@@ -6949,46 +6943,12 @@ _encamp() {
             return 0
             ;;
         encamp__subcmd__sim)
-            opts="-h --help c1m cluster load-shedding"
+            opts="-h --help cluster"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        encamp__subcmd__sim__subcmd__c1m)
-            opts="-h --nodes --allocs --servers --seed --data-dir --json --no-color --force-color --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --nodes)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --allocs)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --servers)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --seed)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --data-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -7020,40 +6980,6 @@ _encamp() {
                     return 0
                     ;;
                 --out)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        encamp__subcmd__sim__subcmd__load__subcmd__shedding)
-            opts="-h --nodes --system-jobs --servers --no-shedding --seed --data-dir --json --no-color --force-color --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --nodes)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --system-jobs)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --servers)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --seed)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --data-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -6,7 +6,6 @@ pub mod cli;
 pub mod client;
 pub mod http;
 pub mod jobspec;
-pub mod load;
 pub mod model;
 pub mod plan;
 pub mod rpc;
