@@ -1,6 +1,6 @@
 //! What the way from an evaluation to a committed plan keeps, whoever gets in between (`docs/reliability.md`).
 //!
-//! Runs for `ENCAMP_PIPELINE_SECONDS` (5); seeds count up from `ENCAMP_PIPELINE_START` (1), on `ENCAMP_PIPELINE_THREADS`
+//! Runs 150 cases, or for `ENCAMP_PIPELINE_SECONDS`; seeds count up from `ENCAMP_PIPELINE_START` (1), on `ENCAMP_PIPELINE_THREADS`
 //! threads (2). The first broken rule ends the run, or the `ENCAMP_PIPELINE_FAILURES`-th. `ENCAMP_PIPELINE_SEED=n` runs
 //! case `n` alone and tells what happens in it. The same seed gives the same case.
 
@@ -23,6 +23,8 @@ use property_support::dice::Dice;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// How many cases a plain run has.
+const CASES: u64 = 150;
 /// Cases that have to meet all kinds of events.
 const ENOUGH: u64 = 60;
 
@@ -65,7 +67,7 @@ fn whoever_gets_in_between() {
         run_case(seed, &mut Tally::default()).unwrap_or_else(|e| panic!("case {seed}: {e}"));
         return;
     }
-    let seconds = setting("ENCAMP_PIPELINE_SECONDS").unwrap_or(5);
+    let seconds = setting("ENCAMP_PIPELINE_SECONDS");
     let first = setting("ENCAMP_PIPELINE_START").unwrap_or(1);
     let most_failures = setting("ENCAMP_PIPELINE_FAILURES").unwrap_or(1) as usize;
     let (next, stop) = (AtomicU64::new(first), AtomicBool::new(false));
@@ -73,8 +75,11 @@ fn whoever_gets_in_between() {
     let begin = Instant::now();
     let work = || {
         let mut tally = Tally::default();
-        while !stop.load(Ordering::Relaxed) && begin.elapsed().as_secs() < seconds {
+        while !stop.load(Ordering::Relaxed) {
             let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seconds.map_or(seed >= first + CASES, |s| begin.elapsed().as_secs() >= s) {
+                break;
+            }
             if let Err(e) = try_case(seed, &mut tally) {
                 let mut failures = failures.lock().expect("no panic while held");
                 failures.push((seed, e));

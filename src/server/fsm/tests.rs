@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::model::*;
 use crate::server::codec;
@@ -187,8 +189,14 @@ fn changes_of_nodes_entail_evaluations_in_one_operation() {
     };
     assert!(none(&ok(&mut s, 8, eligible("ineligible"))));
     assert!(!none(&ok(&mut s, 9, eligible("eligible"))));
-    assert!(!none(&ok(&mut s, 10, change(Operation::NodeDeregister { ids: vec!["n1".into()] }))));
-    let refused = apply(&mut s, 11, &change(Operation::Barrier), Limits::default());
+    let update = DrainUpdate { strategy: Some(DrainStrategy::default()), ..Default::default() };
+    let drain = NodeDrain { nodes: [("n1".into(), update)].into(), events: BTreeMap::new(), updated_at: 4 };
+    assert!(none(&ok(&mut s, 10, change(Operation::NodeDrain(drain)))));
+    let refused = apply(&mut s, 11, &eligible("eligible"), Limits::default());
+    let why = "can not set node's scheduling eligibility to eligible while it is draining";
+    assert_eq!(refused.reply, Reply::Refused(why.into()));
+    assert!(!none(&ok(&mut s, 11, change(Operation::NodeDeregister { ids: vec!["n1".into()] }))));
+    let refused = apply(&mut s, 12, &change(Operation::Barrier), Limits::default());
     assert!(matches!(refused.reply, Reply::Refused(_)));
 }
 
