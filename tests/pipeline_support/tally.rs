@@ -6,7 +6,7 @@ use encamp::model::*;
 use encamp::server::plan_check::Checked;
 
 /// What a run of some length has to meet.
-pub const EVENTS: [&str; 29] = [
+pub const EVENTS: [&str; 28] = [
     "evaluations",
     "plans",
     "placements",
@@ -21,7 +21,6 @@ pub const EVENTS: [&str; 29] = [
     "rejected nodes",
     "plans accepted in part",
     "failed attempts",
-    "failed evaluations",
     "lost deliveries",
     "cancelled evaluations",
     "duplicates",
