@@ -9,16 +9,12 @@ mod pipeline_support;
 #[allow(dead_code)]
 mod property_support;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
-
 use pipeline_support::Verdict;
 use pipeline_support::events;
 use pipeline_support::tally::{EVENTS, Tally};
 use pipeline_support::world::World;
 use property_support::dice::Dice;
+use property_support::runner::{Suite, setting};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -28,10 +24,7 @@ const CASES: u64 = 150;
 /// Cases that have to meet all kinds of events.
 const ENOUGH: u64 = 60;
 
-fn setting(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
-}
+const SUITE: Suite = Suite { prefix: "ENCAMP_PIPELINE", test: "pipeline_properties" };
 
 /// Runs the case of a seed.
 fn run_case(seed: u64, tally: &mut Tally) -> Verdict {
@@ -53,62 +46,18 @@ fn run_case(seed: u64, tally: &mut Tally) -> Verdict {
     verdict
 }
 
-/// Runs a case; a panic is a failure like any other.
-fn try_case(seed: u64, tally: &mut Tally) -> Verdict {
-    catch_unwind(AssertUnwindSafe(|| run_case(seed, tally))).unwrap_or_else(|p| {
-        let text = p.downcast_ref::<String>().cloned().or_else(|| p.downcast_ref::<&str>().map(|s| s.to_string()));
-        Err(format!("panic: {}", text.unwrap_or_default()))
-    })
-}
-
 #[test]
 fn whoever_gets_in_between() {
-    if let Some(seed) = setting("ENCAMP_PIPELINE_SEED") {
+    if let Some(seed) = SUITE.alone() {
         run_case(seed, &mut Tally::default()).unwrap_or_else(|e| panic!("case {seed}: {e}"));
         return;
     }
     let seconds = setting("ENCAMP_PIPELINE_SECONDS");
-    let first = setting("ENCAMP_PIPELINE_START").unwrap_or(1);
-    let most_failures = setting("ENCAMP_PIPELINE_FAILURES").unwrap_or(1) as usize;
-    let (next, stop) = (AtomicU64::new(first), AtomicBool::new(false));
-    let (total, failures) = (Mutex::new(Tally::default()), Mutex::new(Vec::new()));
-    let begin = Instant::now();
-    let work = || {
-        let mut tally = Tally::default();
-        while !stop.load(Ordering::Relaxed) {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seconds.map_or(seed >= first + CASES, |s| begin.elapsed().as_secs() >= s) {
-                break;
-            }
-            if let Err(e) = try_case(seed, &mut tally) {
-                let mut failures = failures.lock().expect("no panic while held");
-                failures.push((seed, e));
-                stop.fetch_or(failures.len() >= most_failures, Ordering::Relaxed);
-            }
-        }
-        total.lock().expect("no panic while held").merge(&tally);
-    };
-    std::thread::scope(|s| {
-        for _ in 0..setting("ENCAMP_PIPELINE_THREADS").unwrap_or(2) {
-            s.spawn(work);
-        }
-    });
-    let (total, mut failures) =
-        (total.into_inner().expect("no panic while held"), failures.into_inner().expect("no panic while held"));
+    let enough = |seed, elapsed| seconds.map_or(seed >= SUITE.first() + CASES, |s| elapsed >= s);
+    let run = SUITE.run(enough, run_case, Tally::merge);
+    let total = &run.total;
     let counts: Vec<String> = EVENTS.iter().map(|e| format!("{} {e}", total.count(e))).collect();
-    println!(
-        "{} cases, {}; {} failures; seeds {first}..={}; {} s",
-        total.count("cases"),
-        counts.join(", "),
-        failures.len(),
-        next.into_inner() - 1,
-        begin.elapsed().as_secs()
-    );
-    failures.sort();
-    for (seed, e) in &failures {
-        println!("ENCAMP_PIPELINE_SEED={seed} cargo test --test pipeline_properties   # {e}");
-    }
-    assert!(failures.is_empty(), "{} cases break a rule", failures.len());
+    SUITE.judge(&run, &format!("{} cases, {}", total.count("cases"), counts.join(", ")));
     let idle: Vec<&&str> = EVENTS.iter().filter(|e| total.count(e) == 0).collect();
     assert!(idle.is_empty() || total.count("cases") < ENOUGH, "these never occurred: {idle:?}");
 }

@@ -3,7 +3,7 @@
 //! - [`dice`]: draws. `cluster`, `jobs`: made-up nodes and jobs. `events`: what happens between evaluations.
 //! - `apply`: runs an evaluation and applies its plan as the plan applier would.
 //! - `capacity`, `eligible`, `preemption`: what a plan may not do. `again`, `order`: what may not change it.
-//! - `case`: one seed, one cluster, several evaluations. `tally`: what occurred.
+//! - `case`: one seed, one cluster, several evaluations. [`runner`]: many seeds. `tally`: what occurred.
 
 pub mod again;
 pub mod apply;
@@ -17,6 +17,7 @@ pub mod jobs;
 pub mod mutants;
 pub mod order;
 pub mod preemption;
+pub mod runner;
 pub mod tally;
 
 /// What a rule found wrong, or nothing.
