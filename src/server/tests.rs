@@ -141,8 +141,20 @@ async fn jobs_are_placed_and_survive_a_restart() {
     .await;
     let (allocs, index) = node_rpc::client_allocs(&server, n, "secret", 0, Duration::ZERO).await.unwrap();
     assert_eq!(allocs.len(), 10);
-    let wrong = node_rpc::client_allocs(&server, n, "other", 0, Duration::ZERO).await.unwrap_err();
-    assert_eq!((wrong.status, wrong.message.as_str()), (403, "Permission denied"));
+    // Only the node itself may ask.
+    let ids: Vec<String> = allocs.keys().cloned().collect();
+    let refusals = [
+        node_rpc::client_allocs(&server, n, "other", 0, Duration::ZERO).await.map(drop),
+        node_rpc::allocs(&server, n, "other", &ids, 0).await.map(drop),
+        node_rpc::own_node(&server, n, "other").map(drop),
+    ];
+    for wrong in refusals.map(Result::unwrap_err) {
+        assert_eq!((wrong.status, wrong.message.as_str()), (403, "Permission denied"));
+    }
+    assert_eq!(node_rpc::allocs(&server, n, "secret", &ids, 0).await.unwrap().0.len(), 10);
+    assert!(node_rpc::own_node(&server, n, "secret").unwrap().is_some_and(|own| own.id == n));
+    let unknown = "22222222-0000-4000-8000-000000000001";
+    assert!(node_rpc::own_node(&server, unknown, "secret").unwrap().is_none());
     // A finished allocation makes room for one that waits.
     let done = server.snapshot().state().allocs_of_job("default", "web")[0].alloc.id.clone();
     let report = Allocation { id: done, client_status: "complete".into(), ..Default::default() };

@@ -200,16 +200,32 @@ pub async fn client_allocs(
 /// Allocations in full, of a state newer than `min_index`; unknown ones are left out.
 ///
 /// # Errors
-/// The state did not get there in time.
-pub async fn allocs(server: &Server, ids: &[String], min_index: u64) -> Result<(Vec<Arc<Allocation>>, u64), Error> {
+/// The state did not get there in time; unknown node, wrong secret.
+pub async fn allocs(
+    server: &Server,
+    id: &str,
+    secret: &str,
+    ids: &[String],
+    min_index: u64,
+) -> Result<(Vec<Arc<Allocation>>, u64), Error> {
     let mut applied = server.store().follow_applied();
     let there = tokio::time::timeout(Duration::from_secs(5), applied.wait_for(|a| *a >= min_index)).await;
     if !matches!(there, Ok(Ok(_))) {
         return Err(Error::internal(format!("timed out waiting for index {min_index}")));
     }
+    authenticate(server, id, secret)?;
     let snapshot = server.snapshot();
     let found = ids.iter().filter_map(|id| snapshot.state().alloc(id).map(|e| e.alloc.clone())).collect();
     Ok((found, snapshot.index_of(crate::state::Table::Allocs)))
+}
+
+/// The node as the servers know it, for itself; `None` if it is gone.
+///
+/// # Errors
+/// Wrong secret.
+pub fn own_node(server: &Server, id: &str, secret: &str) -> Result<Option<Arc<Node>>, Error> {
+    let known = server.snapshot().state().node(id).is_some();
+    known.then(|| authenticate(server, id, secret)).transpose()
 }
 
 /// A node reports on its allocations (§11). Gives the index.
