@@ -109,14 +109,10 @@ pub fn status(txn: &mut Txn, s: &NodeStatus) -> Result<(), String> {
         add_event(&mut node, e, txn.index);
     }
     if node.status == "ready" {
-        unblock(txn, &node);
+        txn.unblock(&node.id);
     }
     txn.put_node_record(node);
     Ok(())
-}
-
-fn unblock(txn: &mut Txn, node: &Node) {
-    txn.unblocks.push(Unblock { class: node.computed_class.clone(), node: Some(node.id.clone()) });
 }
 
 /// Drains begin, change or end (§12.1).
@@ -162,7 +158,7 @@ fn set_drain(txn: &mut Txn, mut node: Node, update: &DrainUpdate, now: i64) {
             if update.mark_eligible {
                 node.scheduling_eligibility = "eligible".into();
                 if was_ineligible {
-                    unblock(txn, &node);
+                    txn.unblock(&node.id);
                 }
             }
         }
@@ -203,7 +199,7 @@ pub fn eligibility(
     }
     let old = std::mem::replace(&mut node.scheduling_eligibility, eligibility.into());
     if old == "ineligible" && eligibility == "eligible" {
-        unblock(txn, &node);
+        txn.unblock(&node.id);
     }
     if let Some(e) = event {
         add_event(&mut node, e, txn.index);

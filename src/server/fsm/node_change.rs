@@ -1,6 +1,7 @@
 //! Changes of nodes together with the evaluations that follow from them (`spec/server.md §9.6`): one operation, so that no
 //! crash can come between the two. The reference writes two; after a crash in between nobody looks at the jobs concerned.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -27,8 +28,10 @@ pub fn apply(txn: &mut Txn, c: &NodeChange, limits: Limits) -> Result<Reply, Str
     let mut new_ids = Random::new(c.seed, "node-update");
     let mut evals: Vec<Evaluation> = Vec::new();
     let state = txn.store.state();
+    // Most changes entail nothing.
+    let system = LazyCell::new(|| system_jobs(state));
     let mut make = |node: &Node| {
-        let made = node_evals(state, &system_jobs(state), node, txn.index, c.now, &mut || new_ids.uuid());
+        let made = node_evals(state, &system, node, txn.index, c.now, &mut || new_ids.uuid());
         evals.extend(made.unwrap_or_default());
     };
     match &c.change {
@@ -40,11 +43,12 @@ pub fn apply(txn: &mut Txn, c: &NodeChange, limits: Limits) -> Result<Reply, Str
         }
         Operation::NodeDeregister { .. } => before.values().for_each(|node| make(node)),
         change => {
-            let status = matches!(change, Operation::NodeStatus(_));
+            let entails = |old: &Node, node: &Node| match change {
+                Operation::NodeStatus(_) => transition_makes_evals(&old.status, &node.status),
+                _ => old.scheduling_eligibility == "ineligible" && node.scheduling_eligibility == "eligible",
+            };
             for (id, old) in &before {
-                let Some(node) = stored(txn, id) else { continue };
-                let freed = old.scheduling_eligibility == "ineligible" && node.scheduling_eligibility == "eligible";
-                if if status { transition_makes_evals(&old.status, &node.status) } else { freed } {
+                if let Some(node) = stored(txn, id).filter(|node| entails(old, node)) {
                     make(&node);
                 }
             }

@@ -42,8 +42,7 @@ pub fn delete(txn: &mut Txn, id: &str) -> Result<(), String> {
 /// An error that names the allocations which have a volume, if there are any.
 pub fn refuse_used(state: &State, volume: &HostVolume) -> Result<(), String> {
     let asks = |a: &Allocation| {
-        let group = a.job.as_ref().and_then(|j| j.task_groups.iter().find(|g| g.name == a.task_group));
-        let requests = group.and_then(|g| g.volumes.as_ref()).into_iter().flat_map(|v| v.values());
+        let requests = a.group().and_then(|g| g.volumes.as_ref()).into_iter().flat_map(|v| v.values());
         requests.into_iter().any(|r: &VolumeRequest| r.r#type == "host" && r.source_for(&a.name) == volume.name)
     };
     let allocs = state.allocs_of_node(&volume.node_id);
