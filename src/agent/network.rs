@@ -15,7 +15,7 @@ use crate::http::AppState;
 use crate::rpc::forward::{Forwarder, PassedRequests, Target};
 use crate::rpc::gossip::{Gossip, Identity};
 use crate::rpc::listener::{Listener, ListenerSettings, Serving};
-use crate::rpc::membership::{Joining, Members};
+use crate::rpc::membership::{Joining, Members, with_port};
 use crate::rpc::nodes::Remote;
 use crate::rpc::pool::{Pool, PoolSettings};
 use crate::rpc::raft::RaftTransport;
@@ -26,7 +26,7 @@ use crate::server::raft::ServerId;
 use crate::server::{Server, ids};
 
 /// The port of the internal protocol where an address names none.
-const RPC_PORT: i64 = 4647;
+const RPC_PORT: u16 = 4647;
 
 /// The port of the gossip where an address names none.
 const SERF_PORT: u16 = 4648;
@@ -90,16 +90,6 @@ pub fn servers(config: &Config) -> Vec<String> {
     let mut list = config.client.servers.clone();
     list.extend(config.client.server_join.retry_join.iter().cloned());
     list.iter().map(|s| with_port(s, RPC_PORT)).collect()
-}
-
-/// The address with a port.
-fn with_port(address: &str, port: i64) -> String {
-    let bare = address.trim_matches(['[', ']']);
-    if bare.parse::<std::net::Ipv6Addr>().is_ok() {
-        return join_port(bare, port);
-    }
-    let given = address.rsplit_once(':').is_some_and(|(_, p)| p.parse::<u16>().is_ok());
-    if given { address.to_string() } else { join_port(address, port) }
 }
 
 /// Connections to other agents.
@@ -206,24 +196,5 @@ impl Network {
         app.forward_by(Arc::new(Forwarder::new(&self.pool, target)));
         let port = Port { service: service?, interface: Arc::new(PassedRequests(app.clone())) };
         Some(sockets.rpc?.serve(Arc::new(port), self.listener.clone()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_get_the_port_they_lack() {
-        for (given, want) in [
-            ("10.0.0.1", "10.0.0.1:4647"),
-            ("10.0.0.1:80", "10.0.0.1:80"),
-            ("a.example", "a.example:4647"),
-            ("::1", "[::1]:4647"),
-            ("[::1]", "[::1]:4647"),
-            ("[::1]:80", "[::1]:80"),
-        ] {
-            assert_eq!(with_port(given, RPC_PORT), want, "{given}");
-        }
     }
 }

@@ -149,7 +149,7 @@ async fn own(request: Request) -> Outcome {
 fn server_stats(app: &AppState, server: &Server) -> AgentStats {
     let raft = server.consensus().stats();
     let texts = |pairs: &[(&str, String)]| pairs.iter().map(|(k, v)| ((*k).to_string(), v.clone())).collect();
-    let leader = server.consensus().leadership().borrow().is_leader;
+    let leader = server.consensus().leads();
     let servers = known(app, server);
     let count = |status| servers.iter().filter(|k| k.status == status).count().to_string();
     let own = full_name(app);

@@ -63,7 +63,7 @@ pub async fn pass_on(app: &AppState, path: &str, mut request: Request<Body>) -> 
     let Some(forward) = app.forward() else { return Ok(Passed::Here(request)) };
     let query = Query::parse(request.uri().query().unwrap_or_default());
     let stale = stale(request.method(), &query);
-    let leads = || app.server().is_some_and(|s| s.consensus().leadership().borrow().is_leader);
+    let leads = || app.server().is_some_and(|s| s.consensus().leads());
     let stopped = || app.server().is_some_and(|s| s.consensus().stopped().is_some());
     let deadline = Instant::now() + HOLD;
     loop {

@@ -66,7 +66,7 @@ fn here(request: &Request) -> Result<(), Error> {
     let own = |s: &crate::server::Server| {
         let settings = s.settings();
         let full = format!("{}.{}", settings.name, settings.region);
-        let leads = s.consensus().leadership().borrow().is_leader;
+        let leads = s.consensus().leads();
         server == settings.id || server == full || (server == "leader" && leads)
     };
     if !server.is_empty() && !app.server().is_some_and(own) {

@@ -40,6 +40,16 @@ pub struct Joining {
     pub default_port: u16,
 }
 
+/// An address with a port: its own, or the one given.
+pub fn with_port(address: &str, port: u16) -> String {
+    let bare = address.trim_matches(['[', ']']);
+    if bare.parse::<std::net::Ipv6Addr>().is_ok() {
+        return format!("[{bare}]:{port}");
+    }
+    let given = address.rsplit_once(':').is_some_and(|(_, p)| p.parse::<u16>().is_ok());
+    if given { address.to_string() } else { format!("{address}:{port}") }
+}
+
 /// The members as this server looks after them; clones share it.
 #[derive(Clone)]
 pub struct Members {
@@ -68,22 +78,12 @@ impl Members {
         self.service.server()
     }
 
-    fn with_port(&self, address: &str) -> String {
-        let given = address.rsplit_once(':').is_some_and(|(_, p)| p.parse::<u16>().is_ok());
-        let bare_v6 = address.parse::<std::net::Ipv6Addr>().is_ok();
-        match (bare_v6, given) {
-            (true, _) => format!("[{address}]:{}", self.joining.default_port),
-            (_, true) => address.to_string(),
-            (_, false) => format!("{address}:{}", self.joining.default_port),
-        }
-    }
-
     /// Joins whoever is at an address, which may be that of the gossip or of calls.
     ///
     /// # Errors
     /// Nobody answers.
     pub async fn join_one(&self, address: &str) -> Result<(), String> {
-        let target = self.with_port(address);
+        let target = with_port(address, self.joining.default_port);
         let meet = Meet { from: self.gossip.own() };
         let by_call = self.pool.call_within(ANSWER, &target, &meet);
         let by_datagram = self.greet(&target);
@@ -203,7 +203,7 @@ impl Members {
         loop {
             tokio::time::sleep(SOON).await;
             let consensus = self.server().consensus();
-            let change = if consensus.leadership().borrow().is_leader {
+            let change = if consensus.leads() {
                 self.next_change(&own, &mut healthy)
             } else {
                 healthy.clear();
@@ -265,7 +265,7 @@ impl Members {
         let consensus = self.server().consensus();
         let own = self.gossip.own().id;
         let others: Vec<_> = consensus.configuration().servers.into_iter().filter(|m| m.id != own && m.voter).collect();
-        if consensus.leadership().borrow().is_leader {
+        if consensus.leads() {
             let heir = others.iter().find(|m| self.gossip.address_of(m.id).is_some());
             if let Some(heir) = heir {
                 self.server().hand_over(heir).await;
@@ -306,5 +306,24 @@ impl Membership for Members {
                 }
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_get_the_port_they_lack() {
+        for (given, want) in [
+            ("10.0.0.1", "10.0.0.1:4647"),
+            ("10.0.0.1:80", "10.0.0.1:80"),
+            ("a.example", "a.example:4647"),
+            ("::1", "[::1]:4647"),
+            ("[::1]", "[::1]:4647"),
+            ("[::1]:80", "[::1]:80"),
+        ] {
+            assert_eq!(with_port(given, 4647), want, "{given}");
+        }
     }
 }

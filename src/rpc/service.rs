@@ -80,7 +80,7 @@ impl Service {
     }
 
     fn leads(&self) -> bool {
-        self.server.consensus().leadership().borrow().is_leader
+        self.server.consensus().leads()
     }
 
     /// Carries out a call where it belongs.
@@ -236,7 +236,7 @@ answers! {
     GetClientAllocs |s, c| client_allocs(s, &c.who, c.min_index, c.max_wait).await;
     GetClientAllocsConsistent |s, c| client_allocs(s, &c.who, c.min_index, c.max_wait).await;
     GetAllocs |s, c| {
-        let (allocs, index) = node_rpc::allocs(&s.server, &c.ids, c.min_index).await?;
+        let (allocs, index) = node_rpc::allocs(&s.server, &c.who.node_id, &c.who.secret_id, &c.ids, c.min_index).await?;
         Ok(FullAllocs { allocs, index })
     };
     UpdateAlloc |s, c| node_rpc::update_allocs(&s.server, &c.who.node_id, &c.who.secret_id, c.allocs).await;
@@ -265,7 +265,7 @@ answers! {
     };
     RunErrand |s, c| errands::carry_out(&s.server, c.errand).await;
     RemovePeer |s, c| s.server.consensus().remove_member(c.id).await.map_err(Error::internal);
-    GetNode |s, c| Ok(s.server.snapshot().state().node(&c.who.node_id).map(|n| n.node.clone()));
+    GetNode |s, c| node_rpc::own_node(&s.server, &c.who.node_id, &c.who.secret_id);
 }
 
 async fn client_allocs(s: &Service, who: &Who, min_index: u64, max_wait: Duration) -> Result<AllocIndexes, Error> {

@@ -119,7 +119,7 @@ impl Taken {
 /// # Errors
 /// This server does not lead, or the evaluation is not the worker's any more.
 pub async fn carry_out(server: &Server, errand: Errand) -> Result<Outcome, Error> {
-    if !server.consensus().leadership().borrow().is_leader {
+    if !server.consensus().leads() {
         return Err(Error::no_leader());
     }
     let queues = server.queues();

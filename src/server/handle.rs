@@ -335,7 +335,7 @@ impl Server {
         if matches!(waited, Ok(Ok(_))) {
             return Ok(());
         }
-        let leads = self.0.consensus.leadership().borrow().is_leader;
+        let leads = self.0.consensus.leads();
         Err(if leads { Error::internal("Not ready to serve consistent reads") } else { Error::no_leader() })
     }
 

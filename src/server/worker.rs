@@ -75,7 +75,7 @@ pub struct Worker {
 
 /// Whether this server's own broker is the one to ask.
 fn alone_or_leading(server: &Server) -> bool {
-    server.consensus().leadership().borrow().is_leader || server.consensus().stats().num_peers == 0
+    server.consensus().leads() || server.consensus().stats().num_peers == 0
 }
 
 impl Worker {

@@ -24,7 +24,7 @@ pub async fn set_scheduler_config(
     }
     let (index, reply) = server.commit(Operation::SchedulerConfig { config, cas }).await?;
     // The broker is paused and resumed by the configuration.
-    if server.consensus().leadership().borrow().is_leader {
+    if server.consensus().leads() {
         evaluate_unless_paused(server);
     }
     Ok((reply != Reply::Written(false), index))

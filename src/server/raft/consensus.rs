@@ -274,6 +274,11 @@ impl Consensus {
         self.inner.leadership.clone()
     }
 
+    /// Whether this server leads, as far as it knows now.
+    pub fn leads(&self) -> bool {
+        self.inner.leadership.borrow().is_leader
+    }
+
     /// How far the log is.
     pub fn stats(&self) -> Stats {
         let metrics = self.inner.raft.metrics().borrow().clone();
