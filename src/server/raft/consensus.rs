@@ -320,10 +320,12 @@ impl Consensus {
         Configuration { index: progress.membership_index, servers: progress.membership.nodes().map(member).collect() }
     }
 
-    /// Why the node has stopped; `None` while it runs.
+    /// Why the node has stopped; `None` while it runs. A log that can't be written counts at once: consensus notices it a
+    /// moment later.
     pub fn stopped(&self) -> Option<String> {
-        let failed = self.inner.leadership.borrow().failed.is_some();
-        failed.then(|| self.why_stopped())
+        let inner = &self.inner;
+        let failed = || inner.leadership.borrow().failed.is_some().then(|| self.why_stopped());
+        inner.log.failure().or_else(failed)
     }
 
     pub(super) fn raft(&self) -> &Raft<Types> {
