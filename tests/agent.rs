@@ -137,14 +137,13 @@ fn prometheus_is_refused_unless_it_is_on() {
     assert!(head.starts_with("HTTP/1.1 415") && body == "Prometheus is not enabled", "{head}\n{body}");
 }
 
-#[test]
-fn the_monitor_shows_messages_as_they_come() {
-    let folder = Folder::new("agent-monitor");
-    let agent = Agent::start(&folder, "log_level = \"ERROR\"", &["-dev"]);
+/// Reads a monitor of messages of at least a level until there is a line with a text; gives the line.
+fn monitor(agent: &Agent, level: &str) -> impl FnMut(&str) -> String {
     let mut stream = agent.connect();
-    stream.write_all(b"GET /v1/agent/monitor?log_level=info&plain=true HTTP/1.1\r\nHost: x\r\n\r\n").expect("written");
+    let path = format!("/v1/agent/monitor?log_level={level}&plain=true");
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).expect("written");
     let mut reader = BufReader::new(stream);
-    let mut until = |text: &str| loop {
+    let mut until = move |text: &str| loop {
         let mut line = String::new();
         assert!(reader.read_line(&mut line).expect("a line") > 0, "ends before {text}");
         if line.contains(text) {
@@ -152,11 +151,30 @@ fn the_monitor_shows_messages_as_they_come() {
         }
     };
     until("content-type: text/plain");
+    until
+}
+
+#[test]
+fn the_monitor_shows_messages_as_they_come() {
+    let folder = Folder::new("agent-monitor");
+    let agent = Agent::start(&folder, "log_level = \"ERROR\"", &["-dev"]);
+    let mut until = monitor(&agent, "info");
     agent.signal("HUP");
     let line = until("agent: configuration reloaded");
     assert!(line.contains("[INFO]  agent: ") && line.ends_with("log_level=ERROR\n"), "{line}");
     let (head, body) = agent.ask("GET", "/v1/agent/monitor?log_level=nope");
     assert!(head.starts_with("HTTP/1.1 400") && body == "Unknown log level: nope", "{head}\n{body}");
+}
+
+#[test]
+fn requests_are_logged_without_their_tokens() {
+    let folder = Folder::new("agent-requests");
+    let agent = Agent::start(&folder, "log_level = \"ERROR\"", &["-dev"]);
+    let mut until = monitor(&agent, "debug");
+    agent.ask("GET", "/v1/jobs?prefix=a&token=s3cret");
+    let line = until("path=/v1/jobs");
+    let want = "[DEBUG] http: request complete: method=GET path=/v1/jobs?prefix=a&token=<hidden> code=200 duration=";
+    assert!(line.contains(want), "{line}");
 }
 
 #[test]

@@ -104,6 +104,7 @@ pub mod volumes;
 pub mod websocket;
 
 use std::net::SocketAddr;
+use std::time::Instant;
 
 use axum::Router;
 use axum::extract::State;
@@ -117,6 +118,8 @@ use paths::Target;
 use request::Request;
 use response::Response;
 
+use crate::model::format_duration;
+
 /// The service.
 pub fn router(app: AppState) -> Router {
     Router::new().fallback(answer).with_state(app)
@@ -127,7 +130,20 @@ async fn answer(State(app): State<AppState>, request: axum::extract::Request) ->
 }
 
 /// Answers any request, or has another server answer it.
-pub async fn respond(app: AppState, mut request: axum::extract::Request) -> axum::response::Response {
+pub async fn respond(app: AppState, request: axum::extract::Request) -> axum::response::Response {
+    if !tracing::enabled!(target: "http", tracing::Level::DEBUG) {
+        return answer_here_or_there(app, request).await;
+    }
+    let (begin, method, uri) = (Instant::now(), request.method().clone(), request.uri().clone());
+    let response = answer_here_or_there(app, request).await;
+    let nanos = i64::try_from(begin.elapsed().as_nanos()).unwrap_or(i64::MAX);
+    let (code, duration) = (response.status().as_u16(), format_duration(nanos));
+    let path = &*params::without_token(&uri);
+    tracing::debug!(target: "http", method = method.as_str(), path, code, duration, "request complete");
+    response
+}
+
+async fn answer_here_or_there(app: AppState, mut request: axum::extract::Request) -> axum::response::Response {
     let encoding = accepted(request.headers());
     let query = params::Query::parse(request.uri().query().unwrap_or_default());
     let pretty = query.has("pretty") && query.get("pretty") != "0";

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use axum::http::Uri;
+
 use crate::model::quoted;
 
 /// Undoes percent encoding; `%` that begins no byte stays as it is. Bytes that are no UTF-8 are replaced.
@@ -26,6 +28,19 @@ pub fn percent_decode(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(String::from_utf8_lossy(&out).into_owned())
+}
+
+/// Path and query as logs may show them: tokens are hidden.
+pub fn without_token(uri: &Uri) -> Cow<'_, str> {
+    let whole = uri.path_and_query().map_or(uri.path(), |p| p.as_str());
+    let (path, query) = whole.split_once('?').unwrap_or((whole, ""));
+    let secret =
+        |pair: &str| percent_decode(pair.split_once('=').unwrap_or((pair, "")).0).eq_ignore_ascii_case("token");
+    if !query.split('&').any(secret) {
+        return Cow::Borrowed(whole);
+    }
+    let pairs: Vec<&str> = query.split('&').map(|pair| if secret(pair) { "token=<hidden>" } else { pair }).collect();
+    Cow::Owned(format!("{path}?{}", pairs.join("&")))
 }
 
 /// The parameters of a query in their order.
@@ -185,6 +200,18 @@ pub fn decimal_int(text: &str) -> Result<i64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tokens_are_hidden() {
+        for (given, shown) in [
+            ("/v1/jobs", "/v1/jobs"),
+            ("/v1/jobs?stale&prefix=token", "/v1/jobs?stale&prefix=token"),
+            ("/v1/jobs?a=1&token=s3cret&b=2", "/v1/jobs?a=1&token=<hidden>&b=2"),
+            ("/v1/jobs?%74oken=s3cret&Token=s3cret", "/v1/jobs?token=<hidden>&token=<hidden>"),
+        ] {
+            assert_eq!(without_token(&given.parse().expect("a path")), shown);
+        }
+    }
 
     #[test]
     fn queries() {
