@@ -131,7 +131,7 @@ async fn answer(State(app): State<AppState>, request: axum::extract::Request) ->
 
 /// Answers any request, or has another server answer it.
 pub async fn respond(app: AppState, request: axum::extract::Request) -> axum::response::Response {
-    if !tracing::enabled!(target: "http", tracing::Level::DEBUG) {
+    if !tracing::event_enabled!(target: "http", tracing::Level::DEBUG) {
         return answer_here_or_there(app, request).await;
     }
     let (begin, method, uri) = (Instant::now(), request.method().clone(), request.uri().clone());
