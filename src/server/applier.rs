@@ -48,10 +48,9 @@ pub struct Applier {
 }
 
 impl Applier {
-    /// Runs until the server stops.
-    pub fn run(server: Server) {
+    fn new(server: Server) -> Applier {
         let tracker = RejectionTracker::new(server.settings().rejection);
-        let mut applier = Applier {
+        Applier {
             server,
             ahead: None,
             taken: Instant::now(),
@@ -61,7 +60,12 @@ impl Applier {
             tracker,
             waited: false,
             ended: channel(),
-        };
+        }
+    }
+
+    /// Runs until the server stops.
+    pub fn run(server: Server) {
+        let mut applier = Applier::new(server);
         while !applier.server.queues().stopping() {
             if let Some(pending) = applier.server.queues().next_plan(IDLE) {
                 applier.handle(pending);
@@ -83,14 +87,22 @@ impl Applier {
             }
             let Some(ahead) = &self.ahead else { return };
             let timer = metrics.timer("nomad.plan.evaluate");
-            let (checked, refresh) = judge(ahead, &pending.plan);
+            let (checked, mut refresh) = judge(ahead, &pending.plan);
             drop(timer);
+            // What was in the way may be on its way itself. Its index is known when it is committed: on an older state the
+            // scheduler would only make the same plan again, until its attempts are used up.
+            if refresh != 0 {
+                if !self.wait_for_fewer(1) {
+                    continue;
+                }
+                refresh = refresh.max(self.previous);
+            }
             let ineligible = self.track(&pending, &checked);
             if checked.is_no_op() && ineligible.is_empty() {
                 answer(&pending, Ok(PlanAnswer::new(checked, refresh, 0)));
                 return;
             }
-            if self.wait_for_room() {
+            if self.wait_for_fewer(self.server.settings().plan_pipeline.max(1)) {
                 self.commit(pending, checked, refresh, ineligible, signing_key);
                 return;
             }
@@ -122,9 +134,9 @@ impl Applier {
         }
     }
 
-    /// Waits until another plan may be on its way; false if one failed meanwhile.
-    fn wait_for_room(&mut self) -> bool {
-        while self.in_flight >= self.server.settings().plan_pipeline.max(1) {
+    /// Waits until fewer plans than that are on their way; false if one failed meanwhile.
+    fn wait_for_fewer(&mut self, than: usize) -> bool {
+        while self.in_flight >= than {
             match self.ended.1.recv() {
                 Ok(ended) => {
                     let failed = ended.is_none();
@@ -295,4 +307,71 @@ fn preemption_evals(
     let jobs: BTreeSet<(&str, &str)> = stored.map(|e| (e.alloc.namespace.as_str(), e.alloc.job_id.as_str())).collect();
     let jobs = jobs.into_iter().filter_map(|(namespace, id)| store.state().job(namespace, id));
     jobs.map(|job| Evaluation::pending(job, "preemption", now, new_id())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use futures_util::future::join_all;
+
+    use super::*;
+    use crate::server::endpoints::node_rpc;
+    use crate::server::tests::{Dir, job, node, put_job, start};
+
+    const NODE: &str = "11111111-0000-4000-8000-000000000001";
+
+    /// A plan that wants more than half of the node.
+    fn plan(job: &Arc<Job>) -> Plan {
+        let cpu = AllocatedCpuResources { cpu_shares: 600, ..Default::default() };
+        let task = AllocatedTaskResources { cpu, ..Default::default() };
+        let resources =
+            AllocatedResources { tasks: [("t".to_string(), task)].into_iter().collect(), ..Default::default() };
+        let alloc = Allocation {
+            id: ids::uuid(),
+            namespace: "default".into(),
+            job_id: job.id.clone(),
+            job: Some(job.clone()),
+            task_group: "g".into(),
+            node_id: NODE.into(),
+            desired_status: "run".into(),
+            client_status: "pending".into(),
+            allocated_resources: Some(Arc::new(resources)),
+            ..Default::default()
+        };
+        let node_allocation = [(NODE.to_string(), vec![Arc::new(alloc)])].into_iter().collect();
+        Plan { job: Some(job.clone()), node_allocation, ..Default::default() }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn who_was_refused_sees_what_was_in_the_way() {
+        let dir = Dir::new();
+        let server = start(&dir, &ids::uuid()).await;
+        node_rpc::register(&server, node(NODE), "").await.unwrap();
+        node_rpc::update_status(&server, NODE, "secret", "", "ready").await.unwrap();
+        put_job(&server, job("first", 1)).await;
+        put_job(&server, job("second", 1)).await;
+        let jobs = |id: &str| server.snapshot().state().job("default", id).cloned().unwrap();
+        let eval = Evaluation { id: ids::uuid(), status: "complete".into(), ..Default::default() };
+        let eval_id = eval.id.clone();
+        server.commit(Operation::EvalUpdate { evals: vec![eval] }).await.unwrap();
+        let mut applier = Applier::new(server.clone());
+        applier.catch_up(0).unwrap();
+        let plans = ["first", "second"].map(|id| Plan { eval_id: eval_id.clone(), ..plan(&jobs(id)) });
+        // On their way before the plans: those get higher indexes than the applier can foresee.
+        let mut writes = join_all((0..50).map(|n| put_job(&server, job(&format!("other-{n}"), 1))));
+        assert!(futures_util::poll!(&mut writes).is_pending());
+        let applied = std::thread::spawn(move || {
+            plans.map(|plan| {
+                let (answer, told) = sync_channel(1);
+                applier.handle(PendingPlan { plan, snapshot_index: 0, answer, on_its_way: Arc::default() });
+                told
+            })
+        });
+        let told = tokio::task::spawn_blocking(|| applied.join().unwrap().map(|told| told.recv().unwrap().unwrap()));
+        let ([first, second], _) = tokio::join!(async { told.await.unwrap() }, writes);
+        assert!(first.index != 0 && first.refresh_index == 0);
+        assert!(second.index == 0 && second.refresh_index >= first.index, "{second:?}, {}", first.index);
+        server.shutdown().await;
+    }
 }

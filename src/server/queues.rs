@@ -172,12 +172,13 @@ impl Queues {
         self.wake_workers(&mut broker);
     }
 
-    /// Takes the best evaluation of the schedulers; waits up to `timeout` for one. A disabled broker has none.
-    pub fn dequeue(&self, schedulers: &[String], timeout: Duration) -> Option<Delivery> {
+    /// Takes the best evaluation of the schedulers; waits up to `timeout` for one. A disabled broker has none, and a caller that
+    /// does not work any more when one comes leaves it to others.
+    pub fn dequeue(&self, schedulers: &[String], timeout: Duration, works: impl Fn() -> bool) -> Option<Delivery> {
         let deadline = std::time::Instant::now() + timeout;
         let mut broker = self.broker();
         loop {
-            if self.stopping() {
+            if self.stopping() || !works() {
                 return None;
             }
             let got = broker.dequeue(schedulers, ids::now(), ids::random(), ids::uuid);

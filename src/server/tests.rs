@@ -185,6 +185,7 @@ async fn a_restored_state_is_scheduled_on_and_survives_a_restart() {
     node_rpc::register(&server, node(n), "").await.unwrap();
     node_rpc::update_status(&server, n, "secret", "", "ready").await.unwrap();
     register(&server, job("kept", 3)).await;
+    eventually("placement", || running(&server, "kept") == 3).await;
     register(&server, job("full", 9)).await;
     let blocked = || server.queues().blocked().stats().blocked;
     eventually("placement", || server.snapshot().alloc_count() == 10 && settled(&server) && blocked() == 1).await;

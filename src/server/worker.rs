@@ -104,6 +104,11 @@ impl Worker {
         self.stopping.store(true, Ordering::Release);
     }
 
+    /// Whether it takes evaluations; otherwise one that comes is left to others.
+    fn works(&self) -> bool {
+        !self.stopping.load(Ordering::Acquire) && !self.paused.load(Ordering::Acquire)
+    }
+
     /// What it does.
     pub fn workload(&self) -> Workload {
         *self.workload.lock().unwrap_or_else(PoisonError::into_inner)
@@ -134,7 +139,7 @@ impl Worker {
             self.now_doing(Workload::WaitingToDequeue);
             let timer = server.metrics().timer("nomad.worker.dequeue_eval");
             let taken = if alone_or_leading(server) {
-                server.queues().dequeue(&self.schedulers, DEQUEUE).map(|d| (d, None))
+                server.queues().dequeue(&self.schedulers, DEQUEUE, || self.works()).map(|d| (d, None))
             } else {
                 self.dequeue_afar(server, &mut failures).map(|(d, least)| (d, Some(least)))
             };
