@@ -69,7 +69,8 @@ fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
         let Some(mut a) = writes.current(&s.id).cloned() else { continue };
         a.desired_status = desired_status::STOP.into();
         a.desired_description = s.desired_description.clone();
-        if !s.client_status.is_empty() {
+        // What the scheduler saw may be old: the node may have told meanwhile that the tasks have ended.
+        if given_by_servers(&s.client_status) {
             a.client_status = s.client_status.clone();
         }
         if !s.followup_eval_id.is_empty() {
@@ -118,7 +119,7 @@ fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
                 // What was asked for while the plan was made is not forgotten.
                 merge_transition(&mut new.desired_transition, &old.desired_transition);
                 new.task_states = old.task_states.clone();
-                if !matches!(a.client_status.as_str(), client_status::LOST | client_status::UNKNOWN) {
+                if !given_by_servers(&a.client_status) {
                     new.client_status = old.client_status.clone();
                     new.client_description = old.client_description.clone();
                 }
@@ -136,6 +137,11 @@ fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
     }
     statuses_after_plan(txn, jobs);
     Ok(())
+}
+
+/// Whether a plan may set that client status; all others are the node's to tell.
+fn given_by_servers(status: &str) -> bool {
+    matches!(status, client_status::LOST | client_status::UNKNOWN)
 }
 
 fn changed_by_servers(a: &mut Allocation, index: u64, now: i64) {

@@ -87,6 +87,28 @@ fn client(store: &mut StateStore, index: u64, id: &str, status: &str) -> Applied
 }
 
 #[test]
+fn a_stop_planned_on_an_old_state_does_not_undo_the_end_of_the_tasks() {
+    let mut s = new_store();
+    register(&mut s, 10, job("web", "batch"), Some(pending("e1", "web")));
+    place(&mut s, 11, "e1", ["a1", "a2"].map(|id| alloc(id, "web")).into());
+    for (index, id) in [(12, "a1"), (13, "a2")] {
+        client(&mut s, index, id, "running");
+    }
+    client(&mut s, 14, "a1", "complete");
+    let stop = |id: &str, status: &str| PlannedStop {
+        id: id.into(),
+        desired_description: "alloc is being migrated".into(),
+        client_status: status.into(),
+        ..Default::default()
+    };
+    let stops = vec![stop("a1", "running"), stop("a2", "lost")];
+    let plan = PlanResults { eval_id: "e1".into(), stops, ..Default::default() };
+    ok(&mut s, 15, Operation::PlanResults(Box::new(plan)));
+    let told = ["a1", "a2"].map(|id| s.state().alloc(id).unwrap().alloc.client_status.clone());
+    assert_eq!(told, ["complete", "lost"]);
+}
+
+#[test]
 fn a_service_job_lives_and_ends() {
     let mut s = new_store();
     register(&mut s, 10, job("web", "service"), Some(pending("e1", "web")));
