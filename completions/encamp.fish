@@ -53,7 +53,7 @@ complete -c encamp -n "__fish_encamp_needs_command" -f -a "run" -d 'Register a j
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "scaling" -d 'Interact with scaling policies'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "server" -d 'Interact with servers'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "service" -d 'Interact with services that are registered with the servers'
-complete -c encamp -n "__fish_encamp_needs_command" -f -a "sim" -d 'Simulate clusters: make up one to plan against'
+complete -c encamp -n "__fish_encamp_needs_command" -f -a "sim" -d 'Simulate clusters: make one up, or load servers with made-up nodes'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "snapshot" -d 'Read, look into and compare cluster snapshots'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "start" -d 'Start a stopped job'
 complete -c encamp -n "__fish_encamp_needs_command" -f -a "status" -d 'Show the status of anything'
@@ -1662,8 +1662,32 @@ complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_s
 complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from list" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from list" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c encamp -n "__fish_encamp_using_subcommand sim; and not __fish_seen_subcommand_from cluster" -s h -l help -d 'Print help'
-complete -c encamp -n "__fish_encamp_using_subcommand sim; and not __fish_seen_subcommand_from cluster" -f -a "cluster" -d 'Write a snapshot file of a made-up cluster'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and not __fish_seen_subcommand_from c1m churn cluster flap heartbeats load-shedding" -s h -l help -d 'Print help'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and not __fish_seen_subcommand_from c1m churn cluster flap heartbeats load-shedding" -f -a "c1m" -d 'Measure how fast a million allocations are placed'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and not __fish_seen_subcommand_from c1m churn cluster flap heartbeats load-shedding" -f -a "churn" -d 'Measure a cluster whose nodes and jobs change all the time'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and not __fish_seen_subcommand_from c1m churn cluster flap heartbeats load-shedding" -f -a "cluster" -d 'Write a snapshot file of a made-up cluster'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and not __fish_seen_subcommand_from c1m churn cluster flap heartbeats load-shedding" -f -a "flap" -d 'Measure how servers take nodes that fall silent and return'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and not __fish_seen_subcommand_from c1m churn cluster flap heartbeats load-shedding" -f -a "heartbeats" -d 'Measure what the heartbeats of many nodes cost, and whether any is missed'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and not __fish_seen_subcommand_from c1m churn cluster flap heartbeats load-shedding" -f -a "load-shedding" -d 'Measure how servers shed superfluous evaluations'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from c1m" -l allocs -d 'Number of allocations' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from c1m" -l nodes -d 'Number of simulated nodes' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from c1m" -l servers -d 'Number of servers: 1, 3 or 5' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from c1m" -l seed -d 'What IDs, attributes and waits of the nodes depend on' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from c1m" -l data-dir -d 'Folder for the data of the servers; it must not exist. Default: a new one for temporary files' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from c1m" -l json -d 'Print the result as one line of JSON'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from c1m" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from c1m" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from c1m" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from churn" -l jobs -d 'Number of service jobs' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from churn" -l rounds -d 'How often it goes round' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from churn" -l nodes -d 'Number of simulated nodes' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from churn" -l servers -d 'Number of servers: 1, 3 or 5' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from churn" -l seed -d 'What IDs, attributes and waits of the nodes depend on' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from churn" -l data-dir -d 'Folder for the data of the servers; it must not exist. Default: a new one for temporary files' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from churn" -l json -d 'Print the result as one line of JSON'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from churn" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from churn" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from churn" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from cluster" -l nodes -d 'Number of nodes' -r
 complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from cluster" -l allocs -d 'Number of allocations, those of finished and failed work included' -r
 complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from cluster" -l seed -d 'What everything made up depends on' -r
@@ -1673,6 +1697,35 @@ complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from cluster" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from cluster" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from cluster" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from flap" -l jobs -d 'Number of service jobs' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from flap" -l percent -d 'How many of a hundred nodes fall silent' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from flap" -l nodes -d 'Number of simulated nodes' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from flap" -l servers -d 'Number of servers: 1, 3 or 5' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from flap" -l seed -d 'What IDs, attributes and waits of the nodes depend on' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from flap" -l data-dir -d 'Folder for the data of the servers; it must not exist. Default: a new one for temporary files' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from flap" -l json -d 'Print the result as one line of JSON'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from flap" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from flap" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from flap" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from heartbeats" -l time -d 'How long the nodes live once all are ready, in seconds' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from heartbeats" -l nodes -d 'Number of simulated nodes' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from heartbeats" -l servers -d 'Number of servers: 1, 3 or 5' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from heartbeats" -l seed -d 'What IDs, attributes and waits of the nodes depend on' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from heartbeats" -l data-dir -d 'Folder for the data of the servers; it must not exist. Default: a new one for temporary files' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from heartbeats" -l json -d 'Print the result as one line of JSON'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from heartbeats" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from heartbeats" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from heartbeats" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from load-shedding" -l system-jobs -d 'Number of system jobs' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from load-shedding" -l nodes -d 'Number of simulated nodes' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from load-shedding" -l servers -d 'Number of servers: 1, 3 or 5' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from load-shedding" -l seed -d 'What IDs, attributes and waits of the nodes depend on' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from load-shedding" -l data-dir -d 'Folder for the data of the servers; it must not exist. Default: a new one for temporary files' -r
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from load-shedding" -l no-shedding -d 'Process every evaluation, as servers did before they shed load'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from load-shedding" -l json -d 'Print the result as one line of JSON'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from load-shedding" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from load-shedding" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
+complete -c encamp -n "__fish_encamp_using_subcommand sim; and __fish_seen_subcommand_from load-shedding" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and not __fish_seen_subcommand_from anonymize diff fetch inspect" -s h -l help -d 'Print help'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and not __fish_seen_subcommand_from anonymize diff fetch inspect" -f -a "anonymize" -d 'Write a cluster snapshot without names and secrets'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and not __fish_seen_subcommand_from anonymize diff fetch inspect" -f -a "diff" -d 'Show what changed between two cluster snapshots'

@@ -6,6 +6,7 @@ pub mod cli;
 pub mod client;
 pub mod http;
 pub mod jobspec;
+pub mod load;
 pub mod model;
 pub mod plan;
 pub mod rpc;

@@ -19,7 +19,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("http", &["model", "jobspec", "state", "plan", "server", "client", "telemetry"]),
     ("rpc", &["model", "server", "client", "http", "telemetry"]),
     ("agent", &["model", "jobspec", "state", "server", "client", "http", "rpc", "api", "telemetry"]),
-    ("cli", &["model", "jobspec", "state", "scheduler", "api", "snapshot", "plan", "sim", "agent", "telemetry"]),
+    ("load", &["model", "sim", "client", "api", "rpc"]),
+    (
+        "cli",
+        &["model", "jobspec", "state", "scheduler", "api", "snapshot", "plan", "sim", "load", "agent", "telemetry"],
+    ),
 ];
 
 /// Rooms whose results depend on their arguments alone.

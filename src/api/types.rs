@@ -20,6 +20,9 @@ pub struct NodeListStub {
     /// Whether it takes new allocations.
     #[serde(deserialize_with = "or_default")]
     pub scheduling_eligibility: String,
+    /// Whether it is being drained.
+    #[serde(default)]
+    pub drain: bool,
     /// Index of its last change.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,

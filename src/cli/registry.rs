@@ -9,7 +9,8 @@ use super::{
     agent, capacity, completion, config_validate, deployment_list, deployment_status, deployment_update, eval_delete,
     eval_explain, eval_list, eval_status, fmt, job_action, job_dispatch, job_eval, job_history, job_init, job_inspect,
     job_lists, job_plan, job_restart, job_run, job_scale, job_start, job_status, job_stop, job_validate, job_versions,
-    scaling_policy, sim_cluster, snapshot_anonymize, snapshot_diff, snapshot_fetch, snapshot_inspect, version, what_if,
+    scaling_policy, sim_c1m, sim_churn, sim_cluster, sim_flap, sim_heartbeats, sim_load_shedding, snapshot_anonymize,
+    snapshot_diff, snapshot_fetch, snapshot_inspect, version, what_if,
 };
 
 /// What a command's argument struct does.
@@ -104,7 +105,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("var", "Interact with variables"),
     ("volume", "Interact with volumes"),
     ("snapshot", "Read, look into and compare cluster snapshots"),
-    ("sim", "Simulate clusters: make up one to plan against"),
+    ("sim", "Simulate clusters: make one up, or load servers with made-up nodes"),
 ];
 
 /// Commands that take flags behind other arguments too. Those that others had first stop at the first argument.
@@ -128,6 +129,11 @@ impl Registry {
         registry.add::<eval_explain::EvalExplain>("eval explain", None, 1);
         registry.add::<fmt::Fmt>("fmt", None, 1);
         registry.add::<sim_cluster::SimCluster>("sim cluster", None, 1);
+        registry.add::<sim_c1m::SimC1m>("sim c1m", None, 1);
+        registry.add::<sim_churn::SimChurn>("sim churn", None, 1);
+        registry.add::<sim_flap::SimFlap>("sim flap", None, 1);
+        registry.add::<sim_heartbeats::SimHeartbeats>("sim heartbeats", None, 1);
+        registry.add::<sim_load_shedding::SimLoadShedding>("sim load-shedding", None, 1);
         registry.add::<snapshot_anonymize::SnapshotAnonymize>("snapshot anonymize", None, 1);
         registry.add::<snapshot_diff::SnapshotDiffCommand>("snapshot diff", None, 255);
         registry.add::<snapshot_fetch::SnapshotFetch>("snapshot fetch", None, 1);

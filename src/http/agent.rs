@@ -391,6 +391,10 @@ async fn metrics(request: Request) -> Outcome {
     if request.query().get("format") != "prometheus" {
         return Response::json(&metrics.summary());
     }
+    // Who scrapes sees what is, not what was a second ago.
+    if let Some(leader) = request.app().server().filter(|s| s.consensus().leads()) {
+        crate::server::metrics::refresh(leader);
+    }
     match metrics.prometheus() {
         Some(text) => Ok(Response::bytes(crate::telemetry::PROMETHEUS_CONTENT_TYPE, text)),
         None => Err(Error::new(415, "Prometheus is not enabled")),

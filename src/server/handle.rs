@@ -76,7 +76,7 @@ impl Machine for StoreMachine {
     }
 
     fn snapshot(&self) -> Box<dyn SnapshotWriter> {
-        Box::new(Frozen(self.0.snapshot()))
+        Box::new(Frozen(self.0.snapshot(), self.1.clone()))
     }
 
     fn restore(&self, index: u64, from: &mut dyn Read) -> io::Result<()> {
@@ -86,10 +86,11 @@ impl Machine for StoreMachine {
     }
 }
 
-struct Frozen(StoreSnapshot);
+struct Frozen(StoreSnapshot, Metrics);
 
 impl SnapshotWriter for Frozen {
     fn write(self: Box<Self>, to: &mut dyn Write) -> io::Result<()> {
+        let _timer = self.1.timer("raft.snapshot.persist");
         Store::write_snapshot(&self.0, to)
     }
 }
@@ -158,6 +159,7 @@ impl Server {
         raft_settings.snapshot_threshold = settings.snapshot_threshold;
         raft_settings.snapshot_interval = settings.snapshot_interval;
         raft_settings.trailing_logs = settings.trailing_logs;
+        raft_settings.metrics = metrics.clone();
         if !links.alone {
             raft_settings.bootstrap.clear();
         }

@@ -18,18 +18,23 @@ pub fn start(server: &Server, tasks: &mut JoinSet<()>) {
         let mut every = tokio::time::interval(EVERY);
         loop {
             every.tick().await;
-            broker(&server);
-            blocked(&server);
-            let m = server.metrics();
-            m.gauge("nomad.plan.queue_depth", server.queues().plans().depth() as f64, &[]);
-            m.gauge("nomad.raft.last_log_entry", server.consensus().stats().last_entry as f64, &[]);
-            m.gauge("nomad.heartbeat.active", server.queues().heartbeats().active() as f64, &[]);
-            let (held, delayed) = server.queues().locks().counts();
-            m.gauge("nomad.variables.locks.ttl_timer.num", held as f64, &[]);
-            m.gauge("nomad.variables.locks.delay_timer.num", delayed as f64, &[]);
-            jobs(&server);
+            refresh(&server);
         }
     });
+}
+
+/// Sets the gauges.
+pub fn refresh(server: &Server) {
+    broker(server);
+    blocked(server);
+    let m = server.metrics();
+    m.gauge("nomad.plan.queue_depth", server.queues().plans().depth() as f64, &[]);
+    m.gauge("raft.last_log_entry", server.consensus().stats().last_entry as f64, &[]);
+    m.gauge("nomad.heartbeat.active", server.queues().heartbeats().active() as f64, &[]);
+    let (held, delayed) = server.queues().locks().counts();
+    m.gauge("nomad.variables.locks.ttl_timer.num", held as f64, &[]);
+    m.gauge("nomad.variables.locks.delay_timer.num", delayed as f64, &[]);
+    jobs(server);
 }
 
 fn broker(server: &Server) {

@@ -13,6 +13,9 @@ use super::ops::{NodeChange, NodeStatus, Operation, Reply};
 use crate::model::*;
 use crate::state::State;
 
+/// Most nodes of one operation: it makes evaluations of all their jobs.
+const TOGETHER: usize = 1000;
+
 /// Heartbeats of nodes did not come in time (§9.2). All changes are proposed together: they share entries of the log.
 pub async fn missed_heartbeats(server: Server, ids: Vec<String>) {
     let _timer = server.metrics().timer("nomad.heartbeat.invalidate");
@@ -23,23 +26,34 @@ pub async fn missed_heartbeats(server: Server, ids: Vec<String>) {
         let silent = ids.iter().filter(|id| !heartbeats.contains(id));
         silent.filter_map(|id| snapshot.state().node(id).map(|n| n.node.clone())).collect()
     };
-    join_all(nodes.iter().map(|node| missed(&server, snapshot.state(), node))).await;
+    join_all(nodes.chunks(TOGETHER).map(|nodes| missed(&server, snapshot.state(), nodes))).await;
 }
 
-async fn missed(server: &Server, state: &State, node: &Node) {
+async fn missed(server: &Server, state: &State, nodes: &[Arc<Node>]) {
     let now = ids::now();
-    let id = node.id.as_str();
-    let allocs = state.allocs_of_node(id);
-    let status = missed_heartbeat_status(node, allocs.iter().map(|a| &*a.alloc), now);
-    tracing::warn!(target: "nomad.heartbeat", node_id = id, "node TTL expired");
-    let event = Some(cluster_event(HEARTBEAT_MISSED, now));
-    let written = set_status(server, node, status, event, String::new()).await;
+    let missed = |node: &Arc<Node>| {
+        tracing::warn!(target: "nomad.heartbeat", node_id = node.id.as_str(), "node TTL expired");
+        let allocs = state.allocs_of_node(&node.id);
+        let status = missed_heartbeat_status(node, allocs.iter().map(|a| &*a.alloc), now);
+        let event = Some(cluster_event(HEARTBEAT_MISSED, now));
+        let id = node.id.clone();
+        NodeStatus { id, status: status.into(), event, identity_key_id: String::new(), updated_at: now }
+    };
+    let statuses: Vec<NodeStatus> = nodes.iter().map(missed).collect();
+    let outcome: Vec<(String, bool)> = statuses.iter().map(|s| (s.id.clone(), s.status == DOWN)).collect();
+    let written = change(server, Operation::NodeStatusBatch { statuses }).await;
     if let Err(e) = &written {
-        tracing::error!(target: "nomad.heartbeat", node_id = id, error = e.message.as_str(), "update node status failed");
+        let count = nodes.len();
+        tracing::error!(target: "nomad.heartbeat", nodes = count, error = e.message.as_str(), "update node status failed");
     }
-    // Tried again, or down in the end if it stays away.
-    if written.is_err() || status != DOWN {
-        let _ = server.queues().heartbeats().reset(id, ids::now(), ids::random());
+    let mut heartbeats = server.queues().heartbeats();
+    for (id, down) in outcome {
+        if written.is_ok() && down {
+            heartbeats.remove(&id);
+        } else {
+            // Tried again, or down in the end if it stays away.
+            let _ = heartbeats.reset(&id, ids::now(), ids::random());
+        }
     }
 }
 

@@ -38,6 +38,11 @@ pub enum Operation {
         /// Now.
         updated_at: i64,
     },
+    /// Several nodes get another status; those that are gone are passed over.
+    NodeStatusBatch {
+        /// One per node.
+        statuses: Vec<NodeStatus>,
+    },
     /// One of the changes above with the evaluations that follow from it; answered by [`Reply::Evaluations`].
     NodeChange(Box<NodeChange>),
     /// Events clients report about themselves, by node.
@@ -472,7 +477,7 @@ impl Operation {
             Operation::Barrier => "barrier",
             Operation::NodeRegister(_) => "register_node",
             Operation::NodeDeregister { .. } => "batch_deregister_node",
-            Operation::NodeStatus(_) => "node_status_update",
+            Operation::NodeStatus(_) | Operation::NodeStatusBatch { .. } => "node_status_update",
             Operation::NodeDrain(_) => "batch_node_drain_update",
             Operation::NodeEligibility { .. } => "node_eligibility_update",
             Operation::NodeChange(c) => c.change.metric(),
@@ -516,7 +521,9 @@ impl Operation {
     pub fn event_type(&self) -> Option<&'static str> {
         Some(match self {
             Operation::NodeRegister(_) => "NodeRegistration",
-            Operation::NodeStatus(_) | Operation::NodeEvents { .. } => "NodeStreamEvent",
+            Operation::NodeStatus(_) | Operation::NodeStatusBatch { .. } | Operation::NodeEvents { .. } => {
+                "NodeStreamEvent"
+            }
             Operation::NodeDrain(_) => "NodeDrain",
             Operation::NodeEligibility { .. } => "NodeEligibility",
             Operation::NodeChange(c) => c.change.event_type().unwrap_or(EVALUATION_UPDATED),

@@ -100,6 +100,7 @@ fn run(txn: &mut Txn, op: &Operation, limits: Limits) -> Result<Reply, String> {
         Operation::NodeRegister(r) => node::register(txn, r).map(done),
         Operation::NodeDeregister { ids } => node::deregister(txn, ids).map(done),
         Operation::NodeStatus(s) => node::status(txn, s).map(done),
+        Operation::NodeStatusBatch { statuses } => node::statuses(txn, statuses).map(done),
         Operation::NodeDrain(d) => node::drain(txn, d).map(done),
         Operation::NodeEligibility { id, eligibility, event, updated_at } => {
             node::eligibility(txn, id, eligibility, event.as_ref(), *updated_at).map(done)

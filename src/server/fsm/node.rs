@@ -115,6 +115,16 @@ pub fn status(txn: &mut Txn, s: &NodeStatus) -> Result<(), String> {
     Ok(())
 }
 
+/// The same for several nodes; those that are gone are passed over.
+pub fn statuses(txn: &mut Txn, statuses: &[NodeStatus]) -> Result<(), String> {
+    for s in statuses {
+        if txn.store.state().node(&s.id).is_some() {
+            status(txn, s)?;
+        }
+    }
+    Ok(())
+}
+
 /// Drains begin, change or end (§12.1).
 pub fn drain(txn: &mut Txn, d: &NodeDrain) -> Result<(), String> {
     for (id, update) in &d.nodes {

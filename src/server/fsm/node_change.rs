@@ -5,6 +5,8 @@ use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use super::txn::Txn;
 use super::{Limits, eval, run};
 use crate::model::random::Random;
@@ -17,6 +19,7 @@ pub fn apply(txn: &mut Txn, c: &NodeChange, limits: Limits) -> Result<Reply, Str
     let ids: Vec<&str> = match &c.change {
         Operation::NodeRegister(r) => vec![&r.node.id],
         Operation::NodeStatus(s) => vec![&s.id],
+        Operation::NodeStatusBatch { statuses } => statuses.iter().map(|s| s.id.as_str()).collect(),
         Operation::NodeEligibility { id, .. } => vec![id],
         Operation::NodeDrain(d) => d.nodes.keys().map(String::as_str).collect(),
         Operation::NodeDeregister { ids } => ids.iter().map(String::as_str).collect(),
@@ -27,12 +30,15 @@ pub fn apply(txn: &mut Txn, c: &NodeChange, limits: Limits) -> Result<Reply, Str
     run(txn, &c.change, limits)?;
     let mut new_ids = Random::new(c.seed, "node-update");
     let mut evals: Vec<Evaluation> = Vec::new();
+    // Of nodes that change together one evaluation of a job does for all: the others would only be called off.
+    let mut jobs = FxHashSet::default();
     let state = txn.store.state();
     // Most changes entail nothing.
     let system = LazyCell::new(|| system_jobs(state));
     let mut make = |node: &Node| {
         let made = node_evals(state, &system, node, txn.index, c.now, &mut || new_ids.uuid());
-        evals.extend(made.unwrap_or_default());
+        let new = made.unwrap_or_default().into_iter();
+        evals.extend(new.filter(|e| jobs.insert((e.namespace.clone(), e.job_id.clone()))));
     };
     match &c.change {
         Operation::NodeRegister(r) => {
@@ -44,7 +50,9 @@ pub fn apply(txn: &mut Txn, c: &NodeChange, limits: Limits) -> Result<Reply, Str
         Operation::NodeDeregister { .. } => before.values().for_each(|node| make(node)),
         change => {
             let entails = |old: &Node, node: &Node| match change {
-                Operation::NodeStatus(_) => transition_makes_evals(&old.status, &node.status),
+                Operation::NodeStatus(_) | Operation::NodeStatusBatch { .. } => {
+                    transition_makes_evals(&old.status, &node.status)
+                }
                 _ => old.scheduling_eligibility == "ineligible" && node.scheduling_eligibility == "eligible",
             };
             for (id, old) in &before {

@@ -223,6 +223,31 @@ fn changes_of_nodes_entail_evaluations_in_one_operation() {
 }
 
 #[test]
+fn nodes_that_change_together_make_one_evaluation_of_each_job() {
+    let mut s = new_store();
+    for (index, id) in [(4, "every"), (5, "other")] {
+        let system = Job { datacenters: vec!["*".into()], node_pool: "all".into(), ..job(id, "system") };
+        register(&mut s, index, system, None);
+    }
+    for (index, id) in [(6, "n1"), (7, "n2")] {
+        let node = Node { status: "ready".into(), scheduling_eligibility: "eligible".into(), ..node(id) };
+        ok(&mut s, index, Operation::NodeRegister(Box::new(NodeRegister { node, create_pool: false, now: 1 })));
+    }
+    let down = |id: &str| {
+        let (id, status) = (id.to_string(), "down".to_string());
+        NodeStatus { id, status, event: None, identity_key_id: String::new(), updated_at: 2 }
+    };
+    let statuses = ["n1", "gone", "n2"].map(down).into();
+    let change = NodeChange { change: Operation::NodeStatusBatch { statuses }, seed: 7, now: 9 };
+    let applied = ok(&mut s, 8, Operation::NodeChange(Box::new(change)));
+    let Reply::Evaluations(made) = &applied.reply else { panic!("{:?}", applied.reply) };
+    let mut jobs: Vec<&str> = made.iter().map(|id| s.eval(id).unwrap().job_id.as_str()).collect();
+    jobs.sort_unstable();
+    assert_eq!(jobs, ["every", "other"]);
+    assert!(["n1", "n2"].iter().all(|id| s.state().node(id).unwrap().node.status == "down"));
+}
+
+#[test]
 fn refused_operations_change_nothing() {
     let mut s = new_store();
     register(&mut s, 10, job("web", "service"), None);

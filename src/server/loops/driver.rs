@@ -2,7 +2,7 @@
 //! has come, and writes what follows.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::model::SECOND;
 use crate::server::Server;
@@ -10,6 +10,11 @@ use crate::server::ids;
 use crate::server::ops::Operation;
 use crate::server::watch::WatchKey;
 use crate::state::StateStore;
+
+/// How many times as long as a look took the next one waits.
+const SHARE: u32 = 4;
+/// The longest such wait.
+const LONGEST_REST: Duration = Duration::from_millis(500);
 
 /// Wait after a write that failed.
 const RETRY: Duration = Duration::from_secs(1);
@@ -72,12 +77,16 @@ pub async fn run<M: Machine>(server: Server, mut machine: M, mut rate: Rate) {
         let keys = machine.keys();
         // The place is taken before the store is read: no write is missed.
         let waiter = server.store().watches().wait_for(keys.clone());
+        let begun = Instant::now();
         let work = machine.look(&server.snapshot(), ids::now(), &mut new_id);
+        // A look at something large waits longer for the next: no machine keeps a processor busy.
+        let rest = begun.elapsed().saturating_mul(SHARE).min(LONGEST_REST);
         if !write(&server, M::NAME, work).await {
             machine.failed();
             tokio::time::sleep(RETRY).await;
             continue;
         }
+        tokio::time::sleep(rest).await;
         if machine.keys() != keys {
             continue;
         }

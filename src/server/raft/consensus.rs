@@ -22,6 +22,7 @@ use super::status::{self, Configuration, Leadership, Member, Stats};
 use super::types::{Peer, ServerId, Types};
 use crate::server::codec;
 use crate::server::ops::Operation;
+use crate::telemetry::Metrics;
 
 /// Settings (`spec/server.md §23`).
 #[derive(Debug, Clone)]
@@ -44,6 +45,8 @@ pub struct Settings {
     pub trailing_logs: u64,
     /// Longest wait for a proposal or a barrier.
     pub timeout: Duration,
+    /// Where times of the log and of agreement are recorded.
+    pub metrics: Metrics,
 }
 
 impl Settings {
@@ -59,6 +62,7 @@ impl Settings {
             snapshot_threshold: 8192,
             trailing_logs: 10240,
             timeout: Duration::from_secs(30),
+            metrics: Metrics::default(),
         }
     }
 
@@ -151,9 +155,10 @@ impl Consensus {
         transport: Arc<dyn Transport>,
     ) -> Result<Consensus, StartError> {
         let config = Arc::new(settings.openraft()?);
-        let dir = settings.dir.clone();
+        let (dir, metrics) = (settings.dir.clone(), settings.metrics.clone());
         let opened = tokio::task::spawn_blocking(move || {
             let log = Log::open(&dir)?;
+            log.record_in(metrics);
             let applier = Applier::open(machine, Snapshots::open(&dir.join("snapshots"))?)?;
             Ok::<_, StoreError>((log, applier))
         });
@@ -186,7 +191,7 @@ impl Consensus {
         }
         let leadership = status::watch_leadership(&raft, settings.lease());
         let inner = Inner {
-            queue: propose::start(raft.clone(), log.clone(), Room::of(&settings.dir)),
+            queue: propose::start(raft.clone(), log.clone(), Room::of(&settings.dir), settings.metrics.clone()),
             raft,
             log: log.clone(),
             progress,
@@ -244,7 +249,7 @@ impl Consensus {
         let (waiting, outcome) = oneshot::channel();
         let stopped = || ProposeError::Fatal(self.why_stopped());
         let proposed = async {
-            self.inner.queue.send((op, waiting)).await.map_err(|_| stopped())?;
+            self.inner.queue.send((op, waiting, Instant::now())).await.map_err(|_| stopped())?;
             outcome.await.map_err(|_| stopped())?
         };
         tokio::time::timeout(self.inner.timeout, proposed).await.unwrap_or(Err(ProposeError::Timeout))

@@ -15,6 +15,7 @@ use super::room::Room;
 use super::status::why_stopped;
 use super::types::{Applied, Batch, Peer, ServerId, Types};
 use crate::server::ops::{Operation, Reply};
+use crate::telemetry::Metrics;
 
 /// Most operations in one entry.
 const BATCH: usize = 128;
@@ -49,20 +50,20 @@ pub enum ProposeError {
 /// What became of a proposal: index and reply.
 pub(super) type Outcome = Result<(u64, Reply), ProposeError>;
 
-/// An operation and who waits for it.
-pub(super) type Proposal = (Arc<Operation>, oneshot::Sender<Outcome>);
+/// An operation, who waits for it, and since when.
+pub(super) type Proposal = (Arc<Operation>, oneshot::Sender<Outcome>, Instant);
 
 /// Where proposals go.
 pub(super) type Queue = mpsc::Sender<Proposal>;
 
 /// Starts gathering; ends when all senders are gone.
-pub(super) fn start(raft: Raft<Types>, log: Log, room: Room) -> Queue {
+pub(super) fn start(raft: Raft<Types>, log: Log, room: Room, metrics: Metrics) -> Queue {
     let (queue, proposals) = mpsc::channel(QUEUE);
-    tokio::spawn(gather(raft, log, room, proposals));
+    tokio::spawn(gather(raft, log, room, metrics, proposals));
     queue
 }
 
-async fn gather(raft: Raft<Types>, log: Log, room: Room, mut proposals: mpsc::Receiver<Proposal>) {
+async fn gather(raft: Raft<Types>, log: Log, room: Room, metrics: Metrics, mut proposals: mpsc::Receiver<Proposal>) {
     let mut in_flight = JoinSet::new();
     let mut gathered: Vec<Proposal> = Vec::new();
     let mut told = Told::default();
@@ -73,13 +74,14 @@ async fn gather(raft: Raft<Types>, log: Log, room: Room, mut proposals: mpsc::Re
             count = proposals.recv_many(&mut gathered, more), if more > 0 => if count == 0 { break },
         }
         // Nobody waits for these any more.
-        gathered.retain(|(_, waiting)| !waiting.is_closed());
+        gathered.retain(|(_, waiting, _)| !waiting.is_closed());
         // A small batch is worth waiting for company: the entry before it keeps the disk busy anyway.
         let full = gathered.len() == BATCH;
         if gathered.is_empty() || in_flight.len() >= if full { IN_FLIGHT } else { 1 } {
             continue;
         }
-        let (ops, waiting): (Vec<_>, Vec<_>) = gathered.drain(..).unzip();
+        let oldest = gathered.iter().map(|(_, _, since)| *since).min();
+        let (ops, waiting): (Vec<_>, Vec<_>) = gathered.drain(..).map(|(op, waiting, _)| (op, waiting)).unzip();
         // A new leader needs its barrier, so that what is there can be read.
         let barrier = ops.iter().all(|op: &Arc<Operation>| matches!(**op, Operation::Barrier));
         if let Err(error) = room.check()
@@ -89,6 +91,9 @@ async fn gather(raft: Raft<Types>, log: Log, room: Room, mut proposals: mpsc::Re
             tell(waiting, Err(ProposeError::NoRoom(error.to_string())));
             continue;
         }
+        metrics.sample("raft.batch.operations", ops.len() as f64, &[]);
+        metrics.time("raft.batch.wait", oldest.map_or(Duration::ZERO, |since| since.elapsed()), &[]);
+        let commit = metrics.timer("raft.commitTime");
         // Sent from this one task, so entries keep the order of the queue.
         let sent = raft.client_write_ff(Batch(Arc::new(ops))).await;
         let (raft, log) = (raft.clone(), log.clone());
@@ -101,6 +106,7 @@ async fn gather(raft: Raft<Types>, log: Log, room: Room, mut proposals: mpsc::Re
                 },
                 Err(_) => Err(ProposeError::Fatal(why_stopped(&raft, &log))),
             };
+            drop(commit);
             tell(waiting, outcome);
         });
     }

@@ -27,6 +27,7 @@ use super::error::StoreError;
 use super::files;
 use super::types::{EntryId, ServerId, Types};
 use crate::server::codec;
+use crate::telemetry::Metrics;
 
 /// Where the log starts a new file, in bytes.
 const SEGMENT_BYTES: u64 = 16 << 20;
@@ -37,6 +38,8 @@ struct Core {
     index: Mutex<Index>,
     /// The first failure of a write.
     failed: OnceLock<String>,
+    /// Where the times of writes are recorded.
+    metrics: OnceLock<Metrics>,
 }
 
 impl Core {
@@ -81,7 +84,7 @@ impl Log {
         index.purged = read_small(dir, PURGED)?;
         let end = load(dir, &mut index)?;
         let committed = index.committed;
-        let core = Arc::new(Core { index: Mutex::new(index), failed: OnceLock::new() });
+        let core = Arc::new(Core { index: Mutex::new(index), failed: OnceLock::new(), metrics: OnceLock::new() });
         let (jobs, waiting) = channel();
         let dir_path = dir.to_path_buf();
         let writer = Writer { core: core.clone(), dir: dir_path, segment_bytes, end, durable: end, committed, lock };
@@ -98,6 +101,12 @@ impl Log {
     /// The log failed before, or was closed before.
     pub async fn close(&self) -> Result<(), StoreError> {
         self.ask(Job::Close).await
+    }
+
+    /// Has times of writes recorded from now on.
+    pub fn record_in(&self, metrics: Metrics) {
+        // Whoever came first stays.
+        let _ = self.core.metrics.set(metrics);
     }
 
     /// Why the log takes no more writes; `None` while it does.

@@ -127,6 +127,7 @@ impl Writer {
 
     fn append(&mut self, groups: &[Vec<Encoded>]) -> Result<(), StoreError> {
         let Some(first) = groups.iter().flatten().next() else { return Ok(()) };
+        let _timer = self.core.metrics.get().map(|m| m.timer("raft.log.append"));
         let segment = self.room(first.id.index)?;
         let mut bytes = Vec::new();
         let mut places = Vec::new();

@@ -1,0 +1,171 @@
+//! What the commands that load real servers have in common: where data goes, the progress line, the result.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::context::Context;
+use super::flags::parse_int;
+use super::general::ColourFlags;
+use super::render::table::{Form, table};
+use crate::load::LoadError;
+use crate::load::outcome::Outcome;
+use crate::load::stage::Options;
+
+/// How often the progress line turns.
+const TURN: Duration = Duration::from_millis(200);
+/// The most nodes: each needs a connection, and servers three open files for it.
+const MOST_NODES: i64 = 20_000;
+
+/// What all commands that load real servers can be told.
+#[derive(Debug, clap::Args)]
+pub struct SimFlags {
+    /// Number of simulated nodes
+    #[arg(long, value_name = "count", default_value = "5000", value_parser = parse_int)]
+    pub nodes: i64,
+    /// Number of servers: 1, 3 or 5
+    #[arg(long, value_name = "count", default_value = "1", value_parser = parse_int)]
+    pub servers: i64,
+    /// What IDs, attributes and waits of the nodes depend on
+    #[arg(long, value_name = "number", default_value = "1", value_parser = parse_int)]
+    pub seed: i64,
+    /// Folder for the data of the servers; it must not exist. Default: a new one for temporary files
+    #[arg(long, value_name = "path")]
+    pub data_dir: Option<String>,
+    /// Print the result as one line of JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub colours: ColourFlags,
+    /// Taken to say that there are none.
+    #[arg(hide = true)]
+    pub no_args: Vec<String>,
+}
+
+impl SimFlags {
+    fn options(&self, folder: PathBuf) -> Result<Options, String> {
+        if !matches!(self.servers, 1 | 3 | 5) {
+            return Err(format!("-servers must be 1, 3 or 5, not {}", self.servers));
+        }
+        Ok(Options {
+            nodes: within("nodes", self.nodes, MOST_NODES)?,
+            servers: within("servers", self.servers, 5)?,
+            // Any number will do.
+            seed: self.seed as u64,
+            folder,
+        })
+    }
+
+    /// Runs a scenario with a progress line on standard error, and prints what it measured; gives the exit code. The folder of
+    /// the servers is made, and removed in the end.
+    pub fn run<S>(
+        &self,
+        context: &mut Context<'_, '_>,
+        scenario: impl FnOnce(Options) -> Result<S, String>,
+        run: impl AsyncFnOnce(&S, &dyn Fn(String)) -> Result<Outcome, LoadError>,
+    ) -> u8 {
+        if !self.no_args.is_empty() {
+            return context.usage_error("This command takes no arguments");
+        }
+        let folder = folder(self.data_dir.as_deref(), context);
+        match self.options(folder.clone()).and_then(scenario) {
+            Ok(scenario) => run_in(context, &folder, self.json, async |tell| run(&scenario, tell).await),
+            Err(e) => context.usage_error(&e),
+        }
+    }
+}
+
+/// A number of things of a flag.
+pub fn within(flag: &str, value: i64, most: i64) -> Result<usize, String> {
+    match usize::try_from(value) {
+        Ok(n) if n >= 1 && value <= most => Ok(n),
+        _ => Err(format!("-{flag} must be between 1 and {most}, not {value}")),
+    }
+}
+
+/// Where servers keep their data: the folder of a flag, or one for temporary files.
+fn folder(given: Option<&str>, context: &Context<'_, '_>) -> PathBuf {
+    match given {
+        Some(path) => context.env.directory.join(path),
+        None => std::env::temp_dir().join(format!("encamp-sim-{}", std::process::id())),
+    }
+}
+
+/// A folder that is removed in the end.
+struct Removed<'a>(&'a Path);
+
+impl Drop for Removed<'_> {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(self.0);
+    }
+}
+
+fn run_in<F>(context: &mut Context<'_, '_>, folder: &Path, json: bool, scenario: F) -> u8
+where
+    F: AsyncFnOnce(&dyn Fn(String)) -> Result<Outcome, LoadError>,
+{
+    if let Err(e) = std::fs::create_dir(folder) {
+        return context.failure(&format!("Error creating {}: {e}", folder.display()));
+    }
+    let _removed = Removed(folder);
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(TURN);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(e) => return context.failure(&format!("Error starting the network runtime: {e}")),
+    };
+    let done = runtime.block_on(scenario(&|line| bar.set_message(line)));
+    bar.finish_and_clear();
+    let text = match done {
+        Ok(outcome) if json => serde_json::to_string(&outcome).map_err(|e| format!("Error formatting the data: {e}")),
+        Ok(outcome) => Ok(summary(&outcome)),
+        Err(e) => Err(format!("Error: {e}")),
+    };
+    match text {
+        Ok(text) => {
+            context.ui.output(&text);
+            0
+        }
+        Err(e) => context.failure(&e),
+    }
+}
+
+/// The result for people.
+fn summary(o: &Outcome) -> String {
+    let m = &o.machine;
+    let mut facts = vec![
+        format!("Scenario|{}, seed {}", o.scenario, o.seed),
+        format!("Version|{}", o.version),
+        format!("Machine|{}, {} CPUs, {} MiB, {}", m.cpu, m.cpus, m.memory_mb, m.kernel),
+        format!("Nodes|{}", o.nodes),
+        format!("Servers|{}", o.servers),
+        format!("Allocations|{}", o.allocations),
+    ];
+    if o.allocations_per_second > 0.0 {
+        facts.push(format!("Placed|{:.0} per second", o.allocations_per_second));
+    }
+    facts.extend([
+        format!("False Expiries|{}", o.false_expiries),
+        format!("Peak RSS|{} MiB", o.peak_rss_mb),
+        format!("Server CPU|{:.1} s", o.server_cpu_seconds),
+    ]);
+    let mut steps = vec!["Step|Pending|Processed|Canceled|Log Entries|Operations|Seconds|Server CPU".to_string()];
+    steps.extend(o.steps.iter().map(|s| {
+        let evaluations = format!("{}|{}|{}", s.evaluations_pending, s.evaluations_processed, s.evaluations_canceled);
+        format!(
+            "{}|{evaluations}|{}|{}|{:.2}|{:.1} s",
+            s.name, s.log_entries, s.operations, s.seconds, s.server_cpu_seconds
+        )
+    }));
+    let mut text = format!("{}\n\n{}", table(&facts, Form::KeyValue), table(&steps, Form::List));
+    if !o.timings.is_empty() {
+        let mut rows = vec!["Metric|Count|p50|p99".to_string()];
+        rows.extend(o.timings.iter().map(|t| format!("{}|{}|{:.2} ms|{:.2} ms", t.name, t.count, t.p50_ms, t.p99_ms)));
+        text += &format!("\n\n{}", table(&rows, Form::List));
+    }
+    text
+}

@@ -1,0 +1,64 @@
+//! Some of the nodes fall silent, are given up and replaced, and return. In the end every job is whole, and nothing runs twice.
+
+use super::LoadError;
+use super::outcome::Outcome;
+use super::probe;
+use super::services::Services;
+use super::stage::{Options, PATIENCE, Stage};
+
+/// Allocations for each node, on average.
+const SHARE: usize = 2;
+
+/// The scenario.
+#[derive(Debug, Clone)]
+pub struct Flap {
+    /// What all scenarios have.
+    pub common: Options,
+    /// Service jobs; all nodes together run two allocations each.
+    pub jobs: usize,
+    /// How many of a hundred nodes fall silent.
+    pub percent: usize,
+}
+
+/// Runs the scenario; `tell` gets a line about how far it is, often.
+///
+/// # Errors
+/// Servers don't start, don't answer, or take an hour for a step.
+pub async fn run(scenario: &Flap, tell: &dyn Fn(String)) -> Result<Outcome, LoadError> {
+    let nodes = scenario.common.nodes;
+    let mut stage = Stage::open(&scenario.common, 0, true, String::new(), tell).await?;
+    stage.fleet.start_all();
+    stage.ready(nodes).await?;
+    let services = Services::new(scenario.jobs, nodes * SHARE);
+    let mark = stage.mark().await?;
+    services.register_all(&stage).await?;
+    services.whole(&stage).await?;
+    let place = stage.settle("place", &mark).await?;
+
+    // Spread over the fleet.
+    let silent: Vec<usize> =
+        (0..nodes).filter(|n| n * scenario.percent / 100 != (n + 1) * scenario.percent / 100).collect();
+    let mark = stage.mark().await?;
+    silent.iter().for_each(|n| stage.fleet.kill(*n));
+    let down = || async {
+        let (nodes, _) = stage.client().nodes().await.map_err(|e| LoadError::of("listing nodes", e))?;
+        Ok(nodes.iter().filter(|n| n.status == "down").count())
+    };
+    let lost = |n: &usize| {
+        stage.tell(format!("{n} of {} silent nodes are down", silent.len()));
+        *n == silent.len()
+    };
+    probe::until("silent nodes to be down", PATIENCE, down, lost).await?;
+    services.whole(&stage).await?;
+    let lose = stage.settle("lose", &mark).await?;
+
+    let mark = stage.mark().await?;
+    silent.iter().for_each(|n| stage.fleet.start(*n));
+    stage.ready(nodes).await?;
+    // Those that return stop what was replaced.
+    stage.running(services.allocs()).await?;
+    services.whole(&stage).await?;
+    let back = stage.settle("return", &mark).await?;
+    let allocations = services.allocs();
+    Ok(Outcome { allocations, ..stage.outcome("flap", vec![place, lose, back]) })
+}

@@ -1,0 +1,44 @@
+//! Nodes that only live: none of them may be given up while its heartbeats come in time.
+
+use std::time::{Duration, Instant};
+
+use super::LoadError;
+use super::outcome::Outcome;
+use super::stage::{Options, Stage};
+use super::tally::Tally;
+
+/// How often it is told how far the scenario is.
+const TELL: Duration = Duration::from_millis(500);
+
+/// The scenario.
+#[derive(Debug, Clone)]
+pub struct Heartbeats {
+    /// What all scenarios have.
+    pub common: Options,
+    /// How long the nodes live once all are ready.
+    pub time: Duration,
+}
+
+/// Runs the scenario; `tell` gets a line about how far it is, often.
+///
+/// # Errors
+/// Servers don't start or don't answer, or a node is given up and not taken back.
+pub async fn run(scenario: &Heartbeats, tell: &dyn Fn(String)) -> Result<Outcome, LoadError> {
+    let nodes = scenario.common.nodes;
+    let mut stage = Stage::open(&scenario.common, 0, true, String::new(), tell).await?;
+    let mark = stage.mark().await?;
+    stage.fleet.start_all();
+    stage.ready(nodes).await?;
+    let join = stage.settle("join", &mark).await?;
+
+    let mark = stage.mark().await?;
+    let (begin, before) = (Instant::now(), Tally::get(&stage.fleet.tally().beats));
+    while let Some(left) = scenario.time.checked_sub(begin.elapsed()).filter(|left| !left.is_zero()) {
+        let beats = Tally::get(&stage.fleet.tally().beats) - before;
+        stage.tell(format!("{beats} heartbeats of {nodes} nodes, {} s to go", left.as_secs()));
+        tokio::time::sleep(left.min(TELL)).await;
+    }
+    let beat = stage.settle("beat", &mark).await?;
+    stage.ready(nodes).await?;
+    Ok(stage.outcome("heartbeats", vec![join, beat]))
+}

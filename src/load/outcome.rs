@@ -1,0 +1,101 @@
+//! What a scenario measured.
+
+use serde::Serialize;
+
+/// A part of a scenario.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Step {
+    /// Its name.
+    pub name: &'static str,
+    /// Evaluations that were pending when it began, or that it made.
+    pub evaluations_pending: u64,
+    /// Evaluations that schedulers worked on.
+    pub evaluations_processed: u64,
+    /// Evaluations that were called off because a newer one of the job did.
+    pub evaluations_canceled: u64,
+    /// Entries of the log.
+    pub log_entries: u64,
+    /// Operations in them; the indexes of the HTTP interface count these.
+    pub operations: u64,
+    /// How long it took until everything was settled.
+    pub seconds: f64,
+    /// Processor time of all servers meanwhile, in seconds.
+    pub server_cpu_seconds: f64,
+}
+
+/// How long something took, over and over.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Timing {
+    /// The name of the metric.
+    pub name: String,
+    /// How often it was measured.
+    pub count: u64,
+    /// The median of the medians of ten seconds each, in milliseconds.
+    pub p50_ms: f64,
+    /// The worst of the 99th percentiles of ten seconds each, in milliseconds.
+    pub p99_ms: f64,
+}
+
+/// The machine a scenario ran on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Machine {
+    /// The model of its processors.
+    pub cpu: String,
+    /// How many processors may be used.
+    pub cpus: usize,
+    /// MiB of memory.
+    pub memory_mb: u64,
+    /// The system's name and release.
+    pub kernel: String,
+}
+
+/// What a scenario measured.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Its name.
+    pub scenario: &'static str,
+    /// The version of this program.
+    pub version: String,
+    /// What chance depended on.
+    pub seed: u64,
+    /// The machine.
+    pub machine: Machine,
+    /// Simulated nodes.
+    pub nodes: usize,
+    /// Servers.
+    pub servers: usize,
+    /// Whether superfluous evaluations were called off.
+    pub shedding: bool,
+    /// Its parts.
+    pub steps: Vec<Step>,
+    /// How long parts of the servers' work took; empty where a scenario does not tell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub timings: Vec<Timing>,
+    /// Allocations that ran at the most.
+    pub allocations: u64,
+    /// Allocations that were placed and committed per second; 0 where a scenario does not tell.
+    pub allocations_per_second: f64,
+    /// Heartbeats that came in time and yet found their node given up.
+    pub false_expiries: u64,
+    /// Most memory of the largest server, in MiB.
+    pub peak_rss_mb: u64,
+    /// Processor time of all servers, in seconds.
+    pub server_cpu_seconds: f64,
+}
+
+/// This machine.
+pub fn machine() -> Machine {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let (cpus, memory) = (read("/proc/cpuinfo"), read("/proc/meminfo"));
+    let value = |text: &str, key: &str| {
+        let line = text.lines().find(|l| l.starts_with(key))?;
+        Some(line.split_once(':')?.1.trim().to_string())
+    };
+    let kib = value(&memory, "MemTotal").and_then(|v| v.split(' ').next()?.parse::<u64>().ok());
+    Machine {
+        cpu: value(&cpus, "model name").unwrap_or_default(),
+        cpus: std::thread::available_parallelism().map_or(1, usize::from),
+        memory_mb: kib.unwrap_or(0) / 1024,
+        kernel: format!("Linux {}", read("/proc/sys/kernel/osrelease").trim()),
+    }
+}

@@ -1,0 +1,112 @@
+//! Service jobs that scenarios run: replaced when their nodes go, rolled out step by step when they change.
+
+use serde_json::{Value, json};
+
+use super::LoadError;
+use super::probe;
+use super::stage::{PATIENCE, Stage};
+
+/// Jobs of a scenario, with as many allocations altogether.
+#[derive(Debug, Clone)]
+pub struct Services {
+    counts: Vec<usize>,
+}
+
+impl Services {
+    /// So many jobs; none without an allocation.
+    pub fn new(jobs: usize, allocs: usize) -> Services {
+        let jobs = jobs.clamp(1, allocs.max(1));
+        Services { counts: (0..jobs).map(|n| allocs / jobs + usize::from(n < allocs % jobs)).collect() }
+    }
+
+    /// How many jobs there are.
+    pub fn len(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// Their allocations altogether.
+    pub fn allocs(&self) -> u64 {
+        self.counts.iter().map(|n| *n as u64).sum()
+    }
+
+    /// Registers a job; another `version` of one that runs begins a deployment.
+    ///
+    /// # Errors
+    /// The servers refuse it.
+    pub async fn register(&self, stage: &Stage<'_>, number: usize, version: usize) -> Result<(), LoadError> {
+        let Some(count) = self.counts.get(number) else { return Ok(()) };
+        stage.register(&job(number, *count, version)).await
+    }
+
+    /// Registers all.
+    ///
+    /// # Errors
+    /// The servers refuse one.
+    pub async fn register_all(&self, stage: &Stage<'_>) -> Result<(), LoadError> {
+        for number in 0..self.len() {
+            self.register(stage, number, 0).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the servers know of exactly as many running allocations as there shall be, and no deployment is under way.
+    ///
+    /// # Errors
+    /// The server does not answer, or it takes an hour.
+    pub async fn whole(&self, stage: &Stage<'_>) -> Result<(), LoadError> {
+        let all = self.allocs();
+        let look = || async {
+            let mut running = 0;
+            for number in 0..self.len() {
+                let read = stage.client().job_summary(None, &id(number)).await;
+                let (summary, _) = read.map_err(|e| LoadError::of("reading the summary of a job", e))?;
+                running += summary.summary.values().map(|g| g.running).sum::<i64>();
+            }
+            let read = stage.client().deployments().await;
+            let (deployments, _) = read.map_err(|e| LoadError::of("listing deployments", e))?;
+            Ok((running.unsigned_abs(), deployments.iter().filter(|d| d.active()).count()))
+        };
+        let enough = |(running, active): &(u64, usize)| {
+            stage.tell(format!("{running} of {all} allocations run, {active} deployments are under way"));
+            (*running, *active) == (all, 0)
+        };
+        probe::until("all jobs to be whole", PATIENCE, look, enough).await.map(drop)
+    }
+}
+
+fn id(number: usize) -> String {
+    format!("service-{number}")
+}
+
+fn job(number: usize, count: usize, version: usize) -> Value {
+    let resources = json!({"CPU": 50, "MemoryMB": 32});
+    let logs = json!({"MaxFiles": 1, "MaxFileSizeMB": 1});
+    let task = json!({
+        "Name": "main", "Driver": "raw_exec", "Config": {"command": "/bin/true"}, "Resources": resources,
+        "LogConfig": logs, "Env": {"VERSION": version.to_string()},
+    });
+    let update = json!({
+        "MaxParallel": count.div_ceil(5), "HealthCheck": "task_states", "MinHealthyTime": 10_000_000,
+        "HealthyDeadline": 300_000_000_000_i64, "ProgressDeadline": 600_000_000_000_i64,
+    });
+    let group =
+        json!({"Name": "all", "Count": count, "Tasks": [task], "EphemeralDisk": {"SizeMB": 10}, "Update": update});
+    let id = id(number);
+    json!({"Job": {"ID": id, "Name": id, "Type": "service", "Datacenters": ["*"], "TaskGroups": [group]}})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn allocations_are_shared_out() {
+        assert_eq!(Services::new(3, 10).counts, [4, 3, 3]);
+        assert_eq!(Services::new(5, 2).counts, [1, 1]);
+    }
+}

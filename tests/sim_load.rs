@@ -1,0 +1,98 @@
+//! The scenarios that load real servers, small: servers, simulated nodes and the result, from the real program.
+
+#[path = "support/program.rs"]
+mod program;
+
+use std::process::Command;
+
+use program::Folder;
+use serde_json::Value as Json;
+
+/// Runs a command of `sim`; its result, of which nothing may be left behind.
+fn sim(name: &str, args: &[&str]) -> Json {
+    let folder = Folder::new(&format!("sim-{name}"));
+    let data = folder.path().join("data");
+    let out = Command::new(env!("CARGO_BIN_EXE_encamp"))
+        .args(["sim", name, "-json", "-data-dir"])
+        .arg(&data)
+        .args(args)
+        .output()
+        .expect("the program");
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(out.status.success(), "{text}{}", String::from_utf8_lossy(&out.stderr));
+    assert_eq!(text.trim_end().lines().count(), 1, "{text}");
+    assert!(!data.exists(), "the data of the servers is gone");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn number(of: &Json, key: &str) -> u64 {
+    of[key].as_u64().unwrap_or_else(|| panic!("no number {key} in {of}"))
+}
+
+#[test]
+fn superfluous_evaluations_are_shed() {
+    let told = sim("load-shedding", &["-nodes=30", "-system-jobs=2"]);
+    assert_eq!((number(&told, "nodes"), number(&told, "servers"), number(&told, "allocations")), (30, 1, 60));
+    assert!(number(&told, "peak_rss_mb") > 10, "{told}");
+    let [enable, stop] = told["steps"].as_array().expect("steps").as_slice() else { panic!("{told}") };
+    // One of each job's registration, one of each node and job; of each job the first and the newest are processed, and what
+    // came while those were.
+    assert!(enable["name"] == "enable" && number(enable, "evaluations_pending") >= 60, "{told}");
+    assert!((4..20).contains(&number(enable, "evaluations_processed")), "{told}");
+    assert!(number(enable, "evaluations_canceled") >= 40, "{told}");
+    assert!(number(enable, "log_entries") <= number(enable, "operations"), "{told}");
+    assert_eq!(stop["name"], "stop");
+    // Nodes that are lost together make one evaluation of each job.
+    assert!(number(stop, "evaluations_pending") <= 60, "{told}");
+}
+
+#[test]
+fn jobs_are_placed_and_run() {
+    let told = sim("c1m", &["-nodes=20", "-allocs=2500"]);
+    assert_eq!((number(&told, "allocations"), number(&told, "false_expiries")), (2500, 0));
+    assert!(told["allocations_per_second"].as_f64().is_some_and(|n| n > 10.0), "{told}");
+    let [place, run] = told["steps"].as_array().expect("steps").as_slice() else { panic!("{told}") };
+    assert_eq!((place["name"].as_str(), number(place, "evaluations_processed")), (Some("place"), 3));
+    assert!(run["seconds"].as_f64() >= place["seconds"].as_f64(), "{told}");
+}
+
+#[test]
+fn nodes_that_live_are_not_given_up() {
+    let told = sim("heartbeats", &["-nodes=20", "-time=12"]);
+    assert_eq!((number(&told, "nodes"), number(&told, "false_expiries")), (20, 0));
+    let [join, beat] = told["steps"].as_array().expect("steps").as_slice() else { panic!("{told}") };
+    assert!(number(join, "operations") >= 40, "each registers and becomes ready: {told}");
+    assert!(beat["seconds"].as_f64() >= Some(12.0) && number(beat, "evaluations_pending") == 0, "{told}");
+}
+
+#[test]
+fn nodes_that_fall_silent_are_replaced_and_taken_back() {
+    let told = sim("flap", &["-nodes=20", "-jobs=3"]);
+    assert_eq!(number(&told, "allocations"), 40);
+    let steps: Vec<&str> = told["steps"].as_array().expect("steps").iter().filter_map(|s| s["name"].as_str()).collect();
+    assert_eq!(steps, ["place", "lose", "return"]);
+    let lose = &told["steps"][1];
+    assert!(number(lose, "evaluations_processed") >= 1 && number(lose, "operations") > 2, "{told}");
+}
+
+#[test]
+fn jobs_are_whole_after_each_round() {
+    let told = sim("churn", &["-nodes=20", "-jobs=3", "-rounds=2"]);
+    assert_eq!((number(&told, "allocations"), number(&told, "false_expiries")), (40, 0));
+    let churn = &told["steps"][1];
+    assert!(churn["name"] == "churn" && number(churn, "evaluations_processed") >= 4, "{told}");
+}
+
+#[test]
+fn wrong_numbers_are_refused() {
+    for (args, want) in [
+        (&["load-shedding", "-nodes=0"][..], "-nodes must be between 1 and 20000, not 0"),
+        (&["load-shedding", "-servers=2"], "-servers must be 1, 3 or 5, not 2"),
+        (&["c1m", "-allocs=-1"], "-allocs must be between 1 and 10000000, not -1"),
+        (&["c1m", "x"], "This command takes no arguments"),
+    ] {
+        let out = Command::new(env!("CARGO_BIN_EXE_encamp")).arg("sim").args(args).output().expect("the program");
+        let text = String::from_utf8_lossy(&out.stdout) + String::from_utf8_lossy(&out.stderr);
+        assert!(!out.status.success() && text.contains(want), "{args:?}: {text}");
+    }
+}
