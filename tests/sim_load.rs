@@ -42,8 +42,10 @@ fn superfluous_evaluations_are_shed() {
     assert!(number(enable, "evaluations_canceled") >= 40, "{told}");
     assert!(number(enable, "log_entries") <= number(enable, "operations"), "{told}");
     assert_eq!(stop["name"], "stop");
-    // Nodes that are lost together make one evaluation of each job.
-    assert!(number(stop, "evaluations_pending") <= 60, "{told}");
+    // Nodes that are lost together make one evaluation of each job; here they may be lost one by one.
+    let ended = number(stop, "evaluations_processed") + number(stop, "evaluations_canceled");
+    assert!(ended >= 2 && ended == number(stop, "evaluations_pending"), "{told}");
+    assert!(number(stop, "log_entries") <= number(stop, "operations"), "{told}");
 }
 
 #[test]
