@@ -3,26 +3,45 @@
 #[path = "support/program.rs"]
 mod program;
 
-use std::process::Command;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use program::Folder;
+use rustix::process::{Pid, Signal};
 use serde_json::Value as Json;
+
+/// Longest time for a scenario: half a minute of it is waiting for heartbeats that don't come.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Runs a command of `sim`; its result, of which nothing may be left behind.
 fn sim(name: &str, args: &[&str]) -> Json {
     let folder = Folder::new(&format!("sim-{name}"));
     let data = folder.path().join("data");
-    let out = Command::new(env!("CARGO_BIN_EXE_encamp"))
-        .args(["sim", name, "-json", "-data-dir"])
-        .arg(&data)
-        .args(args)
-        .output()
-        .expect("the program");
+    let mut child = start(name, &data, args);
+    let end = Instant::now() + PATIENCE;
+    while child.try_wait().expect("a child").is_none() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // One that hangs takes its servers with it.
+    signal(&child, Signal::TERM);
+    let out = child.wait_with_output().expect("the program");
     let text = String::from_utf8_lossy(&out.stdout);
     assert!(out.status.success(), "{text}{}", String::from_utf8_lossy(&out.stderr));
     assert_eq!(text.trim_end().lines().count(), 1, "{text}");
     assert!(!data.exists(), "the data of the servers is gone");
     serde_json::from_str(&text).expect("JSON")
+}
+
+fn start(name: &str, data: &Path, args: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_encamp"));
+    command.args(["sim", name, "-json", "-data-dir"]).arg(data).args(args);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program")
+}
+
+fn signal(child: &Child, signal: Signal) {
+    // It may have ended by itself.
+    let _ = rustix::process::kill_process(Pid::from_child(child), signal);
 }
 
 fn number(of: &Json, key: &str) -> u64 {
@@ -83,6 +102,25 @@ fn jobs_are_whole_after_each_round() {
     assert_eq!((number(&told, "allocations"), number(&told, "false_expiries")), (40, 0));
     let churn = &told["steps"][1];
     assert!(churn["name"] == "churn" && number(churn, "evaluations_processed") >= 4, "{told}");
+}
+
+#[test]
+fn a_signal_ends_servers_and_removes_their_data() {
+    let folder = Folder::new("sim-signal");
+    let data = folder.path().join("data");
+    let child = start("heartbeats", &data, &["-nodes=5"]);
+    let log = data.join("server-1/log");
+    let end = Instant::now() + PATIENCE;
+    let started = || std::fs::read_to_string(&log).is_ok_and(|text| text.contains("agent started"));
+    while !started() {
+        assert!(Instant::now() < end, "no server");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    signal(&child, Signal::TERM);
+    let out = child.wait_with_output().expect("the program");
+    let told = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.code() == Some(1) && told.contains("Error: stopped by signal: terminated"), "{out:?}");
+    assert!(!data.exists(), "the data of the servers is gone");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::context::Context;
 use super::flags::parse_int;
@@ -118,7 +119,14 @@ where
         Ok(runtime) => runtime,
         Err(e) => return context.failure(&format!("Error starting the network runtime: {e}")),
     };
-    let done = runtime.block_on(scenario(&|line| bar.set_message(line)));
+    let tell = |line| bar.set_message(line);
+    let done = runtime.block_on(async {
+        tokio::select! {
+            done = scenario(&tell) => done,
+            // Servers and their data go before the program does.
+            signal = stopped() => Err(LoadError(format!("stopped by signal: {signal}"))),
+        }
+    });
     bar.finish_and_clear();
     let text = match done {
         Ok(outcome) if json => serde_json::to_string(&outcome).map_err(|e| format!("Error formatting the data: {e}")),
@@ -131,6 +139,19 @@ where
             0
         }
         Err(e) => context.failure(&e),
+    }
+}
+
+/// Waits until somebody wants the program to stop; gives the name of the signal.
+async fn stopped() -> &'static str {
+    let arrives = async |kind| match signal(kind) {
+        Ok(mut signal) => drop(signal.recv().await),
+        // Then it ends the program at once, as signals do.
+        Err(_) => std::future::pending().await,
+    };
+    tokio::select! {
+        () = arrives(SignalKind::interrupt()) => "interrupt",
+        () = arrives(SignalKind::terminate()) => "terminated",
     }
 }
 
