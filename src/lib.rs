@@ -1,5 +1,9 @@
 //! encamp: plan, explain and run jobs on clusters that schedule the way Nomad does. See ARCHITECTURE.md for the map.
 
+// Unit tests use files of tests/, which name the crate.
+#[cfg(test)]
+extern crate self as encamp;
+
 pub mod agent;
 pub mod api;
 pub mod cli;

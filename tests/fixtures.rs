@@ -57,42 +57,45 @@ fn node(number: u8, datacenter: &str, pool: &str, class: &str, cores: u64, memor
         scheduling_eligibility: "eligible".into(),
         attributes: attributes.into_iter().map(|(k, v)| (k.to_string(), v)).collect(),
         drivers: [("docker".to_string(), DriverInfo { detected: true, healthy: true, ..Default::default() })].into(),
-        node_resources: Some(NodeResources {
-            processors: NodeProcessorResources {
-                topology: Some(Topology {
-                    nodes: vec![0],
-                    distances: vec![vec![10]],
-                    cores: (0..cores)
-                        .map(|id| Core { id, grade: true, base_speed: 2500, ..Default::default() })
-                        .collect(),
-                    ..Default::default()
-                }),
-            },
-            memory: NodeMemoryResources { memory_mb },
-            disk: NodeDiskResources { disk_mb: 100_000 },
-            devices: if gpu { vec![device] } else { Vec::new() },
-            min_dynamic_port: 20_000,
-            max_dynamic_port: 32_000,
-            networks: vec![
-                NetworkResource {
+        node_resources: Some(
+            NodeResources {
+                processors: NodeProcessorResources {
+                    topology: Some(Topology {
+                        nodes: vec![0],
+                        distances: vec![vec![10]],
+                        cores: (0..cores)
+                            .map(|id| Core { id, grade: true, base_speed: 2500, ..Default::default() })
+                            .collect(),
+                        ..Default::default()
+                    }),
+                },
+                memory: NodeMemoryResources { memory_mb },
+                disk: NodeDiskResources { disk_mb: 100_000 },
+                devices: if gpu { vec![device] } else { Vec::new() },
+                min_dynamic_port: 20_000,
+                max_dynamic_port: 32_000,
+                networks: vec![
+                    NetworkResource {
+                        mode: "host".into(),
+                        device: "eth0".into(),
+                        cidr: format!("{ip}/32"),
+                        ip,
+                        mbits: 1000,
+                        ..Default::default()
+                    },
+                    NetworkResource { mode: "bridge".into(), ..Default::default() },
+                ],
+                node_networks: Some(vec![NodeNetworkResource {
                     mode: "host".into(),
                     device: "eth0".into(),
-                    cidr: format!("{ip}/32"),
-                    ip,
-                    mbits: 1000,
+                    speed: 1000,
+                    addresses: vec![address],
                     ..Default::default()
-                },
-                NetworkResource { mode: "bridge".into(), ..Default::default() },
-            ],
-            node_networks: Some(vec![NodeNetworkResource {
-                mode: "host".into(),
-                device: "eth0".into(),
-                speed: 1000,
-                addresses: vec![address],
+                }]),
                 ..Default::default()
-            }]),
-            ..Default::default()
-        }),
+            }
+            .into(),
+        ),
         create_index: 10 + u64::from(number),
         modify_index: 10 + u64::from(number),
         status_updated_at: NOW / SECOND - 3600,

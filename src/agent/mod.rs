@@ -3,7 +3,7 @@
 //! - [`config`]: files, flags, defaults, validation. [`log`]: messages and those who watch them.
 //! - [`server_settings`], [`client_settings`]: what server and node are told. [`network`]: the ways to other agents.
 //! - [`control`], [`local_client`]: agent and node as the HTTP interface sees them.
-//! - [`start`]: the running agent. [`notify`]: news for systemd.
+//! - [`start`]: the running agent; its server has threads of its own ([`workplace`]). [`notify`]: news for systemd.
 
 pub mod client_settings;
 pub mod config;
@@ -14,6 +14,7 @@ pub mod network;
 pub mod notify;
 pub mod server_settings;
 pub mod start;
+mod workplace;
 
 pub use config::Config;
 pub use log::Logs;

@@ -15,6 +15,7 @@ use super::control::Control;
 use super::local_client::Local;
 use super::log::{Level, Logs};
 use super::network::{self, Network, Sockets};
+use super::workplace::Workplace;
 use super::{client_settings, server_settings};
 use crate::client::servers::Servers;
 use crate::client::{self, Client};
@@ -175,6 +176,8 @@ impl Agent {
 /// What an agent consists of, besides its interface.
 #[derive(Default)]
 struct Parts {
+    /// Where the server works.
+    workplace: Option<Workplace>,
     server: Option<Server>,
     service: Option<Service>,
     gossip: Option<Gossip>,
@@ -211,8 +214,13 @@ impl Parts {
             let own = id.parse().map_err(|_| failed(&"server setup failed: the server's ID is no UUID"))?;
             let gossip = network.gossip(sockets, config, own).await.map_err(|e| failed(&e))?;
             self.gossip = Some(gossip.clone());
-            let server = Server::join(settings, metrics.clone(), network.links(config, &gossip)).await;
-            let server = server.map_err(|e| failed(&format!("server setup failed: {e}")))?;
+            let workplace = Workplace::new().map_err(|e| failed(&format!("server setup failed: {e}")))?;
+            let joined = workplace.run(Server::join(settings, metrics.clone(), network.links(config, &gossip))).await;
+            self.workplace = Some(workplace);
+            let server = match joined {
+                Ok(server) => server.map_err(|e| failed(&format!("server setup failed: {e}")))?,
+                Err(e) => return Err(failed(&format!("server setup failed: {e}"))),
+            };
             self.service = Some(network.service(&server, gossip));
             self.server = Some(server);
         }

@@ -53,8 +53,8 @@ impl Topics {
     }
 
     fn hold(&self, event: &Event) -> bool {
-        let keys = ["*", event.topic].into_iter().filter_map(|t| self.0.get(t)).flatten();
-        keys.into_iter().any(|k| k == "*" || *k == event.key || event.filter_keys.contains(k))
+        let keys = ["*", event.topic()].into_iter().filter_map(|t| self.0.get(t)).flatten();
+        keys.into_iter().any(|k| k == "*" || *k == event.key() || event.filter_keys().contains(&k.as_str()))
     }
 
     /// What must be allowed to see them; gives what else is allowed.
@@ -107,10 +107,10 @@ impl Follower {
     }
 
     fn shown(&self, batch: &Batch) -> Option<Bytes> {
-        let of_namespace = |e: &Event| e.namespace.is_empty() || self.namespaces.contains(&e.namespace);
+        let of_namespace = |e: &Event| e.namespace().is_empty() || self.namespaces.iter().any(|n| n == e.namespace());
         // Variables are allowed path by path.
         let visible =
-            |e: &Event| e.topic != "Variable" || self.access.allows(&Need::Variable(&e.namespace, &e.key, "list"));
+            |e: &Event| e.topic() != "Variable" || self.access.allows(&Need::Variable(e.namespace(), e.key(), "list"));
         let events: Vec<Shown<'_>> = batch
             .events
             .iter()
@@ -141,7 +141,7 @@ struct Shown<'a> {
     r#type: &'a str,
     key: &'a str,
     namespace: &'a str,
-    filter_keys: Option<&'a [String]>,
+    filter_keys: Option<Vec<&'a str>>,
     index: u64,
     payload: ShownPayload<'a>,
 }
@@ -149,11 +149,11 @@ struct Shown<'a> {
 impl<'a> Shown<'a> {
     fn of(e: &'a Event, index: u64) -> Shown<'a> {
         Shown {
-            topic: e.topic,
+            topic: e.topic(),
             r#type: e.r#type,
-            key: &e.key,
-            namespace: &e.namespace,
-            filter_keys: Some(e.filter_keys.as_slice()).filter(|k| !k.is_empty()),
+            key: e.key(),
+            namespace: e.namespace(),
+            filter_keys: Some(e.filter_keys()).filter(|k| !k.is_empty()),
             index,
             payload: ShownPayload(&e.payload),
         }
@@ -234,13 +234,9 @@ mod tests {
     #[test]
     fn topics_and_keys() {
         let topics = |q: &str| Topics::parse(&Query::parse(q));
-        let event = |key: &str, filter: &str| Event {
-            topic: "Deployment",
-            r#type: "PlanResult",
-            key: key.into(),
-            namespace: "default".into(),
-            filter_keys: vec![filter.into()],
-            payload: Payload::Deployment(Arc::new(Deployment::default())),
+        let event = |key: &str, filter: &str| {
+            let deployment = Deployment { id: key.into(), job_id: filter.into(), ..Default::default() };
+            Event { r#type: "PlanResult", payload: Payload::Deployment(Arc::new(deployment)) }
         };
         for (query, key, filter, want) in [
             ("", "d", "j", true),

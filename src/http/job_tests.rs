@@ -67,7 +67,7 @@ fn node() -> Node {
         status: "initializing".into(),
         attributes: attributes.map(|(k, v)| (k.to_string(), v.to_string())).into(),
         drivers: [("raw_exec".to_string(), DriverInfo { detected: true, healthy: true, ..Default::default() })].into(),
-        node_resources: Some(resources),
+        node_resources: Some(resources.into()),
         ..Default::default()
     }
 }

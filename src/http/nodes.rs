@@ -43,11 +43,11 @@ pub struct NodeListStub {
     scheduling_eligibility: String,
     status: String,
     status_description: String,
-    drivers: BTreeMap<String, DriverInfo>,
+    drivers: Shared<BTreeMap<String, DriverInfo>>,
     #[serde(with = "nil")]
     host_volumes: BTreeMap<String, ClientHostVolumeConfig>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    node_resources: Option<NodeResources>,
+    node_resources: Option<Shared<NodeResources>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reserved_resources: Option<NodeReservedResources>,
     last_drain: Option<DrainMetadata>,

@@ -10,8 +10,6 @@ use crate::api::operations::DrainSpec;
 use crate::model::SECOND;
 use crate::model::random::Random;
 
-/// Allocations for each node, on average.
-const SHARE: usize = 2;
 /// How long a drain may take.
 const DRAIN: i64 = 60 * SECOND;
 
@@ -38,11 +36,7 @@ pub async fn run(scenario: &Churn, tell: &dyn Fn(String)) -> Result<Outcome, Loa
     let mut live: Vec<usize> = (0..nodes).collect();
     live.iter().for_each(|n| stage.fleet.start(*n));
     stage.ready(nodes).await?;
-    let services = Services::new(scenario.jobs, nodes * SHARE);
-    let mark = stage.mark().await?;
-    services.register_all(&stage).await?;
-    services.whole(&stage).await?;
-    let place = stage.settle("place", &mark).await?;
+    let (services, place) = Services::place(&stage, scenario.jobs, nodes).await?;
 
     let mut random = Random::new(scenario.common.seed, "churn");
     let mark = stage.mark().await?;
@@ -77,7 +71,7 @@ pub async fn run(scenario: &Churn, tell: &dyn Fn(String)) -> Result<Outcome, Loa
 async fn over(stage: &Stage<'_>, draining: &[usize], live: usize) -> Result<(), LoadError> {
     let drained: Vec<&str> = draining.iter().map(|n| stage.fleet.id(*n)).collect();
     let look = || async {
-        let (nodes, _) = stage.client().nodes().await.map_err(|e| LoadError::of("listing nodes", e))?;
+        let nodes = stage.nodes().await?;
         let ready = nodes.iter().filter(|n| n.status == "ready" && !drained.contains(&n.id.as_str())).count();
         Ok((nodes.iter().filter(|n| n.drain).count(), ready))
     };

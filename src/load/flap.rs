@@ -2,12 +2,8 @@
 
 use super::LoadError;
 use super::outcome::Outcome;
-use super::probe;
 use super::services::Services;
-use super::stage::{Options, PATIENCE, Stage};
-
-/// Allocations for each node, on average.
-const SHARE: usize = 2;
+use super::stage::{Options, Stage};
 
 /// The scenario.
 #[derive(Debug, Clone)]
@@ -29,26 +25,14 @@ pub async fn run(scenario: &Flap, tell: &dyn Fn(String)) -> Result<Outcome, Load
     let mut stage = Stage::open(&scenario.common, 0, true, String::new(), tell).await?;
     stage.fleet.start_all();
     stage.ready(nodes).await?;
-    let services = Services::new(scenario.jobs, nodes * SHARE);
-    let mark = stage.mark().await?;
-    services.register_all(&stage).await?;
-    services.whole(&stage).await?;
-    let place = stage.settle("place", &mark).await?;
+    let (services, place) = Services::place(&stage, scenario.jobs, nodes).await?;
 
     // Spread over the fleet.
     let silent: Vec<usize> =
         (0..nodes).filter(|n| n * scenario.percent / 100 != (n + 1) * scenario.percent / 100).collect();
     let mark = stage.mark().await?;
     silent.iter().for_each(|n| stage.fleet.kill(*n));
-    let down = || async {
-        let (nodes, _) = stage.client().nodes().await.map_err(|e| LoadError::of("listing nodes", e))?;
-        Ok(nodes.iter().filter(|n| n.status == "down").count())
-    };
-    let lost = |n: &usize| {
-        stage.tell(format!("{n} of {} silent nodes are down", silent.len()));
-        *n == silent.len()
-    };
-    probe::until("silent nodes to be down", PATIENCE, down, lost).await?;
+    stage.down(silent.len()).await?;
     services.whole(&stage).await?;
     let lose = stage.settle("lose", &mark).await?;
 

@@ -28,6 +28,16 @@ struct Memory {
     tasks: HashMap<String, Vec<Box<str>>>,
     /// What the servers have not been told yet.
     reports: Vec<Allocation>,
+    /// What runs and will count as healthy, with the time from which it does, in the order in which it began to run.
+    waiting: Vec<(i64, Allocation)>,
+}
+
+impl Memory {
+    /// Reports what has run long enough.
+    fn judge(&mut self, now: i64) {
+        let Memory { reports, waiting, .. } = self;
+        reports.extend(waiting.extract_if(.., |(at, _)| *at <= now).map(|(_, report)| report));
+    }
 }
 
 /// A node.
@@ -192,6 +202,7 @@ impl SimNode {
             // One that was thought lost is told of again.
             let again = runs && a.client_status == client_status::UNKNOWN;
             if a.server_terminal() {
+                memory.waiting.retain(|(_, report)| report.id != a.id);
                 if let Some(tasks) = memory.tasks.remove(&a.id) {
                     Tally::take(&self.tally.running, 1);
                     Tally::add(&self.tally.stopped, 1);
@@ -202,7 +213,12 @@ impl SimNode {
             } else if !a.client_terminal() && (!runs || again) {
                 let tasks: Vec<Box<str>> =
                     a.group().map_or_else(Vec::new, |g| g.tasks.iter().map(|t| t.name.as_str().into()).collect());
-                memory.reports.push(report(a, &tasks, true, now));
+                let runs = report(a, &tasks, true, now);
+                if !a.deployment_id.is_empty() {
+                    let at = now.saturating_add(least_healthy_time(a));
+                    memory.waiting.push((at, healthy(&runs, a.is_canary(), at)));
+                }
+                memory.reports.push(runs);
                 if memory.tasks.insert(a.id.clone(), tasks).is_none() {
                     Tally::add(&self.tally.running, 1);
                 }
@@ -215,7 +231,11 @@ impl SimNode {
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             every.tick().await;
-            let reports = std::mem::take(&mut self.memory().reports);
+            let reports = {
+                let mut memory = self.memory();
+                memory.judge(clock::now());
+                std::mem::take(&mut memory.reports)
+            };
             if reports.is_empty() {
                 continue;
             }
@@ -247,20 +267,25 @@ fn report(a: &Allocation, tasks: &[Box<str>], runs: bool, now: i64) -> Allocatio
         finished_at: if runs { Time::ZERO } else { time },
         ..Default::default()
     };
-    let health = (runs && !a.deployment_id.is_empty()).then(|| AllocDeploymentStatus {
-        healthy: Some(true),
-        timestamp: time,
-        canary: a.is_canary(),
-        ..Default::default()
-    });
     Allocation {
         id: a.id.clone(),
         node_id: a.node_id.clone(),
         client_status: if runs { client_status::RUNNING } else { client_status::COMPLETE }.into(),
         task_states: tasks.iter().map(|t| (t.to_string(), state.clone())).collect(),
-        deployment_status: health,
         ..Default::default()
     }
+}
+
+/// How long an allocation of a deployment runs before it counts as healthy, in nanoseconds.
+fn least_healthy_time(a: &Allocation) -> i64 {
+    a.group().and_then(|g| g.update.as_ref()).map_or(0, |u| u.min_healthy_time)
+}
+
+/// The report that something runs well.
+fn healthy(runs: &Allocation, canary: bool, at: i64) -> Allocation {
+    let timestamp = Time::from_unix_nanos(at);
+    let status = AllocDeploymentStatus { healthy: Some(true), timestamp, canary, ..Default::default() };
+    Allocation { deployment_status: Some(status), ..runs.clone() }
 }
 
 #[cfg(test)]
@@ -373,7 +398,7 @@ mod tests {
         let gate = Semaphore::new(1);
         let over = async {
             let end = Instant::now() + Duration::from_secs(30);
-            while servers.told.lock().unwrap().len() < 2 || Tally::get(&tally.beats) < 2 {
+            while servers.told.lock().unwrap().len() < 3 || Tally::get(&tally.beats) < 2 {
                 assert!(Instant::now() < end, "{tally:?}");
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
@@ -383,8 +408,9 @@ mod tests {
             () = over => {}
         }
         let told = servers.told.lock().unwrap();
-        let [run, stop] = &told[..] else { panic!("{told:?}") };
-        assert_eq!((run.client_status.as_str(), run.health()), ("running", Some(true)));
+        let [run, well, stop] = &told[..] else { panic!("{told:?}") };
+        assert_eq!((run.client_status.as_str(), run.health()), ("running", None));
+        assert_eq!((well.client_status.as_str(), well.health()), ("running", Some(true)));
         assert_eq!((run.task_states["t"].state.as_str(), stop.task_states["t"].state.as_str()), ("running", "dead"));
         assert_eq!((stop.client_status.as_str(), stop.deployment_status.is_none()), ("complete", true));
         let counts = [&tally.live, &tally.expired, &tally.errors, &tally.running, &tally.stopped].map(Tally::get);

@@ -3,8 +3,12 @@
 use serde_json::{Value, json};
 
 use super::LoadError;
+use super::outcome::Step;
 use super::probe;
 use super::stage::{PATIENCE, Stage};
+
+/// Allocations for each node, on average.
+const SHARE: usize = 2;
 
 /// Jobs of a scenario, with as many allocations altogether.
 #[derive(Debug, Clone)]
@@ -17,6 +21,18 @@ impl Services {
     pub fn new(jobs: usize, allocs: usize) -> Services {
         let jobs = jobs.clamp(1, allocs.max(1));
         Services { counts: (0..jobs).map(|n| allocs / jobs + usize::from(n < allocs % jobs)).collect() }
+    }
+
+    /// Places jobs with two allocations for each node, on average; gives them, and what it took.
+    ///
+    /// # Errors
+    /// The servers refuse a job or don't answer, or it takes an hour.
+    pub async fn place(stage: &Stage<'_>, jobs: usize, nodes: usize) -> Result<(Services, Step), LoadError> {
+        let services = Services::new(jobs, nodes * SHARE);
+        let mark = stage.mark().await?;
+        services.register_all(stage).await?;
+        services.whole(stage).await?;
+        Ok((services, stage.settle("place", &mark).await?))
     }
 
     /// How many jobs there are.
@@ -67,9 +83,7 @@ impl Services {
                 let (summary, _) = read.map_err(|e| LoadError::of("reading the summary of a job", e))?;
                 running += summary.summary.values().map(|g| g.running).sum::<i64>();
             }
-            let read = stage.client().deployments().await;
-            let (deployments, _) = read.map_err(|e| LoadError::of("listing deployments", e))?;
-            Ok((running.unsigned_abs(), deployments.iter().filter(|d| d.active()).count()))
+            Ok((running.unsigned_abs(), stage.deployments().await?))
         };
         let enough = |(running, active): &(u64, usize)| {
             stage.tell(format!("{running} of {all} allocations run, {active} deployments are under way"));

@@ -57,7 +57,9 @@ pub async fn run(scenario: &Shedding, tell: &dyn Fn(String)) -> Result<Outcome, 
     stage.all_schedulers().await?;
     let enable = stage.settle("enable", &mark).await?;
     let allocations = scenario.common.nodes as u64 * scenario.system_jobs as u64;
+    // Nodes find the allocations healthy only later; that is not part of either step.
     stage.running(allocations).await?;
+    stage.rolled_out().await?;
 
     let mark = stage.mark().await?;
     // Whoever is killed does not come back in time.
@@ -70,11 +72,7 @@ pub async fn run(scenario: &Shedding, tell: &dyn Fn(String)) -> Result<Outcome, 
     };
     probe::until("the end of all heartbeats", PATIENCE, || probe::awaited(stage.client()), none).await?;
     // Nodes that are lost together are written together, a little later.
-    let down = || async {
-        let (nodes, _) = stage.client().nodes().await.map_err(|e| LoadError::of("listing nodes", e))?;
-        Ok(nodes.iter().filter(|n| n.status == "down").count())
-    };
-    probe::until("all nodes to be down", PATIENCE, down, |n| *n == scenario.common.nodes).await?;
+    stage.down(scenario.common.nodes).await?;
     let mut stop = stage.settle("stop", &mark).await?;
     stop.seconds = (clock::now() - last).max(0) as f64 / SECOND as f64;
 

@@ -13,6 +13,7 @@ use super::probe;
 use super::process::{self, ServerOptions, ServerProcess};
 use super::tally::Tally;
 use crate::api::Client;
+use crate::api::types::NodeListStub;
 use crate::client::clock;
 
 /// Longest time for any step: the slowest reference takes some forty minutes for one.
@@ -110,20 +111,59 @@ impl<'a> Stage<'a> {
         stored.map(drop).map_err(|e| LoadError::of("registering a job", e))
     }
 
+    /// The nodes as the servers list them.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub async fn nodes(&self) -> Result<Vec<NodeListStub>, LoadError> {
+        self.client().nodes().await.map(|(nodes, _)| nodes).map_err(|e| LoadError::of("listing nodes", e))
+    }
+
     /// Waits until that many nodes are ready.
     ///
     /// # Errors
     /// The server does not answer, or it takes an hour.
     pub async fn ready(&self, count: usize) -> Result<(), LoadError> {
-        let look = || async {
-            let (nodes, _) = self.client().nodes().await.map_err(|e| LoadError::of("listing nodes", e))?;
-            Ok(nodes.iter().filter(|n| n.status == "ready").count())
-        };
+        self.with_status("ready", count).await
+    }
+
+    /// Waits until that many nodes are down.
+    ///
+    /// # Errors
+    /// The server does not answer, or it takes an hour.
+    pub async fn down(&self, count: usize) -> Result<(), LoadError> {
+        self.with_status("down", count).await
+    }
+
+    async fn with_status(&self, status: &str, count: usize) -> Result<(), LoadError> {
+        let look = || async { Ok(self.nodes().await?.iter().filter(|n| n.status == status).count()) };
         let enough = |n: &usize| {
-            self.tell(format!("{n} of {count} nodes are ready"));
+            self.tell(format!("{n} of {count} nodes are {status}"));
             *n == count
         };
-        probe::until("all nodes", PATIENCE, look, enough).await.map(drop)
+        probe::until(&format!("nodes to be {status}"), PATIENCE, look, enough).await.map(drop)
+    }
+
+    /// How many deployments are under way.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub async fn deployments(&self) -> Result<usize, LoadError> {
+        let read = self.client().deployments().await;
+        let (deployments, _) = read.map_err(|e| LoadError::of("listing deployments", e))?;
+        Ok(deployments.iter().filter(|d| d.active()).count())
+    }
+
+    /// Waits until no deployment is under way.
+    ///
+    /// # Errors
+    /// The server does not answer, or it takes an hour.
+    pub async fn rolled_out(&self) -> Result<(), LoadError> {
+        let none = |n: &usize| {
+            self.tell(format!("{n} deployments are under way"));
+            *n == 0
+        };
+        probe::until("all deployments to end", PATIENCE, || self.deployments(), none).await.map(drop)
     }
 
     /// Waits until the nodes run that many allocations.

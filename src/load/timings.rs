@@ -13,6 +13,8 @@ const EVERY: Duration = Duration::from_secs(5);
 const NAMES: &[&str] = &[
     "nomad_nomad_broker_wait_time",
     "nomad_nomad_broker_process_time",
+    "nomad_nomad_worker_invoke_scheduler_batch",
+    "nomad_nomad_worker_submit_plan",
     "nomad_nomad_plan_evaluate",
     "nomad_nomad_plan_apply",
     "nomad_raft_commitTime",
@@ -45,6 +47,8 @@ impl Timings {
     }
 
     fn take(&mut self, text: &str) {
+        // A metric may have a series for each job.
+        let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
         for line in text.lines().filter(|l| !l.starts_with('#')) {
             let Some((series, value)) = line.rsplit_once(' ') else { continue };
             let (name, labels) = series.split_once('{').unwrap_or((series, ""));
@@ -53,7 +57,7 @@ impl Timings {
             let Ok(value) = value.parse::<f64>() else { continue };
             let seen = self.0.entry(name).or_default();
             if counts {
-                seen.count = seen.count.max(value as u64);
+                *counted.entry(name).or_default() += value as u64;
             } else if value.is_nan() {
                 continue;
             } else if labels.contains("quantile=\"0.5\"") {
@@ -61,6 +65,9 @@ impl Timings {
             } else if labels.contains("quantile=\"0.99\"") {
                 seen.worst = seen.worst.max(value);
             }
+        }
+        for (name, seen) in &mut self.0 {
+            seen.count = seen.count.max(counted.get(name).copied().unwrap_or_default());
         }
     }
 

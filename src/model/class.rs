@@ -74,7 +74,7 @@ impl Node {
             &[
                 ("Datacenter", text(&self.datacenter)),
                 ("Attributes", map(&self.attributes, |v| text(v))),
-                ("NodeResources", self.node_resources.as_ref().map_or_else(null, resources)),
+                ("NodeResources", self.node_resources.as_deref().map_or_else(null, resources)),
                 ("Meta", map(&self.meta, |v| text(v))),
                 ("NodeClass", text(&self.node_class)),
                 ("NodePool", text(&self.node_pool)),
@@ -98,7 +98,7 @@ mod tests {
         n.node_class = "red".into();
         n.attributes = entries(&[("kernel.name", "linux"), ("arch", "amd64"), ("unique.hostname", "h1")]);
         n.meta = entries(&[("rack", "r1"), ("unique.x", "y")]);
-        n.node_resources = Some(NodeResources::default());
+        n.node_resources = Some(NodeResources::default().into());
         assert_eq!(n.compute_class(), "v1:7881799900559988755");
         let gpu = NodeDeviceResource {
             vendor: "nvidia".into(),

@@ -124,6 +124,7 @@ pub mod nil {
 pub mod nil_entries {
     use std::collections::BTreeMap;
 
+    use super::super::shared::Shared;
     pub use super::nil::serialize;
     use super::*;
 
@@ -135,6 +136,15 @@ pub mod nil_entries {
     {
         let map: Option<BTreeMap<String, Option<T>>> = Deserialize::deserialize(d)?;
         Ok(map.into_iter().flatten().map(|(k, v)| (k, v.unwrap_or_default())).collect())
+    }
+
+    /// The same for a map that copies share.
+    pub fn shared<'de, D, T>(d: D) -> Result<Shared<BTreeMap<String, T>>, D::Error>
+    where
+        D: Deserializer<'de>,
+        T: Deserialize<'de> + Default,
+    {
+        deserialize(d).map(Shared::from)
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::bytes::{byte_list, byte_lists};
 use super::json::{narrow, narrow_list, nil, nil_entries, or_default};
 use super::resources::*;
+use super::shared::Shared;
 use super::time::Time;
 
 /// A client node with its capacity, attributes and health.
@@ -28,13 +29,13 @@ pub struct Node {
     #[serde(rename = "TLSEnabled", deserialize_with = "or_default")]
     pub tls_enabled: bool,
     #[serde(with = "nil")]
-    pub attributes: BTreeMap<String, String>,
-    pub node_resources: Option<NodeResources>,
+    pub attributes: Shared<BTreeMap<String, String>>,
+    pub node_resources: Option<Shared<NodeResources>>,
     pub reserved_resources: Option<NodeReservedResources>,
     #[serde(with = "nil")]
     pub links: BTreeMap<String, String>,
     #[serde(with = "nil")]
-    pub meta: BTreeMap<String, String>,
+    pub meta: Shared<BTreeMap<String, String>>,
     #[serde(deserialize_with = "or_default")]
     pub node_class: String,
     #[serde(deserialize_with = "or_default")]
@@ -55,8 +56,8 @@ pub struct Node {
     #[serde(with = "nil")]
     pub events: Vec<NodeEvent>,
     /// A null entry reads as a driver that was not detected.
-    #[serde(with = "nil_entries")]
-    pub drivers: BTreeMap<String, DriverInfo>,
+    #[serde(serialize_with = "nil_entries::serialize", deserialize_with = "nil_entries::shared")]
+    pub drivers: Shared<BTreeMap<String, DriverInfo>>,
     #[serde(rename = "CSIControllerPlugins", with = "nil")]
     pub csi_controller_plugins: BTreeMap<String, CsiInfo>,
     #[serde(rename = "CSINodePlugins", with = "nil")]

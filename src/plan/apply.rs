@@ -122,11 +122,21 @@ fn claim_volumes(next: &mut State, a: &Allocation, index: u64) {
     }
 }
 
+/// What a group wants to keep of dynamic host volumes.
+fn kept_volumes(group: &TaskGroup) -> impl Iterator<Item = &VolumeRequest> {
+    group.volumes.iter().flat_map(|v| v.values()).filter(|r| r.sticky && r.r#type == "host")
+}
+
+/// Whether an allocation may make [`volume_claims`].
+pub fn keeps_volumes(a: &Allocation) -> bool {
+    a.group().is_some_and(|g| kept_volumes(g).next().is_some())
+}
+
 /// The claims a new allocation makes on dynamic host volumes that its group wants to keep, as far as they are new.
 pub fn volume_claims(state: &State, a: &Allocation, index: u64) -> Vec<TaskGroupHostVolumeClaim> {
     let mut claims: Vec<TaskGroupHostVolumeClaim> = Vec::new();
     let Some(group) = a.group() else { return claims };
-    for request in group.volumes.iter().flat_map(|v| v.values()).filter(|r| r.sticky && r.r#type == "host") {
+    for request in kept_volumes(group) {
         let suffix = a.name.rfind('[').filter(|_| request.per_alloc).and_then(|i| a.name.get(i..)).unwrap_or_default();
         let source = format!("{}{suffix}", request.source);
         let Some(volume) = state.node(&a.node_id).and_then(|n| n.node.host_volumes.get(&source)).cloned() else {

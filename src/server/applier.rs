@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::fsm;
 use super::handle::Server;
@@ -13,6 +14,7 @@ use super::ops::{Operation, PlanResults, PlannedStop, Reply};
 use super::plan_check::{self, Checked};
 use super::queues::{PendingPlan, PlanAnswer};
 use super::rejection::{self, RejectionTracker};
+use super::threads::{self, Instant};
 use crate::model::*;
 use crate::state::{StateStore, Table};
 
@@ -44,7 +46,7 @@ pub struct Applier {
     tracker: RejectionTracker,
     /// The first root key was waited for.
     waited: bool,
-    ended: (Sender<Ended>, Receiver<Ended>),
+    ended: (UnboundedSender<Ended>, UnboundedReceiver<Ended>),
 }
 
 impl Applier {
@@ -59,7 +61,7 @@ impl Applier {
             previous: 0,
             tracker,
             waited: false,
-            ended: channel(),
+            ended: unbounded_channel(),
         }
     }
 
@@ -115,7 +117,7 @@ impl Applier {
         let keyring = self.server.keyring();
         if keyring.active_id().is_none() && !self.waited && !pending.plan.node_allocation.is_empty() {
             self.waited = true;
-            self.server.runtime().block_on(keyring.wait_active(KEY_WAIT));
+            threads::block_on(self.server.runtime(), keyring.wait_active(KEY_WAIT));
         }
         keyring.active_id().map_or_else(String::new, |id| id.to_string())
     }
@@ -137,8 +139,8 @@ impl Applier {
     /// Waits until fewer plans than that are on their way; false if one failed meanwhile.
     fn wait_for_fewer(&mut self, than: usize) -> bool {
         while self.in_flight >= than {
-            match self.ended.1.recv() {
-                Ok(ended) => {
+            match threads::receive(&mut self.ended.1) {
+                Some(ended) => {
                     let failed = ended.is_none();
                     let kept = self.ahead.take();
                     self.note(ended);
@@ -148,7 +150,7 @@ impl Applier {
                     // What was checked stays valid: the state ahead contained the finished plan.
                     self.ahead = kept;
                 }
-                Err(_) => return false,
+                None => return false,
             }
         }
         true
@@ -162,7 +164,7 @@ impl Applier {
         }
         if self.ahead.is_some() && self.taken.elapsed() > AHEAD_AT_MOST {
             while self.in_flight > 0 {
-                let Ok(ended) = self.ended.1.recv() else { break };
+                let Some(ended) = threads::receive(&mut self.ended.1) else { break };
                 self.note(ended);
             }
             self.ahead = None;
@@ -311,9 +313,8 @@ fn preemption_evals(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::sync_channel;
-
     use futures_util::future::join_all;
+    use tokio::sync::mpsc;
 
     use super::*;
     use crate::server::endpoints::node_rpc;
@@ -363,12 +364,14 @@ mod tests {
         assert!(futures_util::poll!(&mut writes).is_pending());
         let applied = std::thread::spawn(move || {
             plans.map(|plan| {
-                let (answer, told) = sync_channel(1);
+                let (answer, told) = mpsc::channel(1);
                 applier.handle(PendingPlan { plan, snapshot_index: 0, answer, on_its_way: Arc::default() });
                 told
             })
         });
-        let told = tokio::task::spawn_blocking(|| applied.join().unwrap().map(|told| told.recv().unwrap().unwrap()));
+        let told = tokio::task::spawn_blocking(|| {
+            applied.join().unwrap().map(|mut told| told.blocking_recv().unwrap().unwrap())
+        });
         let ([first, second], _) = tokio::join!(async { told.await.unwrap() }, writes);
         assert!(first.index != 0 && first.refresh_index == 0);
         assert!(second.index == 0 && second.refresh_index >= first.index, "{second:?}, {}", first.index);

@@ -3,18 +3,19 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
 
-use super::broker::{Delivery, wait_index};
+use super::broker::{BrokerError, Delivery, wait_index};
 use super::error::Error;
 use super::handle::Server;
 use super::ids;
 use super::ops::Operation;
 use super::plan_check::ByNode;
-use super::queues::{PendingPlan, PlanAnswer};
+use super::queues::{PendingPlan, PlanAnswer, Queues};
+use super::threads::{self, Instant, NoMessage};
 use crate::model::*;
 
 /// Longest wait for an evaluation.
@@ -123,7 +124,7 @@ pub async fn carry_out(server: &Server, errand: Errand) -> Result<Outcome, Error
         return Err(Error::no_leader());
     }
     let queues = server.queues();
-    let refused = |e: super::broker::BrokerError| Error::internal(e.to_string());
+    let refused = |e: BrokerError| Error::internal(e.to_string());
     match errand {
         Errand::Dequeue { schedulers, wait } => {
             let Some(d) = queues.dequeue_async(&schedulers, wait.min(LONGEST_DEQUEUE)).await else {
@@ -143,10 +144,10 @@ pub async fn carry_out(server: &Server, errand: Errand) -> Result<Outcome, Error
         Errand::Submit { token, mut plan, snapshot_index } => {
             attach_job(server, &mut plan)?;
             let id = plan.eval_id.clone();
-            queues.broker().pause(&id, &token, ids::now()).map_err(refused)?;
+            let paused = Paused::begin(queues, &id, &token).map_err(refused)?;
             let own = server.clone();
-            let waited = tokio::task::spawn_blocking(move || submit(&own, *plan, snapshot_index)).await;
-            let _ = queues.broker().resume(&id, &token, ids::now());
+            let waited = threads::unblock(move || submit(&own, *plan, snapshot_index)).await;
+            drop(paused);
             let mut answer = waited.map_err(|e| Error::internal(e.to_string()))?.map_err(Error::internal)?;
             let accepted = &mut answer.accepted;
             for list in [&mut accepted.node_update, &mut accepted.node_allocation, &mut accepted.node_preemptions] {
@@ -166,6 +167,27 @@ pub async fn carry_out(server: &Server, errand: Errand) -> Result<Outcome, Error
     Ok(Outcome::Done)
 }
 
+/// While it lasts, a worker may be silent about an evaluation. It ends with the call, also when that is given up because the worker's
+/// server is gone: otherwise the evaluation would never be handed out again.
+struct Paused<'a> {
+    queues: &'a Queues,
+    id: &'a str,
+    token: &'a str,
+}
+
+impl<'a> Paused<'a> {
+    fn begin(queues: &'a Queues, id: &'a str, token: &'a str) -> Result<Paused<'a>, BrokerError> {
+        queues.broker().pause(id, token, ids::now())?;
+        Ok(Paused { queues, id, token })
+    }
+}
+
+impl Drop for Paused<'_> {
+    fn drop(&mut self) {
+        let _ = self.queues.broker().resume(self.id, self.token, ids::now());
+    }
+}
+
 /// The job of a plan is the leader's current one (§7.1 step 2).
 fn attach_job(server: &Server, plan: &mut Plan) -> Result<(), Error> {
     let Some(job) = &plan.job else { return Ok(()) };
@@ -180,16 +202,16 @@ fn attach_job(server: &Server, plan: &mut Plan) -> Result<(), Error> {
 
 /// Has the applier check and commit a plan; waits for the answer, outside of the runtime.
 pub(super) fn submit(server: &Server, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
-    let (sender, receiver) = sync_channel(1);
+    let (sender, mut receiver) = mpsc::channel(1);
     let queues = server.queues();
     let on_its_way = queues.on_its_way();
     queues.submit(PendingPlan { plan, snapshot_index, answer: sender, on_its_way })?;
     loop {
-        match receiver.recv_timeout(PAUSES.0) {
+        match threads::receive_within(&mut receiver, PAUSES.0) {
             Ok(answer) => return answer,
-            Err(RecvTimeoutError::Disconnected) => return Err("the plan was dropped".into()),
-            Err(RecvTimeoutError::Timeout) if queues.stopping() => return Err("shutdown while planning".into()),
-            Err(RecvTimeoutError::Timeout) => {}
+            Err(NoMessage::Never) => return Err("the plan was dropped".into()),
+            Err(NoMessage::Late) if queues.stopping() => return Err("shutdown while planning".into()),
+            Err(NoMessage::Late) => {}
         }
     }
 }
@@ -244,7 +266,7 @@ pub(super) fn run(server: &Server, errand: &Errand) -> Result<Outcome, String> {
     let begun = Instant::now();
     let mut pause = PAUSES.0;
     loop {
-        let error = match server.runtime().block_on(once(server, errand)) {
+        let error = match threads::block_on(server.runtime(), once(server, errand)) {
             Ok(outcome) => return Ok(outcome),
             Err(e) => e,
         };
@@ -255,7 +277,7 @@ pub(super) fn run(server: &Server, errand: &Errand) -> Result<Outcome, String> {
         if !(again && patient && begun.elapsed() < PATIENCE) {
             return Err(error.message);
         }
-        std::thread::sleep(pause);
+        threads::sleep(pause);
         pause = (pause * 2).min(PAUSES.1);
     }
 }
@@ -275,6 +297,29 @@ async fn once(server: &Server, errand: &Errand) -> Result<Outcome, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::heartbeat::HeartbeatSettings;
+
+    #[tokio::test]
+    async fn a_call_that_is_given_up_lets_its_evaluation_time_out() {
+        let queues = Queues::new(HeartbeatSettings::default());
+        let (id, token) = ("e", "t");
+        let eval = Evaluation { id: id.into(), r#type: "service".into(), ..Evaluation::default() };
+        {
+            let mut broker = queues.broker();
+            broker.set_enabled(true);
+            broker.enqueue(Arc::new(eval), None, ids::now());
+            let taken = broker.dequeue(&["service"], ids::now(), 0, || token.to_string());
+            assert!(taken.is_ok_and(|d| d.is_some()));
+        }
+        let mut call = Box::pin(async {
+            let _paused = Paused::begin(&queues, id, token).expect("it is ours");
+            std::future::pending::<()>().await;
+        });
+        assert!(futures_util::poll!(&mut call).is_pending());
+        assert_eq!(queues.broker().next_deadline(), None, "a plan takes as long as it takes");
+        drop(call);
+        assert!(queues.broker().next_deadline().is_some(), "it is handed out again");
+    }
 
     #[test]
     fn plans_travel_without_what_the_leader_knows() {

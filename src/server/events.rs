@@ -32,21 +32,71 @@ pub enum Payload {
     HostVolume(Arc<HostVolume>),
 }
 
-/// One event.
+/// One event: what readers select it by is read off its object.
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// `Job`, `Evaluation`, …
-    pub topic: &'static str,
     /// The operation.
     pub r#type: &'static str,
-    /// ID or name of the object.
-    pub key: String,
-    /// Its namespace; empty if it has none.
-    pub namespace: String,
-    /// Other keys it is found by.
-    pub filter_keys: Vec<String>,
     /// The object.
     pub payload: Payload,
+}
+
+impl Event {
+    /// `Job`, `Evaluation`, …
+    pub fn topic(&self) -> &'static str {
+        match &self.payload {
+            Payload::Job(..) => "Job",
+            Payload::Evaluation(_) => "Evaluation",
+            Payload::Allocation(_) => "Allocation",
+            Payload::Deployment(_) => "Deployment",
+            Payload::Node(_) => "Node",
+            Payload::NodePool(_) => "NodePool",
+            Payload::Service(_) => "Service",
+            Payload::Variable(..) => "Variable",
+            Payload::HostVolume(_) => "HostVolume",
+        }
+    }
+
+    /// ID or name of the object.
+    pub fn key(&self) -> &str {
+        match &self.payload {
+            Payload::Job(j, _) => &j.id,
+            Payload::Evaluation(e) => &e.id,
+            Payload::Allocation(a) => &a.id,
+            Payload::Deployment(d) => &d.id,
+            Payload::Node(n) => &n.id,
+            Payload::NodePool(p) => &p.name,
+            Payload::Service(s) => &s.id,
+            Payload::Variable(v, _) => &v.path,
+            Payload::HostVolume(v) => &v.id,
+        }
+    }
+
+    /// Its namespace; empty if it has none.
+    pub fn namespace(&self) -> &str {
+        match &self.payload {
+            Payload::Job(j, _) => &j.namespace,
+            Payload::Evaluation(e) => &e.namespace,
+            Payload::Allocation(a) => &a.namespace,
+            Payload::Deployment(d) => &d.namespace,
+            Payload::Node(_) | Payload::NodePool(_) => "",
+            Payload::Service(s) => &s.namespace,
+            Payload::Variable(v, _) => &v.namespace,
+            Payload::HostVolume(v) => &v.namespace,
+        }
+    }
+
+    /// Other keys it is found by.
+    pub fn filter_keys(&self) -> Vec<&str> {
+        match &self.payload {
+            Payload::Evaluation(e) => vec![&e.job_id, &e.deployment_id],
+            Payload::Allocation(a) => vec![&a.job_id, &a.deployment_id],
+            Payload::Deployment(d) => vec![&d.job_id],
+            Payload::Service(s) => vec![&s.job_id, &s.service_name],
+            Payload::HostVolume(v) => vec![&v.name, &v.plugin_id],
+            Payload::Job(..) | Payload::Node(_) | Payload::NodePool(_) | Payload::Variable(..) => vec![],
+        }
+    }
 }
 
 /// All events of one log index.
@@ -160,40 +210,21 @@ fn event(r#type: &'static str, change: &Change) -> Option<Event> {
     // Evaluations that follow from changes of nodes are told of like any others.
     let follows = matches!(change, Change::Eval(_) | Change::Job(_)) && r#type.starts_with("Node");
     let r#type = if follows { EVALUATION_UPDATED } else { r#type };
-    let make = |topic, key: &str, namespace: &str, filter_keys: &[&str], payload| {
-        let filter_keys = filter_keys.iter().map(|k| k.to_string()).collect();
-        Some(Event { topic, r#type, key: key.into(), namespace: namespace.into(), filter_keys, payload })
+    let payload = match change {
+        Change::Job(j) => Payload::Job(j.clone(), false),
+        Change::JobGone(j) => Payload::Job(j.clone(), true),
+        Change::Eval(e) => Payload::Evaluation(e.clone()),
+        Change::Alloc(a) => Payload::Allocation(a.clone()),
+        Change::Deployment(d) => Payload::Deployment(d.clone()),
+        Change::Node(_, Some(n)) => Payload::Node(n.clone()),
+        Change::NodePool(_, Some(p)) => Payload::NodePool(p.clone()),
+        Change::Service(s) | Change::ServiceGone(s) => Payload::Service(s.clone()),
+        Change::Variable(v) => Payload::Variable(v.metadata().into(), false),
+        Change::VariableGone(v) => Payload::Variable(v.metadata().into(), true),
+        Change::HostVolume(v) | Change::HostVolumeGone(v) => Payload::HostVolume(v.clone()),
+        _ => return None,
     };
-    match change {
-        Change::Job(j) => make("Job", &j.id, &j.namespace, &[], Payload::Job(j.clone(), false)),
-        Change::JobGone(j) => make("Job", &j.id, &j.namespace, &[], Payload::Job(j.clone(), true)),
-        Change::Eval(e) => {
-            let keys = [e.job_id.as_str(), e.deployment_id.as_str()];
-            make("Evaluation", &e.id, &e.namespace, &keys, Payload::Evaluation(e.clone()))
-        }
-        Change::Alloc(a) => {
-            let keys = [a.job_id.as_str(), a.deployment_id.as_str()];
-            make("Allocation", &a.id, &a.namespace, &keys, Payload::Allocation(a.clone()))
-        }
-        Change::Deployment(d) => make("Deployment", &d.id, &d.namespace, &[&d.job_id], Payload::Deployment(d.clone())),
-        Change::Node(id, Some(n)) => make("Node", id, "", &[], Payload::Node(n.clone())),
-        Change::NodePool(name, Some(p)) => make("NodePool", name, "", &[], Payload::NodePool(p.clone())),
-        Change::Service(s) | Change::ServiceGone(s) => {
-            let keys = [s.job_id.as_str(), s.service_name.as_str()];
-            make("Service", &s.id, &s.namespace, &keys, Payload::Service(s.clone()))
-        }
-        Change::Variable(v) => {
-            make("Variable", &v.path, &v.namespace, &[], Payload::Variable(v.metadata().into(), false))
-        }
-        Change::VariableGone(v) => {
-            make("Variable", &v.path, &v.namespace, &[], Payload::Variable(v.metadata().into(), true))
-        }
-        Change::HostVolume(v) | Change::HostVolumeGone(v) => {
-            let keys = [v.name.as_str(), v.plugin_id.as_str()];
-            make("HostVolume", &v.id, &v.namespace, &keys, Payload::HostVolume(v.clone()))
-        }
-        _ => None,
-    }
+    Some(Event { r#type, payload })
 }
 
 #[cfg(test)]

@@ -13,14 +13,17 @@ use super::applier::Applier;
 use super::errands::{Errand, Outcome};
 use super::error::Error;
 use super::fsm::Limits;
+use super::ids;
 use super::keyring::Keyring;
 use super::ops::{Operation, Reply};
 use super::queues::Queues;
 use super::raft::{
     Consensus, Machine, Member, NoTransport, Peer, ProposeError, ServerId, SnapshotWriter, StartError, Transport,
 };
+use super::rate::Rate;
 use super::settings::Settings;
 use super::store::Store;
+use super::threads;
 use super::worker::Worker;
 use super::{leader, raft};
 use crate::model::Bytes;
@@ -29,6 +32,17 @@ use crate::telemetry::Metrics;
 
 /// How long a call waits for a leader, or for the leader to be ready.
 const LEADER_WAIT: Duration = Duration::from_secs(5);
+
+/// Nodes that are told of news each second, for each processor.
+const NEWS_RATE: f64 = 250.0;
+/// As many at once, in seconds of that rate.
+const NEWS_BURST: f64 = 0.4;
+
+fn node_news() -> Rate {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let rate = NEWS_RATE * processors as f64;
+    Rate::new(rate, rate * NEWS_BURST)
+}
 
 /// A handle on the server; clones share it.
 #[derive(Clone)]
@@ -43,6 +57,7 @@ struct Inner {
     runtime: Handle,
     workers: Mutex<Vec<Arc<Worker>>>,
     alloc_updates: AllocUpdates,
+    node_news: Mutex<Rate>,
     keyring: Arc<Keyring>,
     /// The leader has established itself.
     ready: watch::Sender<bool>,
@@ -176,6 +191,7 @@ impl Server {
             runtime: Handle::current(),
             workers: Mutex::default(),
             alloc_updates: AllocUpdates::default(),
+            node_news: Mutex::new(node_news()),
             keyring,
             ready: watch::channel(false).0,
             restores,
@@ -183,10 +199,7 @@ impl Server {
         }));
         server.replace_workers().map_err(|e| StartError::Settings(format!("can't start workers: {e}")))?;
         let applier = server.clone();
-        std::thread::Builder::new()
-            .name("plan-applier".into())
-            .stack_size(8 << 20)
-            .spawn(move || Applier::run(applier))
+        threads::spawn("plan-applier", move || Applier::run(applier))
             .map_err(|e| StartError::Settings(format!("can't start the plan applier: {e}")))?;
         tokio::spawn(leader::follow(server.clone(), asked));
         Ok(server)
@@ -236,6 +249,13 @@ impl Server {
     /// Reports of nodes on their way.
     pub fn alloc_updates(&self) -> &AllocUpdates {
         &self.0.alloc_updates
+    }
+
+    /// How long a node waits until it is told what is new for it. When thousands have something new at once, work goes first:
+    /// a node that waited hears of all that came meanwhile in one answer.
+    pub(super) fn node_news_due(&self) -> Duration {
+        let mut rate = self.0.node_news.lock().unwrap_or_else(PoisonError::into_inner);
+        Duration::from_nanos(rate.take(ids::now()).unsigned_abs())
     }
 
     /// The root keys, unwrapped.
@@ -383,7 +403,7 @@ impl Server {
     /// # Errors
     /// See there.
     pub fn commit_blocking(&self, op: Operation) -> Result<u64, String> {
-        let done = self.0.runtime.block_on(self.commit_shared(Arc::new(op)));
+        let done = threads::block_on(&self.0.runtime, self.commit_shared(Arc::new(op)));
         done.map(|(index, _)| index).map_err(|e| e.message)
     }
 
@@ -406,6 +426,6 @@ impl Server {
         }
         let mut applied = self.0.store.follow_applied();
         let wait = async { tokio::time::timeout(timeout, applied.wait_for(|a| *a >= index)).await };
-        matches!(self.0.runtime.block_on(wait), Ok(Ok(_)))
+        matches!(threads::block_on(&self.0.runtime, wait), Ok(Ok(_)))
     }
 }

@@ -4,6 +4,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Now, in Unix nanoseconds.
 pub fn now() -> i64 {
+    #[cfg(test)]
+    if let Some(now) = super::deterministic::sim::now() {
+        return now;
+    }
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
@@ -36,9 +40,21 @@ pub fn uuid_of(mut b: [u8; 16]) -> String {
     format!("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", part(96, 8), part(80, 4), part(64, 4), part(48, 4), part(0, 12))
 }
 
+/// Fills with bytes from the operating system, for secrets.
+///
+/// # Errors
+/// It has none.
+pub fn secret(bytes: &mut [u8]) -> Result<(), getrandom::Error> {
+    #[cfg(test)]
+    if super::deterministic::sim::fill(bytes) {
+        return Ok(());
+    }
+    getrandom::fill(bytes)
+}
+
 /// Fills with bytes from the operating system. Should it ever have none, the clock and the place of the buffer stand in.
 fn fill(bytes: &mut [u8]) {
-    if getrandom::fill(bytes).is_err() {
+    if secret(bytes).is_err() {
         let mut r = crate::model::random::Random::new(now().unsigned_abs() ^ bytes.as_ptr() as u64, "fallback");
         bytes.iter_mut().for_each(|b| *b = r.number().to_le_bytes()[0]);
     }

@@ -67,6 +67,7 @@ pub async fn follow(server: Server, mut restores: mpsc::Receiver<Restore>) {
             }
         }
         tokio::select! {
+            biased;
             changed = leadership.changed() => if changed.is_err() {
                 revoke(&server);
                 return;
@@ -247,6 +248,7 @@ async fn cancelable_reaper(server: Server) {
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tokio::select! {
+            biased;
             _ = every.tick() => {}
             () = server.queues().acked().notified() => {}
         }
@@ -255,6 +257,11 @@ async fn cancelable_reaper(server: Server) {
             let mut broker = server.queues().broker();
             std::iter::repeat_with(|| broker.take_cancelable(CANCEL_BATCH)).take_while(|b| !b.is_empty()).collect()
         };
+        // A bug on purpose, to see that the test of a cluster finds it.
+        #[cfg(test)]
+        if super::deterministic::sim::has(super::deterministic::sim::Bug::LostCancel) {
+            continue;
+        }
         let now = ids::now();
         let written = batches.iter().map(|batch| {
             let evals = reapers::cancelled(batch, now);

@@ -11,7 +11,9 @@
 //! - [`peers`]: the servers that know each other, and who of them is a member of consensus.
 //! - [`leader`]: taking over and handing over; [`loops`], [`gc`], [`node_status`], [`metrics`]: what it does meanwhile.
 //! - [`keyring`]: root keys, what is encrypted and signed with them.
-//! - [`endpoints`]: what the server does for its callers. [`alloc_updates`]: reports of nodes, gathered.
+//! - `threads`: how everything outside of the asynchronous runtime starts and waits.
+//! - [`endpoints`]: what the server does for its callers. [`alloc_updates`]: reports of nodes, gathered. [`rate`]: how often something
+//!   may be done.
 
 pub mod alloc_updates;
 pub mod applier;
@@ -44,11 +46,13 @@ pub mod plan_queue;
 pub mod planner;
 pub mod queues;
 pub mod raft;
+pub mod rate;
 pub mod reapers;
 pub mod rejection;
 pub mod rollout;
 pub mod settings;
 pub mod store;
+mod threads;
 pub mod var_locks;
 pub mod watch;
 pub mod worker;
@@ -56,5 +60,7 @@ pub mod worker;
 pub use error::Error;
 pub use handle::Server;
 
+#[cfg(test)]
+mod deterministic;
 #[cfg(test)]
 mod tests;

@@ -444,10 +444,9 @@ mod tests {
             Node { drivers: [(text("exec"), Default::default())].into(), ..ready.clone() },
             Node { host_volumes: [(text("v"), Default::default())].into(), ..ready.clone() },
             Node {
-                node_resources: Some(NodeResources {
-                    devices: vec![NodeDeviceResource::default()],
-                    ..NodeResources::default()
-                }),
+                node_resources: Some(
+                    NodeResources { devices: vec![NodeDeviceResource::default()], ..NodeResources::default() }.into(),
+                ),
                 ..ready.clone()
             },
         ];
@@ -455,7 +454,7 @@ mod tests {
             assert!(registration_makes_evals(Some(&ready), n));
         }
         let mut larger = ready.clone();
-        larger.node_resources = Some(NodeResources::default());
+        larger.node_resources = Some(NodeResources::default().into());
         assert!(!registration_makes_evals(Some(&ready), &larger), "blocked evaluations cover sizes");
     }
 }

@@ -103,15 +103,25 @@ fn check_node(state: &State, plan: &Plan, id: &str) -> Result<(), String> {
         "ready" => {}
         _ => return Err("node is not ready for placements".into()),
     }
-    let existing: HashMap<&str, &Arc<AllocEntry>> =
-        entry.allocs.iter().filter(|a| !a.alloc.terminal()).map(|a| (a.alloc.id.as_str(), a)).collect();
-    if placements.iter().all(|a| existing.contains_key(a.id.as_str())) {
+    let there = |a: &Arc<Allocation>| state.alloc(&a.id).is_some_and(|e| e.alloc.node_id == id && !e.alloc.terminal());
+    if placements.iter().all(there) {
         return Ok(());
     }
     if entry.node.scheduling_eligibility == "ineligible" || entry.node.drain_strategy.is_some() {
         return Err("node is not eligible".into());
     }
-    fits(entry, plan, id, existing, placements)
+    let new: Vec<AllocEntry> = placements.iter().map(|a| AllocEntry::new(a.clone())).collect();
+    if fits_beside_all(entry, &new) { Ok(()) } else { fits(entry, plan, id, &new) }
+}
+
+/// Whether the placements fit even if nothing goes for them. Then they fit, whatever else the plan does: that much is known
+/// without looking at what runs on the node.
+fn fits_beside_all(entry: &NodeEntry, new: &[AllocEntry]) -> bool {
+    let mut usage = entry.usage.clone();
+    usage.extend(&entry.info, new);
+    fits_whole(&entry.info, entry.node.node_max_allocs, &usage).is_ok()
+        && !usage.device_overlap
+        && entry.node.host_volumes.is_empty()
 }
 
 fn refuse_unless(fits: bool, reason: &str) -> Result<(), String> {
@@ -123,24 +133,16 @@ fn with_job(a: &Allocation, plan: &Plan) -> Allocation {
     Allocation { job: a.job.clone().or_else(|| plan.job.clone()), ..a.clone() }
 }
 
-fn fits(
-    entry: &NodeEntry,
-    plan: &Plan,
-    id: &str,
-    existing: HashMap<&str, &Arc<AllocEntry>>,
-    placements: &[Arc<Allocation>],
-) -> Result<(), String> {
-    let new: Vec<Arc<AllocEntry>> = placements.iter().map(|a| Arc::new(AllocEntry::new(a.clone()))).collect();
-    let mut allocs: HashMap<&str, &Arc<AllocEntry>> = existing.into_iter().collect();
+fn fits(entry: &NodeEntry, plan: &Plan, id: &str, new: &[AllocEntry]) -> Result<(), String> {
+    let existing = entry.allocs.iter().filter(|a| !a.alloc.terminal());
+    let mut allocs: HashMap<&str, &AllocEntry> = existing.map(|a| (a.alloc.id.as_str(), &**a)).collect();
     for gone in [&plan.node_update, &plan.node_preemptions] {
         for a in gone.get(id).into_iter().flatten() {
             allocs.remove(a.id.as_str());
         }
     }
-    for a in &new {
-        allocs.insert(a.alloc.id.as_str(), a);
-    }
-    let usage = NodeUsage::of(&entry.info, allocs.values().map(|a| &***a));
+    allocs.extend(new.iter().map(|a| (a.alloc.id.as_str(), a)));
+    let usage = NodeUsage::of(&entry.info, allocs.values().copied());
     fits_whole(&entry.info, entry.node.node_max_allocs, &usage)?;
     if usage.device_overlap {
         return Err("device oversubscribed".into());
@@ -175,7 +177,7 @@ mod tests {
             id: id.into(),
             status: status.into(),
             scheduling_eligibility: eligibility.into(),
-            node_resources: Some(resources),
+            node_resources: Some(resources.into()),
             ..Default::default()
         })
     }

@@ -2,12 +2,11 @@
 //! variables. The machines are pure; here they get their locks, clocks and wake-ups, and are told about every write.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 
 use super::blocked::BlockedEvals;
 use super::broker::{Broker, BrokerError, Delivery, Finished};
@@ -19,6 +18,7 @@ use super::ops::{Operation, VariableChange};
 use super::periodic::PeriodicTracker;
 use super::plan_queue::{FLUSHED, PlanQueue};
 use super::store::Listener;
+use super::threads::{Instant, Signal};
 use super::var_locks::LockTimers;
 use crate::model::*;
 
@@ -29,7 +29,7 @@ pub struct PendingPlan {
     /// The index of the snapshot it was made on.
     pub snapshot_index: u64,
     /// Where the answer goes.
-    pub answer: SyncSender<Result<PlanAnswer, String>>,
+    pub answer: mpsc::Sender<Result<PlanAnswer, String>>,
     /// One of [`Queues::on_its_way`].
     pub on_its_way: Arc<()>,
 }
@@ -61,12 +61,12 @@ fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The leader's queues. All are empty and disabled on other servers.
 pub struct Queues {
     broker: Mutex<Broker>,
-    broker_wakes: Condvar,
+    broker_wakes: Signal,
     /// The same for those who wait for workers of other servers.
     broker_wakes_others: Notify,
     blocked: Mutex<BlockedEvals>,
     plans: Mutex<PlanQueue<PendingPlan>>,
-    plans_wake: Condvar,
+    plans_wake: Signal,
     /// Held by every plan until it is answered.
     on_its_way: Arc<()>,
     heartbeats: Mutex<Heartbeats>,
@@ -84,11 +84,11 @@ impl Queues {
     pub fn new(heartbeat: HeartbeatSettings) -> Queues {
         Queues {
             broker: Mutex::new(Broker::new()),
-            broker_wakes: Condvar::new(),
+            broker_wakes: Signal::default(),
             broker_wakes_others: Notify::new(),
             blocked: Mutex::new(BlockedEvals::new()),
             plans: Mutex::new(PlanQueue::new()),
-            plans_wake: Condvar::new(),
+            plans_wake: Signal::default(),
             on_its_way: Arc::default(),
             heartbeats: Mutex::new(Heartbeats::new(heartbeat)),
             periodic: Mutex::new(PeriodicTracker::new()),
@@ -175,7 +175,7 @@ impl Queues {
     /// Takes the best evaluation of the schedulers; waits up to `timeout` for one. A disabled broker has none, and a caller that
     /// does not work any more when one comes leaves it to others.
     pub fn dequeue(&self, schedulers: &[String], timeout: Duration, works: impl Fn() -> bool) -> Option<Delivery> {
-        let deadline = std::time::Instant::now() + timeout;
+        let deadline = Instant::now() + timeout;
         let mut broker = self.broker();
         loop {
             if self.stopping() || !works() {
@@ -185,11 +185,11 @@ impl Queues {
             if let Ok(Some(d)) = got {
                 return Some(d);
             }
-            let left = deadline.saturating_duration_since(std::time::Instant::now());
+            let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return None;
             }
-            broker = self.broker_wakes.wait_timeout(broker, left).unwrap_or_else(PoisonError::into_inner).0;
+            broker = self.broker_wakes.wait(&self.broker, broker, left);
         }
     }
 
@@ -297,7 +297,7 @@ impl Queues {
             if let Ok(Some(p)) = plans.dequeue() {
                 return Some(p);
             }
-            plans = self.plans_wake.wait_timeout(plans, timeout).unwrap_or_else(PoisonError::into_inner).0;
+            plans = self.plans_wake.wait(&self.plans, plans, timeout);
         }
         None
     }

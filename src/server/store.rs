@@ -87,6 +87,8 @@ impl Store {
         let mut working = self.working.lock().unwrap_or_else(PoisonError::into_inner);
         let applied = fsm::apply(&mut working.0, index, op, self.limits);
         working.1 = index;
+        #[cfg(test)]
+        super::deterministic::watch::applied(index, op, &working.0);
         if !applied.changes.is_empty() || applied.restored {
             let snapshot = working.0.snapshot();
             *self.current.write().unwrap_or_else(PoisonError::into_inner) = snapshot;
@@ -111,6 +113,8 @@ impl Store {
     /// An entry without an operation.
     pub fn skip(&self, index: u64) {
         self.working.lock().unwrap_or_else(PoisonError::into_inner).1 = index;
+        #[cfg(test)]
+        super::deterministic::watch::skipped(index);
         self.applied.send_replace(index);
     }
 

@@ -67,7 +67,7 @@ pub(crate) fn node(id: &str) -> Node {
         attributes: [("kernel.name".to_string(), "linux".to_string())].into(),
         drivers: [("mock_driver".to_string(), DriverInfo { detected: true, healthy: true, ..Default::default() })]
             .into(),
-        node_resources: Some(resources),
+        node_resources: Some(resources.into()),
         ..Default::default()
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use super::fsm::Change;
-use crate::state::Table;
+use crate::state::{IdHash, Table};
 
 /// What a reader waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -30,10 +30,115 @@ pub fn row_key(namespace: &str, id: &str) -> String {
     format!("{namespace}\0{id}")
 }
 
+/// The kinds of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Table(Table),
+    Row(Table),
+    OfJob(Table),
+    OfNode,
+    OfEval,
+    OfDeployment,
+}
+
+impl WatchKey {
+    /// The kind, and which one of it.
+    fn parts(&self) -> (Kind, &str) {
+        match self {
+            WatchKey::Table(t) => (Kind::Table(*t), ""),
+            WatchKey::Row(t, row) => (Kind::Row(*t), row),
+            WatchKey::OfJob(t, job) => (Kind::OfJob(*t), job),
+            WatchKey::OfNode(node) => (Kind::OfNode, node),
+            WatchKey::OfEval(eval) => (Kind::OfEval, eval),
+            WatchKey::OfDeployment(deployment) => (Kind::OfDeployment, deployment),
+        }
+    }
+}
+
+/// Those who wait for one kind of keys, by key.
+type OfKind = HashMap<String, Vec<Arc<Notify>>, IdHash>;
+
+/// Those who wait. Without entries for nobody, so that most of what is written needs no key to be made and looked for.
+#[derive(Debug, Default)]
+struct Waiting(HashMap<Kind, OfKind, IdHash>);
+
+impl Waiting {
+    fn add(&mut self, key: &WatchKey, notify: &Arc<Notify>) {
+        let (kind, key) = key.parts();
+        self.0.entry(kind).or_default().entry(key.to_string()).or_default().push(notify.clone());
+    }
+
+    fn remove(&mut self, key: &WatchKey, notify: &Arc<Notify>) {
+        let (kind, key) = key.parts();
+        let Some(of_kind) = self.0.get_mut(&kind) else { return };
+        let Some(list) = of_kind.get_mut(key) else { return };
+        list.retain(|n| !Arc::ptr_eq(n, notify));
+        if list.is_empty() {
+            of_kind.remove(key);
+        }
+        if of_kind.is_empty() {
+            self.0.remove(&kind);
+        }
+    }
+
+    fn wake(&self, kind: Kind, key: &str) {
+        if let Some(list) = self.0.get(&kind).and_then(|k| k.get(key)) {
+            list.iter().for_each(|n| n.notify_one());
+        }
+    }
+
+    /// Wakes those who wait for something of a namespace.
+    fn wake_in(&self, kind: Kind, namespace: &str, id: &str) {
+        if self.0.contains_key(&kind) {
+            self.wake(kind, &row_key(namespace, id));
+        }
+    }
+
+    /// Wakes those who wait for the rows that a change concerns.
+    fn wake_rows(&self, change: &Change) {
+        match change {
+            Change::Node(id, _) => self.wake(Kind::Row(Table::Nodes), id),
+            Change::NodePool(name, _) => self.wake(Kind::Row(Table::NodePools), name),
+            Change::Namespace(name) => self.wake(Kind::Row(Table::Namespaces), name),
+            Change::Job(j) | Change::JobGone(j) => {
+                self.wake_in(Kind::Row(Table::Jobs), &j.namespace, &j.id);
+                self.wake_in(Kind::Row(Table::JobVersion), &j.namespace, &j.id);
+            }
+            Change::JobVersion(ns, id) => self.wake_in(Kind::Row(Table::JobVersion), ns, id),
+            Change::Summary(ns, id) => self.wake_in(Kind::Row(Table::JobSummary), ns, id),
+            Change::Eval(e) | Change::EvalGone(e) => {
+                self.wake(Kind::Row(Table::Evals), &e.id);
+                self.wake_in(Kind::OfJob(Table::Evals), &e.namespace, &e.job_id);
+            }
+            Change::Alloc(a) | Change::AllocGone(a) => {
+                self.wake(Kind::Row(Table::Allocs), &a.id);
+                self.wake_in(Kind::OfJob(Table::Allocs), &a.namespace, &a.job_id);
+                self.wake(Kind::OfNode, &a.node_id);
+                self.wake(Kind::OfEval, &a.eval_id);
+                if !a.deployment_id.is_empty() {
+                    self.wake(Kind::OfDeployment, &a.deployment_id);
+                }
+            }
+            Change::Deployment(d) | Change::DeploymentGone(d) => {
+                self.wake(Kind::Row(Table::Deployment), &d.id);
+                self.wake_in(Kind::OfJob(Table::Deployment), &d.namespace, &d.job_id);
+            }
+            Change::Service(s) | Change::ServiceGone(s) => {
+                self.wake_in(Kind::Row(Table::ServiceRegistrations), &s.namespace, &s.service_name);
+            }
+            Change::Variable(v) | Change::VariableGone(v) => {
+                self.wake_in(Kind::Row(Table::Variables), &v.namespace, &v.path);
+            }
+            // Reads of single volumes wait for the table.
+            Change::HostVolume(_) | Change::HostVolumeGone(_) | Change::Other(_) => {}
+        }
+    }
+}
+
 /// Those who wait, by what they wait for.
 #[derive(Debug, Default)]
 pub struct Watches {
-    waiting: Mutex<HashMap<WatchKey, Vec<Arc<Notify>>>>,
+    waiting: Mutex<Waiting>,
 }
 
 /// A place among those who wait. Take it before reading; then no write is missed.
@@ -45,7 +150,7 @@ pub struct Waiter<'a> {
 }
 
 impl Watches {
-    fn lock(&self) -> MutexGuard<'_, HashMap<WatchKey, Vec<Arc<Notify>>>> {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -54,7 +159,7 @@ impl Watches {
         let notify = Arc::new(Notify::new());
         let mut waiting = self.lock();
         for key in &keys {
-            waiting.entry(key.clone()).or_default().push(notify.clone());
+            waiting.add(key, &notify);
         }
         drop(waiting);
         Waiter { watches: self, keys, notify }
@@ -63,34 +168,29 @@ impl Watches {
     /// Wakes those whom the changes of an entry concern.
     pub fn notify(&self, changes: &[Change]) {
         let waiting = self.lock();
-        if waiting.is_empty() {
+        if waiting.0.is_empty() {
             return;
         }
-        let wake = |key: WatchKey| {
-            for n in waiting.get(&key).into_iter().flatten() {
-                n.notify_one();
-            }
-        };
         let mut tables: Vec<Table> = Vec::new();
         for change in changes {
             for table in tables_of(change) {
-                if !tables.contains(&table) {
-                    tables.push(table);
+                if !tables.contains(table) {
+                    tables.push(*table);
                 }
             }
-            rows_of(change).into_iter().for_each(&wake);
+            waiting.wake_rows(change);
         }
-        tables.into_iter().for_each(|t| wake(WatchKey::Table(t)));
+        tables.into_iter().for_each(|t| waiting.wake(Kind::Table(t), ""));
     }
 
     /// Wakes everybody: the store was replaced.
     pub fn notify_all(&self) {
-        self.lock().values().flatten().for_each(|n| n.notify_one());
+        self.lock().0.values().flat_map(HashMap::values).flatten().for_each(|n| n.notify_one());
     }
 
     /// How many keys are waited for.
     pub fn len(&self) -> usize {
-        self.lock().len()
+        self.lock().0.values().map(HashMap::len).sum()
     }
 
     /// Whether nobody waits.
@@ -110,72 +210,26 @@ impl Drop for Waiter<'_> {
     fn drop(&mut self) {
         let mut waiting = self.watches.lock();
         for key in &self.keys {
-            if let Some(list) = waiting.get_mut(key) {
-                list.retain(|n| !Arc::ptr_eq(n, &self.notify));
-                if list.is_empty() {
-                    waiting.remove(key);
-                }
-            }
+            waiting.remove(key, &self.notify);
         }
     }
 }
 
-fn tables_of(change: &Change) -> Vec<Table> {
+fn tables_of(change: &Change) -> &[Table] {
     match change {
-        Change::Node(..) => vec![Table::Nodes],
-        Change::NodePool(..) => vec![Table::NodePools],
-        Change::Namespace(_) => vec![Table::Namespaces],
-        Change::Job(_) | Change::JobGone(_) => vec![Table::Jobs, Table::JobVersion],
-        Change::JobVersion(..) => vec![Table::JobVersion],
-        Change::Summary(..) => vec![Table::JobSummary],
-        Change::Eval(_) | Change::EvalGone(_) => vec![Table::Evals],
-        Change::Alloc(_) | Change::AllocGone(_) => vec![Table::Allocs],
-        Change::Deployment(_) | Change::DeploymentGone(_) => vec![Table::Deployment],
-        Change::Service(_) | Change::ServiceGone(_) => vec![Table::ServiceRegistrations],
-        Change::Variable(_) | Change::VariableGone(_) => vec![Table::Variables],
-        Change::HostVolume(_) | Change::HostVolumeGone(_) => vec![Table::HostVolumes],
-        Change::Other(t) => vec![*t],
-    }
-}
-
-fn rows_of(change: &Change) -> Vec<WatchKey> {
-    let row = |t: Table, id: &str| WatchKey::Row(t, id.to_string());
-    match change {
-        Change::Node(id, _) => vec![row(Table::Nodes, id)],
-        Change::NodePool(name, _) => vec![row(Table::NodePools, name)],
-        Change::Namespace(name) => vec![row(Table::Namespaces, name)],
-        Change::Job(j) | Change::JobGone(j) => {
-            let key = row_key(&j.namespace, &j.id);
-            vec![WatchKey::Row(Table::Jobs, key.clone()), WatchKey::Row(Table::JobVersion, key)]
-        }
-        Change::JobVersion(ns, id) => vec![WatchKey::Row(Table::JobVersion, row_key(ns, id))],
-        Change::Summary(ns, id) => vec![WatchKey::Row(Table::JobSummary, row_key(ns, id))],
-        Change::Eval(e) | Change::EvalGone(e) => {
-            vec![row(Table::Evals, &e.id), WatchKey::OfJob(Table::Evals, row_key(&e.namespace, &e.job_id))]
-        }
-        Change::Alloc(a) | Change::AllocGone(a) => {
-            let mut keys = vec![
-                row(Table::Allocs, &a.id),
-                WatchKey::OfJob(Table::Allocs, row_key(&a.namespace, &a.job_id)),
-                WatchKey::OfNode(a.node_id.clone()),
-                WatchKey::OfEval(a.eval_id.clone()),
-            ];
-            if !a.deployment_id.is_empty() {
-                keys.push(WatchKey::OfDeployment(a.deployment_id.clone()));
-            }
-            keys
-        }
-        Change::Deployment(d) | Change::DeploymentGone(d) => {
-            vec![row(Table::Deployment, &d.id), WatchKey::OfJob(Table::Deployment, row_key(&d.namespace, &d.job_id))]
-        }
-        Change::Service(s) | Change::ServiceGone(s) => {
-            vec![WatchKey::Row(Table::ServiceRegistrations, row_key(&s.namespace, &s.service_name))]
-        }
-        Change::Variable(v) | Change::VariableGone(v) => {
-            vec![WatchKey::Row(Table::Variables, row_key(&v.namespace, &v.path))]
-        }
-        // Reads of single volumes wait for the table.
-        Change::HostVolume(_) | Change::HostVolumeGone(_) | Change::Other(_) => vec![],
+        Change::Node(..) => &[Table::Nodes],
+        Change::NodePool(..) => &[Table::NodePools],
+        Change::Namespace(_) => &[Table::Namespaces],
+        Change::Job(_) | Change::JobGone(_) => &[Table::Jobs, Table::JobVersion],
+        Change::JobVersion(..) => &[Table::JobVersion],
+        Change::Summary(..) => &[Table::JobSummary],
+        Change::Eval(_) | Change::EvalGone(_) => &[Table::Evals],
+        Change::Alloc(_) | Change::AllocGone(_) => &[Table::Allocs],
+        Change::Deployment(_) | Change::DeploymentGone(_) => &[Table::Deployment],
+        Change::Service(_) | Change::ServiceGone(_) => &[Table::ServiceRegistrations],
+        Change::Variable(_) | Change::VariableGone(_) => &[Table::Variables],
+        Change::HostVolume(_) | Change::HostVolumeGone(_) => &[Table::HostVolumes],
+        Change::Other(t) => std::slice::from_ref(t),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::broker::{CORE, Delivery, wait_index};
 use super::errands::{self, Errand, Outcome};
@@ -13,6 +13,7 @@ use super::ids;
 use super::ops::Operation;
 use super::planner::{WorkerPlanner, Workplace};
 use super::queues::PlanAnswer;
+use super::threads::{self, Instant};
 use crate::model::*;
 use crate::scheduler::{self, Context, NodeOrder};
 use crate::state::StoreSnapshot;
@@ -90,7 +91,7 @@ impl Worker {
             workload: Mutex::new(Workload::WaitingToDequeue),
         });
         let own = worker.clone();
-        std::thread::Builder::new().name("worker".into()).stack_size(8 << 20).spawn(move || own.run(&server))?;
+        threads::spawn("worker", move || own.run(&server))?;
         Ok(worker)
     }
 
@@ -133,7 +134,7 @@ impl Worker {
         while !self.stopping.load(Ordering::Acquire) && !server.queues().stopping() {
             if self.paused.load(Ordering::Acquire) {
                 self.now_doing(Workload::Paused);
-                std::thread::sleep(PAUSED);
+                threads::sleep(PAUSED);
                 continue;
             }
             self.now_doing(Workload::WaitingToDequeue);
@@ -168,7 +169,7 @@ impl Worker {
                 *failures += 1;
                 let until = Instant::now() + pause;
                 while Instant::now() < until && !server.queues().stopping() && !alone_or_leading(server) {
-                    std::thread::sleep(PAUSED.min(pause));
+                    threads::sleep(PAUSED.min(pause));
                 }
                 None
             }
@@ -209,7 +210,7 @@ impl Worker {
     fn invoke(&self, server: &Server, delivery: &Delivery, afar: bool) -> Result<(), String> {
         let snapshot = server.snapshot();
         if delivery.eval.r#type == CORE {
-            return server.runtime().block_on(super::gc::run(server, &delivery.eval, &snapshot));
+            return threads::block_on(server.runtime(), super::gc::run(server, &delivery.eval, &snapshot));
         }
         let mut desk = Desk { server, worker: self, delivery, afar };
         let mut planner = WorkerPlanner::new(&mut desk, snapshot.clone());

@@ -245,7 +245,7 @@ pub fn node(number: usize, class: &Shape, condition: Condition, now: i64, random
             (v.to_string(), config)
         })
         .collect();
-    node.node_resources = Some(resources(class, &ip, random));
+    node.node_resources = Some(resources(class, &ip, random).into());
     node.reserved_resources = Some(NodeReservedResources {
         cpu: NodeReservedCpuResources { cpu_shares: 200, ..Default::default() },
         memory: NodeReservedMemoryResources { memory_mb: 512 },

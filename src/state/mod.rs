@@ -3,7 +3,8 @@
 //!
 //! - [`State`]: the tables. Cloning is O(1); [`Snapshot`] is such a clone, shared and read only.
 //! - [`store`]: everything a server stores ([`StateStore`]): the state plus evaluations, summaries, policies and the rest.
-//! - [`IdHash`]: the hash of IDs.
+//! - [`allocs`]: the allocations ([`AllocsById`]).
+//! - [`Id`]: IDs and names as keys. [`IdHash`]: the hash of IDs.
 //! - [`index`]: the nodes as schedulers list them ([`NodeIndex`]).
 //! - [`node`]: a node with its capacity, ports and the allocations on it ([`NodeEntry`]).
 //! - [`usage`]: what allocations count for ([`AllocUsage`]) and what is used on a node ([`NodeUsage`]).
@@ -11,7 +12,9 @@
 //!
 //! State makes no scheduling decisions.
 
+pub mod allocs;
 mod hash;
+mod id;
 pub mod index;
 pub mod node;
 pub mod ports;
@@ -20,7 +23,9 @@ pub mod store;
 mod tables;
 pub mod usage;
 
+pub use allocs::AllocsById;
 pub use hash::IdHash;
+pub use id::Id;
 pub use index::NodeIndex;
 pub use node::{NodeEntry, NodeInfo};
 pub use store::{StateStore, StoreSnapshot, Table};

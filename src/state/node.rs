@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::allocs::AllocsById;
+use super::id::Id;
 use super::ports::{PortSet, parse_port_list};
 use super::usage::{AllocEntry, NodeUsage};
 use crate::model::{Core, Node};
@@ -186,7 +188,7 @@ pub struct NodeEntry {
     /// Its fixed facts.
     pub info: Arc<NodeInfo>,
     /// All allocations on the node, terminal ones included, by ID.
-    pub allocs: Vec<Arc<AllocEntry>>,
+    pub allocs: AllocsById,
     /// What the allocations that are not client-terminal use.
     pub usage: NodeUsage,
 }
@@ -195,7 +197,7 @@ impl NodeEntry {
     /// A node without allocations.
     pub fn new(node: Arc<Node>, slot: u32) -> NodeEntry {
         let info = Arc::new(NodeInfo::new(&node));
-        NodeEntry { slot, node, info, allocs: Vec::new(), usage: NodeUsage::default() }
+        NodeEntry { slot, node, info, allocs: AllocsById::default(), usage: NodeUsage::default() }
     }
 
     /// The allocations that hold resources.
@@ -203,34 +205,37 @@ impl NodeEntry {
         self.allocs.iter().filter(|a| !a.alloc.client_terminal())
     }
 
-    /// Adds or replaces allocations; recomputes the usage once.
-    pub(super) fn upsert_allocs(&mut self, allocs: impl IntoIterator<Item = Arc<AllocEntry>>) {
-        for a in allocs {
-            match self.allocs.binary_search_by(|b| b.alloc.id.cmp(&a.alloc.id)) {
-                Ok(i) => self.allocs[i] = a,
-                Err(i) => self.allocs.insert(i, a),
-            }
+    /// Adds or replaces allocations.
+    pub(super) fn put_allocs(&mut self, allocs: impl IntoIterator<Item = (Id, Arc<AllocEntry>)>) {
+        for (id, entry) in allocs {
+            self.allocs.insert(id, entry);
         }
-        self.recompute();
+        self.sum_up();
     }
 
-    /// Removes an allocation.
-    pub(super) fn remove_alloc(&mut self, id: &str) {
-        self.allocs.retain(|a| a.alloc.id != id);
-        self.recompute();
+    /// Adds or replaces an allocation; false if the usage is to be summed up afterwards.
+    pub(super) fn put_alloc(&mut self, id: Id, entry: Arc<AllocEntry>) -> bool {
+        let holds = |e: &Arc<AllocEntry>| !e.alloc.client_terminal();
+        let old = self.allocs.insert(id, entry.clone());
+        match (old.as_ref().filter(|e| holds(e)), holds(&entry)) {
+            (None, false) => true,
+            (None, true) => self.usage.try_add(&self.info, &entry.usage),
+            (Some(old), true) => old.usage == entry.usage,
+            (Some(old), false) => self.usage.try_sub(&old.usage),
+        }
     }
 
-    /// Removes allocations, given by ascending ID; recomputes the usage once.
-    pub(super) fn remove_allocs(&mut self, ids: &[String]) {
-        self.allocs.retain(|a| ids.binary_search(&a.alloc.id).is_err());
-        self.recompute();
+    /// Removes an allocation; true if the usage is to be summed up afterwards.
+    pub(super) fn take_alloc(&mut self, id: &Id) -> bool {
+        let old = self.allocs.remove(id).filter(|e| !e.alloc.client_terminal());
+        old.is_some_and(|old| !self.usage.try_sub(&old.usage))
     }
 
     /// Replaces the node, keeping its allocations.
     pub(super) fn set_node(&mut self, node: Arc<Node>) {
         self.info = Arc::new(NodeInfo::new(&node));
         self.node = node;
-        self.recompute();
+        self.sum_up();
     }
 
     /// [`NodeEntry::set_node`] with a record that has the same facts, which is much cheaper.
@@ -239,7 +244,8 @@ impl NodeEntry {
         self.node = node;
     }
 
-    fn recompute(&mut self) {
+    /// Sums up what the allocations use.
+    pub(super) fn sum_up(&mut self) {
         let usage = NodeUsage::of(&self.info, self.live_allocs().map(|a| a.as_ref()));
         self.usage = usage;
     }

@@ -1,8 +1,8 @@
 //! Removal from the tables. What is not stored is left alone.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::id::Id;
 use super::node::NodeEntry;
 use super::tables::{JobEntry, State};
 use crate::model::*;
@@ -16,7 +16,7 @@ impl State {
         let old = self.nodes.set(slot as usize, empty);
         self.free_slots.push_back(slot);
         self.node_index = Arc::default();
-        self.homeless.extend(old.allocs.iter().map(|a| (id.to_string(), a.alloc.id.clone())));
+        self.send_away(id, &old.allocs);
         Some(old.node.clone())
     }
 
@@ -32,38 +32,16 @@ impl State {
 
     /// Removes a job with all its versions.
     pub fn remove_job(&mut self, namespace: &str, id: &str) -> Option<Arc<JobEntry>> {
-        self.jobs.remove(&(namespace.to_string(), id.to_string()))
+        self.jobs.remove(&(Id::new(namespace), Id::new(id)))
     }
 
     /// Removes one version of a job, which must not be the current one.
     pub fn remove_job_version(&mut self, namespace: &str, id: &str, version: u64) -> Option<Arc<Job>> {
-        let entry = self.jobs.get_mut(&(namespace.to_string(), id.to_string()))?;
+        let entry = self.jobs.get_mut(&(Id::new(namespace), Id::new(id)))?;
         if entry.current.version == version {
             return None;
         }
         Arc::make_mut(entry).versions.remove(&version)
-    }
-
-    /// Removes allocations. Usage of each node involved is recomputed once.
-    pub fn remove_allocs<'a>(&mut self, ids: impl IntoIterator<Item = &'a str>) -> Vec<Arc<Allocation>> {
-        let mut by_node: HashMap<String, Vec<String>> = HashMap::new();
-        let mut removed = Vec::new();
-        for id in ids {
-            let Some(old) = self.allocs.remove(id) else { continue };
-            let a = &old.alloc;
-            let key = (Arc::from(a.job_id.as_str()), Arc::from(a.namespace.as_str()), a.id.clone());
-            self.allocs_by_job.remove(&key);
-            by_node.entry(a.node_id.clone()).or_default().push(a.id.clone());
-            removed.push(a.clone());
-        }
-        for (node, mut ids) in by_node {
-            ids.sort_unstable();
-            match self.node_mut(&node) {
-                Some(n) => Arc::make_mut(n).remove_allocs(&ids),
-                None => ids.into_iter().for_each(|id| drop(self.homeless.remove(&(node.clone(), id)))),
-            }
-        }
-        removed
     }
 
     /// Removes a deployment.

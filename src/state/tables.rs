@@ -6,10 +6,11 @@ use std::sync::{Arc, OnceLock};
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap, OrdSet, Vector};
 
+use super::allocs::Allocs;
 use super::hash::IdHash;
+use super::id::Id;
 use super::index::{NodeIndex, client_version};
 use super::node::NodeEntry;
-use super::usage::AllocEntry;
 use crate::model::*;
 
 /// A read-only view of the state at one moment.
@@ -47,12 +48,8 @@ pub struct State {
     pub(super) node_index: Arc<OnceLock<Arc<NodeIndex>>>,
     pub(super) node_pools: OrdMap<String, Arc<NodePool>>,
     pub(super) namespaces: OrdMap<String, Arc<Namespace>>,
-    pub(super) jobs: OrdMap<Key, Arc<JobEntry>>,
-    pub(super) allocs: IdMap<Arc<AllocEntry>>,
-    /// Node ID and allocation ID of allocations whose node is not stored.
-    pub(super) homeless: OrdSet<(String, String)>,
-    /// Job ID, namespace, allocation ID: all allocations of a job ID are neighbours, whatever their namespace.
-    pub(super) allocs_by_job: OrdSet<(Arc<str>, Arc<str>, String)>,
+    pub(super) jobs: OrdMap<(Id, Id), Arc<JobEntry>>,
+    pub(super) allocs: Allocs,
     pub(super) deployments: OrdMap<String, Arc<Deployment>>,
     /// Job ID, namespace, deployment ID.
     pub(super) deployments_by_job: OrdSet<(String, String, String)>,
@@ -89,7 +86,7 @@ impl State {
         self.nodes.get(slot as usize)
     }
 
-    pub(super) fn node_mut(&mut self, id: &str) -> Option<&mut Arc<NodeEntry>> {
+    fn node_mut(&mut self, id: &str) -> Option<&mut Arc<NodeEntry>> {
         self.nodes.get_mut(*self.slots.get(id)? as usize)
     }
 
@@ -128,12 +125,7 @@ impl State {
         let free = self.free_slots.pop_back();
         let slot = free.unwrap_or_else(|| u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         let mut entry = NodeEntry::new(node.clone(), slot);
-        // A node may come back, or be loaded, after its allocations.
-        let start = (node.id.clone(), String::new());
-        let waiting: Vec<(String, String)> =
-            self.homeless.range(start..).take_while(|(n, _)| *n == node.id).cloned().collect();
-        waiting.iter().for_each(|w| drop(self.homeless.remove(w)));
-        entry.upsert_allocs(waiting.iter().filter_map(|(_, id)| self.allocs.get(id).cloned()));
+        entry.put_allocs(self.bring_home(&node.id, slot));
         self.slots.insert(node.id.clone(), slot);
         self.slots_in_order.insert(node.id.clone(), slot);
         match free {
@@ -187,7 +179,7 @@ impl State {
 
     /// A job with its versions.
     pub fn job_entry(&self, namespace: &str, id: &str) -> Option<&Arc<JobEntry>> {
-        self.jobs.get(&(namespace.to_string(), id.to_string()))
+        self.jobs.get(&(Id::new(namespace), Id::new(id)))
     }
 
     /// The current version of a job.
@@ -208,7 +200,7 @@ impl State {
     /// Stores a version of a job. The highest version is the current one.
     pub fn upsert_job(&mut self, job: Arc<Job>) {
         self.touch(job.modify_index);
-        let key = (job.namespace.clone(), job.id.clone());
+        let key = (Id::new(&job.namespace), Id::new(&job.id));
         match self.jobs.get_mut(&key) {
             Some(e) => {
                 let e = Arc::make_mut(e);
@@ -220,71 +212,6 @@ impl State {
             None => {
                 let versions = BTreeMap::from([(job.version, job.clone())]);
                 self.jobs.insert(key, Arc::new(JobEntry { current: job, versions }));
-            }
-        }
-    }
-
-    // ---- allocations
-
-    /// The allocation of that ID.
-    pub fn alloc(&self, id: &str) -> Option<&Arc<AllocEntry>> {
-        self.allocs.get(id)
-    }
-
-    /// All allocations, in no particular order.
-    pub fn allocs(&self) -> impl Iterator<Item = &Arc<AllocEntry>> {
-        self.allocs.values()
-    }
-
-    /// All allocations of a job, whatever the job's CreateIndex, by ID.
-    pub fn allocs_of_job(&self, namespace: &str, job_id: &str) -> Vec<Arc<AllocEntry>> {
-        self.allocs_of_job_id(job_id).filter(|a| a.alloc.namespace == namespace).cloned().collect()
-    }
-
-    /// All allocations of jobs with that ID in any namespace, by namespace and allocation ID.
-    pub fn allocs_of_job_id(&self, job_id: &str) -> impl Iterator<Item = &Arc<AllocEntry>> {
-        let job: Arc<str> = Arc::from(job_id);
-        let start = (job.clone(), Arc::from(""), String::new());
-        self.allocs_by_job
-            .range(start..)
-            .take_while(move |(j, _, _)| *j == job)
-            .filter_map(|(_, _, id)| self.allocs.get(id))
-    }
-
-    /// All allocations on a node, stored or not.
-    pub fn allocs_of_node(&self, node_id: &str) -> Vec<Arc<AllocEntry>> {
-        if let Some(n) = self.node(node_id) {
-            return n.allocs.clone();
-        }
-        let start = (node_id.to_string(), String::new());
-        let of_node = self.homeless.range(start..).take_while(|(n, _)| n == node_id);
-        of_node.filter_map(|(_, id)| self.allocs.get(id).cloned()).collect()
-    }
-
-    /// Adds or replaces allocations. Usage of each node involved is recomputed once.
-    pub fn upsert_allocs(&mut self, allocs: impl IntoIterator<Item = Arc<Allocation>>) {
-        let mut by_node: std::collections::HashMap<String, Vec<Arc<AllocEntry>>> = std::collections::HashMap::new();
-        for alloc in allocs {
-            self.touch(alloc.modify_index);
-            let entry = Arc::new(AllocEntry::new(alloc));
-            let a = &entry.alloc;
-            if let Some(old) = self.allocs.insert(a.id.clone(), entry.clone()) {
-                if old.alloc.node_id != a.node_id {
-                    match self.node_mut(&old.alloc.node_id) {
-                        Some(n) => Arc::make_mut(n).remove_alloc(&a.id),
-                        None => drop(self.homeless.remove(&(old.alloc.node_id.clone(), a.id.clone()))),
-                    }
-                }
-            } else {
-                let key = (Arc::from(a.job_id.as_str()), Arc::from(a.namespace.as_str()), a.id.clone());
-                self.allocs_by_job.insert(key);
-            }
-            by_node.entry(a.node_id.clone()).or_default().push(entry);
-        }
-        for (node, entries) in by_node {
-            match self.node_mut(&node) {
-                Some(n) => Arc::make_mut(n).upsert_allocs(entries),
-                None => self.homeless.extend(entries.iter().map(|e| (node.clone(), e.alloc.id.clone()))),
             }
         }
     }
@@ -373,7 +300,7 @@ impl State {
         self.host_volume_claims.insert(c.id.clone(), c);
     }
 
-    fn touch(&mut self, index: u64) {
+    pub(super) fn touch(&mut self, index: u64) {
         self.index = self.index.max(index);
     }
 }

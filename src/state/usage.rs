@@ -146,6 +146,16 @@ impl AllocEntry {
         AllocEntry { alloc, usage }
     }
 
+    /// The same for an allocation that replaces another: their resources are mostly the same.
+    pub fn after(alloc: Arc<Allocation>, old: Option<&AllocEntry>) -> AllocEntry {
+        match (&alloc.allocated_resources, old.and_then(|o| Some((o, o.alloc.allocated_resources.as_ref()?)))) {
+            (Some(new), Some((entry, old))) if Arc::ptr_eq(new, old) => {
+                AllocEntry { usage: entry.usage.clone(), alloc }
+            }
+            _ => AllocEntry::new(alloc),
+        }
+    }
+
     /// The priority of the job version the allocation runs, 50 when it is unknown.
     pub fn priority(&self) -> i64 {
         self.alloc.job.as_ref().map_or(50, |j| j.priority)
@@ -185,15 +195,63 @@ impl NodeUsage {
     /// Sums up the given allocations.
     pub fn of<'a>(info: &NodeInfo, allocs: impl IntoIterator<Item = &'a AllocEntry>) -> NodeUsage {
         let mut u = NodeUsage::default();
+        u.extend(info, allocs);
+        u
+    }
+
+    /// Adds more allocations.
+    pub fn extend<'a>(&mut self, info: &NodeInfo, allocs: impl IntoIterator<Item = &'a AllocEntry>) {
         for a in allocs {
-            u.count += 1;
+            self.count += 1;
             if !a.alloc.client_terminal() {
-                u.add(info, &a.usage);
+                self.add(info, &a.usage);
             }
         }
-        u.cores.sort_unstable();
-        u.core_overlap = u.cores.windows(2).any(|w| w[0] == w[1]);
-        u
+        self.settle_cores();
+    }
+
+    /// Adds an allocation; false if the sum has to be made anew, because it depends on the order of the allocations.
+    pub(super) fn try_add(&mut self, info: &NodeInfo, a: &AllocUsage) -> bool {
+        let ordinary = |p: &UsedPort| {
+            let port = u16::try_from(p.value).ok().filter(|_| p.value <= MAX_PORT);
+            let (Some(port), Some(i)) = (port, info.address_index(&p.ip)) else { return false };
+            !info.addresses[i].reserved.contains(port) && !self.ports.get(i).is_some_and(|used| used.contains(port))
+        };
+        if !self.is_moderate(a) || !a.ports.iter().all(ordinary) || a.ports.len() > 1 && repeated(&a.ports) {
+            return false;
+        }
+        self.count += 1;
+        self.add(info, a);
+        if !a.cores.is_empty() {
+            self.settle_cores();
+        }
+        true
+    }
+
+    /// Takes off an allocation that was added; false if the sum has to be made anew.
+    pub(super) fn try_sub(&mut self, a: &AllocUsage) -> bool {
+        let plain = a.cores.is_empty() && a.ports.is_empty() && a.devices.is_empty();
+        if !plain || !self.is_moderate(a) || a.mbits.iter().any(|(device, _)| !device.is_empty()) {
+            return false;
+        }
+        self.count -= 1;
+        self.cpu -= a.cpu;
+        self.memory -= a.memory;
+        self.disk -= a.disk;
+        true
+    }
+
+    /// Nothing is so large that sums end at the largest number.
+    fn is_moderate(&self, a: &AllocUsage) -> bool {
+        const LARGE: u64 = 1 << 60;
+        let bandwidths = a.mbits.iter().map(|(_, mbits)| *mbits).chain(self.mbits.values().copied());
+        let amounts = [self.cpu, self.memory, self.disk, a.cpu, a.memory, a.disk];
+        amounts.into_iter().chain(bandwidths).all(|n| n.unsigned_abs() < LARGE)
+    }
+
+    fn settle_cores(&mut self) {
+        self.cores.sort_unstable();
+        self.core_overlap = self.cores.windows(2).any(|w| w[0] == w[1]);
     }
 
     fn add(&mut self, info: &NodeInfo, a: &AllocUsage) {
@@ -243,4 +301,9 @@ impl NodeUsage {
         };
         self.port_collision |= !fresh && !p.ignore_collision;
     }
+}
+
+/// Whether an allocation holds a port twice on an address.
+fn repeated(ports: &[UsedPort]) -> bool {
+    ports.iter().enumerate().any(|(i, p)| ports[..i].iter().any(|q| q.value == p.value && q.ip == p.ip))
 }

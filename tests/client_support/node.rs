@@ -78,6 +78,27 @@ async fn tasks_outlive_the_agent() {
     tokio::time::timeout(PATIENCE, client.shutdown()).await.unwrap();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_has_ended_is_not_told_otherwise_after_a_crash() {
+    let bench = Bench::with("ended", |c| c.dev = false).await;
+    let tasks = format!("[{}]", mock("main", r#"{"run_for": "10ms"}"#, ""));
+    let id = bench.run("batch", &tasks);
+    let told = bench.servers.status(&id, "complete").await;
+    let servers = bench.servers.clone();
+    let dir = bench.end().await;
+    // The agent was killed while it removed the allocation: first the files are gone, then what it knew.
+    for gone in ["alloc", "client/allocs"] {
+        std::fs::remove_dir_all(dir.0.join(gone).join(&id)).unwrap();
+        let client = Client::start(Config { dev: false, ..config(&dir.0) }, servers.clone()).await.unwrap();
+        let later = alloc("batch", &tasks);
+        servers.write(later.clone());
+        servers.status(&later.id, "complete").await;
+        tokio::time::timeout(PATIENCE, client.shutdown()).await.expect("the node stops");
+        let now = servers.alloc(&id);
+        assert_eq!((&now.client_status, &now.task_states), (&told.client_status, &told.task_states), "{gone}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_agent_does_not_get_the_directory() {
     let (servers, dir) = (Fake::new(), TempDir::new("lock"));

@@ -53,12 +53,9 @@ pub fn node(random: &mut Random, number: usize) -> Node {
         node_pool: "default".into(),
         status: random.text(&["ready", "ready", "initializing"]),
         scheduling_eligibility: "eligible".into(),
-        drivers: BTreeMap::from([(
-            "exec".to_string(),
-            DriverInfo { detected: true, healthy: true, ..Default::default() },
-        )]),
-        attributes: BTreeMap::from([("driver.exec".to_string(), "1".to_string())]),
-        node_resources: Some(resources),
+        drivers: [("exec".to_string(), DriverInfo { detected: true, healthy: true, ..Default::default() })].into(),
+        attributes: [("driver.exec".to_string(), "1".to_string())].into(),
+        node_resources: Some(resources.into()),
         reserved_resources: Some(NodeReservedResources {
             networks: NodeReservedNetworkResources { reserved_host_ports: "22".into() },
             ..Default::default()

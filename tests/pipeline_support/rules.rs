@@ -1,6 +1,6 @@
 //! What holds after every entry of the log, counted from the records alone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use encamp::model::*;
 use encamp::server::fsm::Change;
@@ -8,7 +8,7 @@ use encamp::server::plan_check::Checked;
 use encamp::state::{State, StateStore};
 
 use super::Verdict;
-use crate::property_support::capacity::{room, taken};
+use crate::property_support::count::within_capacity;
 
 /// Checks the nodes that a change concerns.
 pub fn after(store: &StateStore, changes: &[Change]) -> Verdict {
@@ -22,43 +22,6 @@ pub fn after(store: &StateStore, changes: &[Change]) -> Verdict {
     }
     for id in nodes {
         within_capacity(store.state(), id).map_err(|e| format!("node {id}: {e}"))?;
-    }
-    Ok(())
-}
-
-/// Nobody has more of a node than there is, and nothing belongs to two. Allocations that are to stop do not count, though
-/// they may still run (`spec/server.md §7.4`).
-fn within_capacity(state: &State, id: &str) -> Verdict {
-    let Some(node) = state.node(id).map(|n| n.node.clone()) else { return Ok(()) };
-    let live: Vec<_> = state.allocs_of_node(id).iter().map(|e| e.alloc.clone()).filter(|a| !a.terminal()).collect();
-    let (room, uses) = (room(&node), live.iter().map(|a| taken(a)).collect::<Vec<_>>());
-    for (what, used, has) in [
-        ("cpu", uses.iter().map(|t| t.cpu).sum::<i64>(), room.cpu),
-        ("memory", uses.iter().map(|t| t.memory).sum(), room.memory),
-        ("disk", uses.iter().map(|t| t.disk).sum(), room.disk),
-    ] {
-        if used > has {
-            return Err(format!("{used} of {has} {what} are given away"));
-        }
-    }
-    let mut holders: BTreeMap<String, &str> = BTreeMap::new();
-    for (a, t) in live.iter().zip(&uses) {
-        let cores = t.cores.iter().map(|c| format!("core {c}"));
-        let devices = t.devices.iter().map(|(group, id)| format!("device {group} {id}"));
-        let ports = t.ports.iter().filter(|(_, _, shared)| !shared).map(|(ip, port, _)| format!("port {ip}:{port}"));
-        for thing in cores.chain(devices).chain(ports) {
-            if let Some(other) = holders.insert(thing.clone(), &a.id) {
-                return Err(format!("{thing} belongs to allocations {other} and {}", a.id));
-            }
-        }
-        for (ip, port, _) in &t.ports {
-            if room.reserved_ports.get(ip).is_some_and(|r| r.contains(port)) {
-                return Err(format!("port {ip}:{port} of allocation {} is reserved", a.id));
-            }
-        }
-        if let Some(core) = t.cores.iter().find(|c| !room.cores.contains(c)) {
-            return Err(format!("core {core} of allocation {} is not to be had", a.id));
-        }
     }
     Ok(())
 }

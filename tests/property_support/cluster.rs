@@ -113,7 +113,7 @@ fn node(random: &mut Random, number: i64, plain: bool, scale: i64) -> Node {
             node.drivers.insert(driver.into(), DriverInfo { detected, healthy, ..Default::default() });
         }
     }
-    node.node_resources = Some(resources(random, plain, scale, number));
+    node.node_resources = Some(resources(random, plain, scale, number).into());
     node.reserved_resources = (!random.one_in(3)).then(|| NodeReservedResources {
         cpu: NodeReservedCpuResources {
             cpu_shares: random.of(&[0, 100, 500]),

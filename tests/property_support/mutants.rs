@@ -7,7 +7,7 @@ use encamp::scheduler::NodeOrder;
 use encamp::state::State;
 
 use super::apply::{Outcome, Terms, run};
-use super::{again, capacity, eligible, order, preemption};
+use super::{again, capacity, count, eligible, order, preemption};
 
 fn node(id: &str) -> Node {
     let core = |id| Core { id, base_speed: 1000, ..Default::default() };
@@ -49,7 +49,7 @@ fn node(id: &str) -> Node {
         node_pool: "default".into(),
         status: "ready".into(),
         scheduling_eligibility: "eligible".into(),
-        node_resources: Some(resources),
+        node_resources: Some(resources.into()),
         reserved_resources: Some(reserved),
         node_max_allocs: 3,
         ..Default::default()
@@ -174,7 +174,7 @@ fn a_prestart_task_counts_beside_the_main_ones_not_with_them() {
             r.tasks.insert("other".into(), t.clone());
             r.task_lifecycles.insert("other".into(), lifecycle);
         });
-        capacity::taken(&a).cpu
+        count::taken(&a).cpu
     };
     assert_eq!((count(None), count(phase("prestart", false)), count(phase("prestart", true))), (200, 100, 200));
     assert_eq!((count(phase("poststart", false)), count(phase("poststop", false))), (200, 100));

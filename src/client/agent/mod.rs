@@ -43,7 +43,7 @@ pub struct Agent {
     host_volumes_dir: PathBuf,
     /// All runners, also those of allocations whose files are gone.
     pub(super) runners: Mutex<BTreeMap<String, Arc<AllocRunner>>>,
-    /// Allocations that could not be added.
+    /// Allocations that are not run: they could not be added, or had ended before.
     invalid: Mutex<BTreeSet<String>>,
     queue: Mutex<ReportQueue>,
     views: Mutex<Option<mpsc::UnboundedReceiver<Allocation>>>,

@@ -192,7 +192,7 @@ impl Agent {
             *record = new;
         }
         let now = self.meta();
-        self.shared.node.write().unwrap_or_else(PoisonError::into_inner).meta.clone_from(&now.meta);
+        self.shared.node.write().unwrap_or_else(PoisonError::into_inner).meta = now.meta.clone().into();
         self.node_changed.notify_one();
         Ok(now)
     }

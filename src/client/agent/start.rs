@@ -82,8 +82,8 @@ fn first_node(
         cgroup_parent: "nomad.slice".into(),
         http_addr: config.http_addr.clone(),
         tls_enabled: config.tls_http,
-        attributes: found.attributes,
-        node_resources: Some(NodeResources { devices: Vec::new(), ..found.resources }),
+        attributes: found.attributes.into(),
+        node_resources: Some(NodeResources { devices: Vec::new(), ..found.resources }.into()),
         reserved_resources: Some(fingerprint::reserved(config)),
         node_class: config.node_class.clone(),
         node_pool: config.node_pool.clone(),
@@ -137,7 +137,7 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
     let who =
         Credentials { node_id: identity.0.clone(), secret_id: identity.1.clone(), identity: record.identity.clone() };
     let mut node = first_node(&config, identity, found, &drivers);
-    node.meta = merged(&static_meta, &record.meta);
+    node.meta = merged(&static_meta, &record.meta).into();
     // The configuration's volumes win.
     let made = volumes::restored(&record).into_iter().filter(|(name, _)| !config.host_volumes.contains_key(name));
     node.host_volumes.extend(made.collect::<Vec<_>>());
@@ -216,8 +216,10 @@ impl Agent {
         if let Some(known) = acknowledged {
             locked(&self.queue).acknowledge(known);
         }
+        // The agent ended while it removed what had ended: what became of that still counts.
+        let ended = record.tasks.values().all(|t| t.state.state == state::DEAD);
         let runner = AllocRunner::new(self.shared.clone(), alloc.clone(), Some(record))
-            .and_then(|r| if there { Ok(r) } else { Err("the directory of the allocation is gone".into()) });
+            .and_then(|r| if there || ended { Ok(r) } else { Err("the directory of the allocation is gone".into()) });
         match runner {
             Ok(runner) => {
                 locked(&self.runners).insert(id.clone(), runner.clone());

@@ -123,6 +123,11 @@ impl Agent {
             }
         }
         for alloc in changes.added.iter().filter_map(|id| pulled.get(id)) {
+            if alloc.client_terminal() {
+                // It ended here, and what was kept of it is gone: there is nothing to run, and nothing else to tell.
+                locked(&self.invalid).insert(alloc.id.clone());
+                continue;
+            }
             if let Err(error) = self.add(alloc).await {
                 tracing::error!(target: "client", alloc_id = alloc.id, error, "error adding alloc");
                 self.refuse(alloc, &error);
@@ -162,9 +167,6 @@ impl Agent {
     /// Reports an allocation that can't be run here.
     pub(super) fn refuse(&self, alloc: &Arc<Allocation>, error: &str) {
         locked(&self.invalid).insert(alloc.id.clone());
-        if alloc.client_status == client_status::FAILED {
-            return;
-        }
         let now = Time::from_unix_nanos(clock::now());
         let mut states = alloc.task_states.clone();
         for task in alloc.group().into_iter().flat_map(|g| &g.tasks) {

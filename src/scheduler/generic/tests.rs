@@ -50,8 +50,8 @@ fn node(id: &str) -> Node {
         node_pool: "default".into(),
         status: "ready".into(),
         scheduling_eligibility: "eligible".into(),
-        node_resources: Some(resources),
-        drivers: BTreeMap::from([("exec".to_string(), driver)]),
+        node_resources: Some(resources.into()),
+        drivers: [("exec".to_string(), driver)].into(),
         ..Default::default()
     }
 }

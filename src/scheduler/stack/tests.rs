@@ -49,9 +49,9 @@ fn node() -> Node {
     let driver = DriverInfo { detected: true, healthy: true, ..Default::default() };
     Node {
         id: "n1".into(),
-        node_resources: Some(resources),
+        node_resources: Some(resources.into()),
         reserved_resources: Some(NodeReservedResources { cpu, ..Default::default() }),
-        drivers: BTreeMap::from([("exec".to_string(), driver)]),
+        drivers: [("exec".to_string(), driver)].into(),
         ..Default::default()
     }
 }

@@ -107,6 +107,9 @@ pub struct Broker {
     waiting_count: usize,
     delayed_count: usize,
     signals: BTreeSet<String>,
+    /// Counts again who has what.
+    #[cfg(test)]
+    ledger: crate::server::deterministic::ledger::Ledger,
 }
 
 impl Broker {
@@ -251,8 +254,12 @@ impl Broker {
             Out { token: token.clone(), queue: queue.clone(), since: now, deadline: Some(deadline), requeue: None };
         entry.place = Place::Out(Box::new(out));
         self.timers.insert((deadline, ById(eval.clone())));
-        let wait = entry.enqueued.map(|t| now.saturating_sub(t));
-        Ok(Some(Delivery { eval, token, queue, deliveries: entry.deliveries, wait }))
+        let (deliveries, wait) = (entry.deliveries, entry.enqueued.map(|t| now.saturating_sub(t)));
+        #[cfg(test)]
+        if self.ledger.handed_out(&eval, job_key(&eval)) {
+            self.make_ready(eval.clone(), queue.clone());
+        }
+        Ok(Some(Delivery { eval, token, queue, deliveries, wait }))
     }
 
     fn out(&self, id: &str) -> Option<&Out> {
@@ -321,6 +328,8 @@ impl Broker {
             queue.unacked = queue.unacked.saturating_sub(1);
         }
         let process = now.saturating_sub(out.since);
+        #[cfg(test)]
+        self.ledger.ended(id);
         Some((Finished { eval, ending, process, response }, out.requeue))
     }
 

@@ -14,6 +14,7 @@ use crate::server::ids;
 use crate::server::keyring::claims::{AUDIENCE, Claims, DEFAULT, Issue, fixed_id};
 use crate::server::keyring::{Keyring, jwt};
 use crate::server::settings::Settings;
+use crate::server::threads;
 use crate::state::StateStore;
 
 /// The identity of a node, if it needs a new one: token and key. None also while there is no key to sign with.
@@ -44,7 +45,7 @@ pub async fn sign(
     if keyring.active_id().is_none() {
         return Err(Error::internal("keyring has no active key"));
     }
-    let signed = tokio::task::spawn_blocking(move || {
+    let signed = threads::unblock(move || {
         wanted.into_iter().filter_map(|w| sign_one(&store, &keyring, &settings, &node, w)).collect()
     });
     signed.await.map_err(|_| Error::internal("the agent is stopping"))

@@ -14,6 +14,7 @@ use crate::server::node_evals::{decide_status, is_status, node_status::*};
 use crate::server::node_status::{self, Changed, set_status};
 use crate::server::ops::{NodeRegister, Operation};
 use crate::server::watch::WatchKey;
+use crate::state::{StateStore, Table};
 
 /// The answer to a registration, a heartbeat, or another change of a node.
 #[derive(Debug, Clone, Default)]
@@ -148,7 +149,7 @@ pub async fn update_status(
         return Err(Error::internal("invalid status for node"));
     }
     let snapshot = server.snapshot();
-    let live = snapshot.state().allocs_of_node(id).iter().any(|a| !a.alloc.terminal());
+    let live = snapshot.state().node(id).is_some_and(|n| n.allocs.iter().any(|a| !a.alloc.terminal()));
     let pool = snapshot.state().node_pool(&node.node_pool).is_some();
     let decision = decide_status(&node, status, None, live, pool, ids::now());
     let (signed_identity, key) = identity::of_node(server, &node, held).unwrap_or_default();
@@ -187,14 +188,27 @@ pub async fn client_allocs(
     let deadline = tokio::time::Instant::now() + wait;
     let keys = vec![WatchKey::OfNode(id.to_string())];
     let read = server.store().read_newer(keys, min_index, deadline, |store| {
-        let newest = store.state().allocs_of_node(id).iter().map(|a| a.alloc.modify_index).max();
-        let index = newest.unwrap_or_else(|| store.index_of(crate::state::Table::Allocs).max(1));
         // The list is made once, of what was read last.
-        Ok::<_, Error>((index, store.snapshot()))
+        Ok::<_, Error>((newest(store, id), store.snapshot()))
     });
-    let (index, snapshot) = read.await?;
-    let allocs = snapshot.state().allocs_of_node(id);
-    Ok((allocs.iter().map(|a| (a.alloc.id.clone(), a.alloc.alloc_modify_index)).collect(), index))
+    let (mut index, mut snapshot) = read.await?;
+    if index > min_index {
+        let due = server.node_news_due();
+        if !due.is_zero() {
+            tokio::time::sleep(due).await;
+            snapshot = server.snapshot();
+            index = newest(&snapshot, id);
+        }
+    }
+    let allocs = snapshot.state().node(id).into_iter().flat_map(|n| &n.allocs);
+    Ok((allocs.map(|a| (a.alloc.id.clone(), a.alloc.alloc_modify_index)).collect(), index))
+}
+
+/// The index of the last write that concerns a node's allocations.
+fn newest(store: &StateStore, id: &str) -> u64 {
+    let node = store.state().node(id);
+    let newest = node.and_then(|n| n.allocs.iter().map(|a| a.alloc.modify_index).max());
+    newest.unwrap_or_else(|| store.index_of(Table::Allocs).max(1))
 }
 
 /// Allocations in full, of a state newer than `min_index`; unknown ones are left out.
@@ -216,7 +230,7 @@ pub async fn allocs(
     authenticate(server, id, secret)?;
     let snapshot = server.snapshot();
     let found = ids.iter().filter_map(|id| snapshot.state().alloc(id).map(|e| e.alloc.clone())).collect();
-    Ok((found, snapshot.index_of(crate::state::Table::Allocs)))
+    Ok((found, snapshot.index_of(Table::Allocs)))
 }
 
 /// The node as the servers know it, for itself; `None` if it is gone.

@@ -1,24 +1,29 @@
 //! Allocations: what is counted whenever one is written, reports of clients, transitions (`spec/server.md §7.8`, `§11`, `§13.5`).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::status::{self, job_status};
 use super::txn::Txn;
 use super::{eval, summary};
 use crate::model::*;
+use crate::state::{Id, IdHash};
 
 /// Allocations about to be written: each may be changed several times in one entry.
 pub struct Writes<'t, 's> {
     /// The transaction.
     pub txn: &'t mut Txn<'s>,
-    pending: Vec<Allocation>,
-    positions: HashMap<String, usize>,
-    summaries: BTreeMap<(String, String), JobSummary>,
+    pending: Vec<Arc<Allocation>>,
+    positions: HashMap<Id, usize, IdHash>,
+    /// By namespace and job ID; none for jobs without one.
+    summaries: BTreeMap<(Id, Id), Option<JobSummary>>,
     deployments: BTreeMap<String, Deployment>,
-    /// Whether the last allocation of a job that was written keeps it running.
-    jobs: BTreeMap<(String, String), bool>,
+    jobs: Kept,
 }
+
+/// Namespaces and IDs of jobs, and whether the last allocation of each that was written keeps it running.
+pub type Kept = BTreeMap<(Id, Id), bool>;
 
 impl<'t, 's> Writes<'t, 's> {
     /// Nothing to write yet.
@@ -26,7 +31,7 @@ impl<'t, 's> Writes<'t, 's> {
         Writes {
             txn,
             pending: Vec::new(),
-            positions: HashMap::new(),
+            positions: HashMap::default(),
             summaries: BTreeMap::new(),
             deployments: BTreeMap::new(),
             jobs: BTreeMap::new(),
@@ -34,25 +39,26 @@ impl<'t, 's> Writes<'t, 's> {
     }
 
     /// The allocation as it will be, else as it is stored.
-    pub fn current(&self, id: &str) -> Option<&Allocation> {
-        match self.positions.get(id) {
+    pub fn current(&self, id: &str) -> Option<&Arc<Allocation>> {
+        let id = Id::new(id);
+        match self.positions.get(&id) {
             Some(i) => self.pending.get(*i),
-            None => self.txn.store.state().alloc(id).map(|e| &*e.alloc),
+            None => self.txn.store.state().alloc_at(&id).map(|e| &e.alloc),
         }
     }
 
     /// Takes an allocation as it shall be stored, and counts what changes with it.
-    pub fn write(&mut self, mut new: Allocation) {
+    pub fn write(&mut self, new: Allocation) {
         let old = self.current(&new.id).cloned();
-        let old = old.as_ref();
+        self.write_after(old.as_deref(), new);
+    }
+
+    /// The same for one of which is known how it is now.
+    pub fn write_after(&mut self, old: Option<&Allocation>, mut new: Allocation) {
         self.count_in_deployment(old, &mut new);
-        let key = (new.namespace.clone(), new.job_id.clone());
-        if !self.summaries.contains_key(&key)
-            && let Some(s) = self.txn.store.summary(&key.0, &key.1)
-        {
-            self.summaries.insert(key.clone(), JobSummary::clone(s));
-        }
-        if let Some(s) = self.summaries.get_mut(&key) {
+        let key = (Id::new(&new.namespace), Id::new(&new.job_id));
+        let stored = || self.txn.store.summary(&new.namespace, &new.job_id).map(|s| JobSummary::clone(s));
+        if let Some(s) = self.summaries.entry(key.clone()).or_insert_with(stored) {
             summary::count(s, old, &new);
         }
         if !new.previous_allocation.is_empty() {
@@ -66,11 +72,11 @@ impl<'t, 's> Writes<'t, 's> {
     }
 
     fn put(&mut self, alloc: Allocation) {
-        match self.positions.get(&alloc.id) {
-            Some(i) => self.pending[*i] = alloc,
-            None => {
-                self.positions.insert(alloc.id.clone(), self.pending.len());
-                self.pending.push(alloc);
+        match self.positions.entry(Id::new(&alloc.id)) {
+            Entry::Occupied(at) => self.pending[*at.get()] = Arc::new(alloc),
+            Entry::Vacant(at) => {
+                at.insert(self.pending.len());
+                self.pending.push(Arc::new(alloc));
             }
         }
     }
@@ -79,7 +85,7 @@ impl<'t, 's> Writes<'t, 's> {
     fn link_previous(&mut self, new: &Allocation) {
         let index = self.txn.index;
         let Some(previous) = self.current(&new.previous_allocation) else { return };
-        let mut previous = previous.clone();
+        let mut previous = Allocation::clone(previous);
         previous.next_allocation = new.id.clone();
         previous.modify_index = index;
         self.put(previous);
@@ -135,15 +141,15 @@ impl<'t, 's> Writes<'t, 's> {
     }
 
     /// Writes it all; gives the jobs concerned, and whether each is kept running by its last allocation.
-    pub fn finish(self) -> BTreeMap<(String, String), bool> {
+    pub fn finish(self) -> Kept {
         let Writes { txn, pending, summaries, deployments, jobs, .. } = self;
-        txn.put_allocs(pending.into_iter().map(Arc::new).collect());
+        txn.put_allocs(pending);
         for d in deployments.into_values() {
             if d.modify_index == txn.index {
                 txn.put_deployment(d);
             }
         }
-        summaries.into_values().for_each(|s| txn.put_summary(s));
+        summaries.into_values().flatten().for_each(|s| txn.put_summary(s));
         jobs
     }
 }
@@ -151,12 +157,12 @@ impl<'t, 's> Writes<'t, 's> {
 /// Reports of clients (§11).
 pub fn client_update(txn: &mut Txn, updates: &[Arc<Allocation>], evals: &[Evaluation], now: i64) -> Result<(), String> {
     let index = txn.index;
-    let (mut nodes, mut freed) = (BTreeSet::new(), BTreeSet::new());
-    let mut reconnected: Vec<Allocation> = Vec::new();
+    let mut nodes: BTreeMap<Id, bool> = BTreeMap::new();
+    let mut reconnected: Vec<Arc<Allocation>> = Vec::new();
     let mut writes = Writes::new(txn);
     for update in updates {
-        let Some(old) = writes.current(&update.id) else { continue };
-        let mut new = old.clone();
+        let Some(old) = writes.current(&update.id).cloned() else { continue };
+        let mut new = Allocation::clone(&old);
         if old.client_status == client_status::UNKNOWN
             && update.client_status != client_status::UNKNOWN
             && !old.followup_eval_id.is_empty()
@@ -171,25 +177,24 @@ pub fn client_update(txn: &mut Txn, updates: &[Arc<Allocation>], evals: &[Evalua
         take_health(&mut new, update, index);
         new.modify_time = now;
         new.modify_index = index;
-        nodes.insert(new.node_id.clone());
-        if matches!(new.client_status.as_str(), client_status::COMPLETE | client_status::FAILED) {
-            freed.insert(new.node_id.clone());
-        }
-        writes.write(new);
+        let freed = nodes.entry(Id::new(&new.node_id)).or_default();
+        *freed |= matches!(new.client_status.as_str(), client_status::COMPLETE | client_status::FAILED);
+        writes.write_after(Some(&old), new);
     }
     let jobs = writes.finish();
     reconnected.iter().for_each(|a| cancel_followup(txn, a, now));
-    for id in nodes {
-        if let Some(n) = txn.store.state().node(&id) {
+    let nodes: Vec<(String, bool)> = nodes.into_iter().map(|(id, freed)| (id.to_string(), freed)).collect();
+    for (id, _) in &nodes {
+        if let Some(n) = txn.store.state().node(id) {
             let mut node = Node::clone(&n.node);
             node.last_alloc_update_index = index;
             txn.put_node_record(node);
         }
     }
-    freed.iter().for_each(|id| txn.unblock(id));
+    nodes.iter().filter(|(_, freed)| *freed).for_each(|(id, _)| txn.unblock(id));
     eval::update(txn, evals)?;
     for (namespace, job) in jobs.into_keys() {
-        status::refresh(txn, &namespace, &job, None, false);
+        status::refresh(txn, &namespace.to_string(), &job.to_string(), None, false);
     }
     Ok(())
 }
@@ -263,8 +268,8 @@ pub fn transition(
 }
 
 /// Brings the statuses of jobs up to date after a plan: the last allocation written of a job decides whether it runs.
-pub fn statuses_after_plan(txn: &mut Txn, jobs: BTreeMap<(String, String), bool>) {
+pub fn statuses_after_plan(txn: &mut Txn, jobs: Kept) {
     for ((namespace, job), runs) in jobs {
-        status::refresh(txn, &namespace, &job, runs.then_some(job_status::RUNNING), false);
+        status::refresh(txn, &namespace.to_string(), &job.to_string(), runs.then_some(job_status::RUNNING), false);
     }
 }

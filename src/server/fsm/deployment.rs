@@ -114,7 +114,7 @@ pub fn alloc_health(txn: &mut Txn, h: &DeploymentAllocHealth, limits: Limits) ->
         if a.deployment_id != h.id {
             return Err(format!("alloc {id:?} is not part of deployment {:?}", h.id));
         }
-        let mut a = a.clone();
+        let mut a = Allocation::clone(a);
         let status = a.deployment_status.get_or_insert_default();
         status.healthy = Some(healthy);
         status.timestamp = Time::from_unix_nanos(h.now);

@@ -6,7 +6,7 @@ use super::alloc::{Writes, merge_transition, statuses_after_plan};
 use super::txn::Txn;
 use super::{deployment, eval, node};
 use crate::model::*;
-use crate::plan::apply::{merged_deployment, volume_claims};
+use crate::plan::apply::{keeps_volumes, merged_deployment, volume_claims};
 use crate::server::ops::PlanResults;
 use crate::state::Table;
 
@@ -66,7 +66,7 @@ fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
     let index = txn.index;
     let mut writes = Writes::new(txn);
     for s in &p.stops {
-        let Some(mut a) = writes.current(&s.id).cloned() else { continue };
+        let Some(mut a) = writes.current(&s.id).map(|a| Allocation::clone(a)) else { continue };
         a.desired_status = desired_status::STOP.into();
         a.desired_description = s.desired_description.clone();
         // What the scheduler saw may be old: the node may have told meanwhile that the tasks have ended.
@@ -80,7 +80,7 @@ fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
         writes.write(a);
     }
     for (id, by) in &p.victims {
-        let Some(mut a) = writes.current(id).cloned() else { continue };
+        let Some(mut a) = writes.current(id).map(|a| Allocation::clone(a)) else { continue };
         a.desired_status = desired_status::EVICT.into();
         a.desired_description = format!("Preempted by alloc ID {by}");
         a.preempted_by_allocation = by.clone();
@@ -90,7 +90,8 @@ fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
     let mut placed = Vec::new();
     for a in &p.placements {
         let mut new = Allocation::clone(a);
-        match writes.current(&a.id) {
+        let old = writes.current(&a.id).cloned();
+        match &old {
             None => {
                 let job = writes.txn.store.state().job(&a.namespace, &a.job_id);
                 if job.is_none_or(|j| j.stop) {
@@ -107,7 +108,9 @@ fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
                 if let Some(d) = &mut new.deployment_status {
                     d.modify_index = index;
                 }
-                placed.push(new.id.clone());
+                if keeps_volumes(&new) {
+                    placed.push(new.id.clone());
+                }
             }
             Some(old) => {
                 new.create_index = old.create_index;
@@ -129,7 +132,7 @@ fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
             new.signing_key_id = p.signing_key_id.clone();
         }
         (new.modify_index, new.alloc_modify_index, new.modify_time) = (index, index, p.now);
-        writes.write(new);
+        writes.write_after(old.as_deref(), new);
     }
     let jobs = writes.finish();
     for id in placed {

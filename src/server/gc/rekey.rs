@@ -1,15 +1,16 @@
 //! Variables of keys that are replaced are encrypted anew (`spec/garbage-collection.md §11.3`).
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::keys::in_state;
 use crate::model::{VariableEncrypted, root_key_state as state};
 use crate::server::error::Error;
 use crate::server::handle::Server;
 use crate::server::ids;
-use crate::server::loops::driver::Rate;
 use crate::server::ops::{Operation, VariableChange, VariableWrite};
+use crate::server::rate::Rate;
+use crate::server::threads::Instant;
 use crate::state::StoreSnapshot;
 
 /// How long one evaluation works at it: half the time after which it is given to somebody else.

@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 
 use super::{KeyringError, PublicKey};
 use crate::model::{Bytes, RootKey, WrappedRootKey};
+use crate::server::ids;
 
 /// The algorithm of data keys, as keys name it.
 pub const ALGORITHM: &str = "aes256-gcm";
@@ -98,7 +99,7 @@ fn rsa_key() -> Result<Zeroizing<Vec<u8>>, KeyringError> {
 
 fn random_key() -> Result<Zeroizing<[u8; KEY_LEN]>, KeyringError> {
     let mut key = Zeroizing::new([0; KEY_LEN]);
-    getrandom::fill(&mut *key).map_err(|_| KeyringError::NoRandom)?;
+    ids::secret(&mut *key).map_err(|_| KeyringError::NoRandom)?;
     Ok(key)
 }
 
@@ -109,7 +110,7 @@ fn aead(key: &[u8]) -> Option<LessSafeKey> {
 /// Encrypts: nonce, ciphertext, tag.
 pub(super) fn seal(key: &LessSafeKey, with: &[u8], plain: &[u8]) -> Result<Vec<u8>, KeyringError> {
     let mut nonce = [0; NONCE_LEN];
-    getrandom::fill(&mut nonce).map_err(|_| KeyringError::NoRandom)?;
+    ids::secret(&mut nonce).map_err(|_| KeyringError::NoRandom)?;
     let mut out = Vec::with_capacity(NONCE_LEN + plain.len() + AES_256_GCM.tag_len());
     out.extend_from_slice(&nonce);
     out.extend_from_slice(plain);

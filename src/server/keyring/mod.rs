@@ -21,6 +21,7 @@ use zeroize::Zeroizing;
 use crate::model::{Bytes, RootKey, WrappedRootKey, root_key_state};
 use crate::server::ids;
 use crate::server::ops::Sealed;
+use crate::server::threads;
 use crate::state::StateStore;
 use material::Key;
 
@@ -196,7 +197,7 @@ pub async fn new_key(state: &str, publish_time: i64) -> Result<Arc<WrappedRootKe
         publish_time,
         ..Default::default()
     };
-    let made = tokio::task::spawn_blocking(move || material::generate(meta)).await;
+    let made = threads::unblock(move || material::generate(meta)).await;
     Ok(Arc::new(made.map_err(|_| KeyringError::Stopping)??))
 }
 

@@ -2,12 +2,13 @@
 //! has come, and writes what follows.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::model::SECOND;
 use crate::server::Server;
 use crate::server::ids;
 use crate::server::ops::Operation;
+use crate::server::rate::Rate;
+use crate::server::threads::Instant;
 use crate::server::watch::WatchKey;
 use crate::state::StateStore;
 
@@ -38,31 +39,6 @@ pub trait Machine: Send {
 
     /// What it asked for was not written, at least not all of it.
     fn failed(&mut self);
-}
-
-/// How often something may be done per second, with bursts.
-#[derive(Debug)]
-pub struct Rate {
-    per_second: f64,
-    burst: f64,
-    left: f64,
-    at: i64,
-}
-
-impl Rate {
-    /// `per_second` and bursts of `burst`; both are at least 1.
-    pub fn new(per_second: f64, burst: f64) -> Rate {
-        let burst = burst.max(1.0);
-        Rate { per_second: per_second.max(1.0), burst, left: burst, at: i64::MIN }
-    }
-
-    /// Counts one; gives how long to wait for it in nanoseconds. `now` in Unix nanoseconds.
-    pub fn take(&mut self, now: i64) -> i64 {
-        let passed = now.saturating_sub(self.at).max(0) as f64 / SECOND as f64;
-        self.left = (self.left + passed * self.per_second).min(self.burst) - 1.0;
-        self.at = now;
-        (-self.left.min(0.0) / self.per_second * SECOND as f64) as i64
-    }
 }
 
 fn nanos(n: i64) -> Duration {
@@ -110,19 +86,4 @@ async fn write(server: &Server, name: &str, work: Vec<Operation>) -> bool {
         }
     }
     true
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates_allow_bursts() {
-        let mut r = Rate::new(100.0, 3.0);
-        assert_eq!([r.take(0), r.take(0), r.take(0)], [0, 0, 0]);
-        assert_eq!([r.take(0), r.take(0)], [SECOND / 100, SECOND / 50]);
-        assert_eq!(r.take(SECOND), 0);
-        assert_eq!([r.take(SECOND), r.take(SECOND), r.take(SECOND)], [0, 0, SECOND / 100]);
-        assert_eq!(r.take(0), SECOND / 50, "the clock may go back");
-    }
 }

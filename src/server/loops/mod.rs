@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::error::Error;
 use super::handle::Server;
-use driver::Rate;
+use super::rate::Rate;
 
 /// State reads per second of the drainer, and the bursts it may have.
 const DRAIN_RATE: f64 = 100.0;

@@ -59,6 +59,7 @@ pub async fn drive(server: Server) {
         let until =
             next.map_or(LONGEST_SLEEP, |t| Duration::from_nanos(t.saturating_sub(ids::now()).max(0).unsigned_abs()));
         tokio::select! {
+            biased;
             () = tokio::time::sleep(until.min(LONGEST_SLEEP)) => {}
             () = server.queues().periodic_changed().notified() => {}
         }

@@ -10,6 +10,7 @@ use super::error::StoreError;
 use super::machine::{Machine, SnapshotWriter};
 use super::snapshots::{self, Description, Found, SnapshotFile, Snapshots};
 use super::types::{Applied, EntryId, Peer, ServerId, StorageFailure, Types};
+use crate::server::threads;
 
 /// How far the state is.
 #[derive(Debug, Clone, Default)]
@@ -66,7 +67,7 @@ fn guarded<T>(what: &str, work: impl FnOnce() -> T) -> Result<T, StoreError> {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let done = tokio::task::spawn_blocking(work).await;
+    let done = threads::unblock(work).await;
     done.map_err(|e| StoreError::Machine(format!("work on a snapshot stopped: {e}")))?
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use openraft::error::{CheckIsLeaderError, Fatal, RaftError};
 use openraft::{ChangeMembers, Config, LogIdOptionExt, Raft, SnapshotPolicy};
@@ -22,6 +22,7 @@ use super::status::{self, Configuration, Leadership, Member, Stats};
 use super::types::{Peer, ServerId, Types};
 use crate::server::codec;
 use crate::server::ops::Operation;
+use crate::server::threads::{self, Instant};
 use crate::telemetry::Metrics;
 
 /// Settings (`spec/server.md §23`).
@@ -156,7 +157,7 @@ impl Consensus {
     ) -> Result<Consensus, StartError> {
         let config = Arc::new(settings.openraft()?);
         let (dir, metrics) = (settings.dir.clone(), settings.metrics.clone());
-        let opened = tokio::task::spawn_blocking(move || {
+        let opened = threads::unblock(move || {
             let log = Log::open(&dir)?;
             log.record_in(metrics);
             let applier = Applier::open(machine, Snapshots::open(&dir.join("snapshots"))?)?;
@@ -394,6 +395,7 @@ impl Consensus {
             let sleeping = tokio::time::sleep(interval);
             let stopped = leadership.wait_for(|l| l.failed.is_some());
             tokio::select! {
+                biased;
                 () = sleeping => {}
                 _ = stopped => return,
             }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use openraft::{AnyError, ErrorSubject, ErrorVerb, StorageError, StorageIOError};
 
+use super::files::FORMAT;
 use super::types::StorageFailure;
 
 /// An error of the log or of snapshots.
@@ -29,6 +30,14 @@ pub enum StoreError {
         offset: u64,
         /// What is wrong there.
         why: String,
+    },
+    /// Another version wrote the file.
+    #[error("{} has format {format}, of another version of encamp; this one reads format {FORMAT} alone. Run that version on the data directory, or remove the directory and let the server rejoin its cluster; the state of a whole cluster is taken along by `operator snapshot save` and `operator snapshot restore`", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What it says it has.
+        format: u32,
     },
     /// Another process works in the directory.
     #[error("{} is in use by another process", path.display())]

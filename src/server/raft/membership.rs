@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use openraft::ChangeMembers;
 use openraft::error::{ChangeMembershipError, ClientWriteError, RaftError};
 
 use super::consensus::Consensus;
 use super::types::{Peer, ServerId};
+use crate::server::threads::Instant;
 
 /// Longest wait for a change to be agreed upon.
 const AGREED: Duration = Duration::from_secs(10);
@@ -115,7 +116,7 @@ impl Consensus {
                 tokio::time::sleep(STEP).await;
             }
             // Votes are refused to others for as long as a leader may think that it leads.
-            tokio::time::sleep_until((begun + self.lease() + STEP).into()).await;
+            tokio::time::sleep_until(begun + self.lease() + STEP).await;
             loop {
                 ask().await;
                 let other = leadership.wait_for(|l| l.leader.as_ref().is_some_and(|_| !l.is_leader));

@@ -1,6 +1,6 @@
 //! Consensus: operations agreed upon by the voters, durable on disk, applied in one order (`spec/server.md §22, 23`).
 //!
-//! The algorithm is openraft's. Ours are the files (`log`, `snapshots`, `files`), the state's connection (`applier`,
+//! The algorithm is openraft's. Ours are the files (`log`, `snapshots`, `files`, on a `disk`), the state's connection (`applier`,
 //! [`Machine`]), the gathering of proposals (`propose`) while there is `room`, messages (`network`) and the handle ([`Consensus`]).
 //!
 //! **Indexes.** An entry of the log holds a batch of operations, because openraft makes one entry durable before it takes the
@@ -11,6 +11,7 @@
 
 mod applier;
 mod consensus;
+mod disk;
 mod error;
 mod files;
 mod log;

@@ -2,7 +2,7 @@
 //! while an entry is being written share the following one, and its write.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use openraft::Raft;
 use openraft::error::ClientWriteError;
@@ -15,6 +15,7 @@ use super::room::Room;
 use super::status::why_stopped;
 use super::types::{Applied, Batch, Peer, ServerId, Types};
 use crate::server::ops::{Operation, Reply};
+use crate::server::threads::Instant;
 use crate::telemetry::Metrics;
 
 /// Most operations in one entry.
@@ -70,6 +71,7 @@ async fn gather(raft: Raft<Types>, log: Log, room: Room, metrics: Metrics, mut p
     loop {
         let more = BATCH - gathered.len();
         tokio::select! {
+            biased;
             _ = in_flight.join_next(), if !in_flight.is_empty() => {}
             count = proposals.recv_many(&mut gathered, more), if more > 0 => if count == 0 { break },
         }

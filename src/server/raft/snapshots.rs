@@ -1,7 +1,6 @@
 //! Snapshot files: `<index>-<term>.snap`; a head (magic, version, length and checksum of the description, description),
 //! the state, and a tail (length and checksum of the state, magic). The two newest are kept.
 
-use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -12,6 +11,7 @@ use openraft::SnapshotMeta;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 
+use super::disk::{self, File, Stream};
 use super::error::StoreError;
 use super::files::{self, UNFINISHED};
 use super::machine::SnapshotWriter;
@@ -21,7 +21,6 @@ use crate::server::codec;
 
 const MAGIC: &[u8; 8] = b"ENCAMPSN";
 const END: &[u8; 8] = b"SNAPDONE";
-const VERSION: u32 = 1;
 /// Magic, version, length and checksum of the description.
 const HEAD: u64 = 8 + 4 + 4 + 4;
 /// Length and checksum of the state, magic.
@@ -133,7 +132,7 @@ impl Snapshots {
     /// Gives a complete file its name and removes old snapshots.
     pub fn adopt(&self, temporary: &Path, description: &Description) -> Result<PathBuf, StoreError> {
         let path = self.dir.join(Self::name(description));
-        fs::rename(temporary, &path).map_err(StoreError::io("rename", temporary))?;
+        disk::rename(temporary, &path).map_err(StoreError::io("rename", temporary))?;
         files::sync_dir(&self.dir)?;
         let mut known = self.known();
         // One that took long to write may be older than one that was received meanwhile.
@@ -153,7 +152,7 @@ impl Snapshots {
         let n = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let path = self.dir.join(format!("{UNFINISHED}received-{n}"));
         let file = files::create(&path)?;
-        Ok(SnapshotFile { file: tokio::fs::File::from_std(file), path, received: true })
+        Ok(SnapshotFile { file: file.into_stream(), path, received: true })
     }
 
     /// Makes a received snapshot the newest one, if it is intact. `file` may also be another server's own snapshot.
@@ -166,9 +165,9 @@ impl Snapshots {
         let mut temporary = file.path.clone();
         if !file.received {
             temporary = self.dir.join(format!("{UNFINISHED}copied-{}", Self::name(&description)));
-            fs::copy(&file.path, &temporary).map_err(StoreError::io("copy", &file.path))?;
+            disk::copy(&file.path, &temporary).map_err(StoreError::io("copy", &file.path))?;
         }
-        let sync = File::open(&temporary).and_then(|f| f.sync_all());
+        let sync = disk::open(&temporary).and_then(|f| f.sync_all());
         sync.map_err(StoreError::io("sync", &temporary))?;
         let path = self.adopt(&temporary, &description)?;
         Ok(Found { description, path })
@@ -180,7 +179,7 @@ fn write_file(path: &Path, description: &Description, state: Box<dyn SnapshotWri
     let encoded = codec::encode(description).map_err(|e| failed()(io::Error::other(e)))?;
     let mut file = BufWriter::with_capacity(1 << 20, files::create(path)?);
     let mut head = MAGIC.to_vec();
-    head.extend_from_slice(&VERSION.to_le_bytes());
+    head.extend_from_slice(&files::FORMAT.to_le_bytes());
     head.extend_from_slice(&(encoded.len() as u32).to_le_bytes());
     head.extend_from_slice(&crc32fast::hash(&encoded).to_le_bytes());
     file.write_all(&head).and_then(|()| file.write_all(&encoded)).map_err(failed())?;
@@ -200,16 +199,19 @@ fn write_file(path: &Path, description: &Description, state: Box<dyn SnapshotWri
 fn open(path: &Path) -> Result<(File, Description, u64, u64), StoreError> {
     let failed = || StoreError::io("read", path);
     let damaged = |offset, why: &str| StoreError::Damaged { path: path.to_path_buf(), offset, why: why.into() };
-    let mut file = File::open(path).map_err(failed())?;
-    let length = file.metadata().map_err(failed())?.len();
+    let mut file = disk::open(path).map_err(failed())?;
+    let length = file.length().map_err(failed())?;
     if length < HEAD + TAIL {
         return Err(damaged(length, "the snapshot is cut off"));
     }
     let mut head = [0; HEAD as usize];
     file.read_exact(&mut head).map_err(failed())?;
     let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-    if !head.starts_with(MAGIC) || number(8) != VERSION {
-        return Err(damaged(0, "it does not begin like a snapshot of this version"));
+    if !head.starts_with(MAGIC) {
+        return Err(damaged(0, "it does not begin like a snapshot"));
+    }
+    if number(8) != files::FORMAT {
+        return Err(StoreError::Format { path: path.to_path_buf(), format: number(8) });
     }
     let (described, sum) = (number(12), number(16));
     let start = HEAD + u64::from(described);
@@ -254,7 +256,7 @@ pub(super) fn state(path: &Path) -> Result<impl Read, StoreError> {
 /// A snapshot on its way between servers: the whole file.
 #[derive(Debug)]
 pub struct SnapshotFile {
-    file: tokio::fs::File,
+    file: Stream,
     path: PathBuf,
     /// Removed when dropped, unless it has been given its name.
     received: bool,
@@ -263,8 +265,8 @@ pub struct SnapshotFile {
 impl SnapshotFile {
     /// Opens a snapshot for reading.
     pub(super) fn open(path: &Path) -> Result<SnapshotFile, StoreError> {
-        let file = File::open(path).map_err(StoreError::io("open", path))?;
-        Ok(SnapshotFile { file: tokio::fs::File::from_std(file), path: path.to_path_buf(), received: false })
+        let file = disk::open(path).map_err(StoreError::io("open", path))?;
+        Ok(SnapshotFile { file: file.into_stream(), path: path.to_path_buf(), received: false })
     }
 
     /// Stands for a snapshot that could not be made.

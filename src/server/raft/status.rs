@@ -153,6 +153,7 @@ pub(super) fn watch_leadership(raft: &Raft<Types>, lease: Duration) -> watch::Re
         let mut gone = false;
         while !gone {
             gone = tokio::select! {
+                biased;
                 changed = changes.changed() => changed.is_err(),
                 _ = look.tick() => false,
             };

@@ -21,8 +21,14 @@ openraft::declare_raft_types!(
         Entry = openraft::Entry<Types>,
         SnapshotData = SnapshotFile,
         Responder = openraft::impls::OneshotResponder<Types>,
-        AsyncRuntime = openraft::TokioRuntime,
+        AsyncRuntime = Runtime,
 );
+
+/// What openraft starts tasks with, and draws election timeouts from.
+#[cfg(not(test))]
+pub type Runtime = openraft::TokioRuntime;
+#[cfg(test)]
+pub use crate::server::deterministic::runtime::Runtime;
 
 /// Place of an entry in the log: leader's term, leader, index of the entry.
 pub type EntryId = LogId<ServerId>;

@@ -189,7 +189,8 @@ mod tests {
     fn node(cpu_shares: i64, total_cpu_cores: u64, reservable: &[u64]) -> Node {
         let cpu = LegacyNodeCpuResources { cpu_shares, total_cpu_cores, reservable_cpu_cores: reservable.to_vec() };
         let networks = vec![NetworkResource { ip: "10.0.0.1".into(), mbits: 100, ..Default::default() }];
-        Node { node_resources: Some(NodeResources { cpu, networks, ..Default::default() }), ..Default::default() }
+        let resources = NodeResources { cpu, networks, ..Default::default() };
+        Node { node_resources: Some(resources.into()), ..Default::default() }
     }
 
     fn topology(node: &Node) -> &Topology {

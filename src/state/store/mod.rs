@@ -16,6 +16,7 @@ use imbl::{OrdMap, OrdSet};
 
 pub use table::{Table, TableIndexes};
 
+use super::id::Id;
 use super::tables::{Key, Snapshot, State};
 use crate::model::*;
 
@@ -25,21 +26,33 @@ pub type StoreSnapshot = Arc<StateStore>;
 /// Namespace, ID, version.
 pub type VersionKey = (String, String, u64);
 
+/// The newest writes to allocations of a deployment, by index; 0: there was none. Writes of allocations that were removed since
+/// count as long as the store lives.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeploymentWrites {
+    /// To any of them.
+    pub any: u64,
+    /// That found one healthy.
+    pub healthy: u64,
+}
+
 /// All tables of a server. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
 pub struct StateStore {
     state: Snapshot,
     indexes: TableIndexes,
 
-    evals: OrdMap<String, Arc<Evaluation>>,
-    evals_by_create: OrdSet<(u64, String)>,
+    evals: OrdMap<Id, Arc<Evaluation>>,
+    evals_by_create: OrdSet<(u64, Id)>,
     /// Namespace, job ID, evaluation ID.
-    evals_by_job: OrdSet<(String, String, String)>,
+    evals_by_job: OrdSet<(Id, Id, Id)>,
 
-    alloc_ids: OrdSet<String>,
-    allocs_by_create: OrdSet<(u64, String)>,
-    allocs_by_eval: OrdSet<(String, String)>,
-    allocs_by_deployment: OrdSet<(String, String)>,
+    allocs_by_create: OrdSet<(u64, Id)>,
+    /// Evaluation and allocation, for those that belong to one; the same by deployment.
+    allocs_by_eval: OrdSet<(Id, Id)>,
+    allocs_by_deployment: OrdSet<(Id, Id)>,
+    /// What was written of the allocations of each deployment.
+    deployment_writes: OrdMap<Id, DeploymentWrites>,
     deployments_by_create: OrdSet<(u64, String)>,
     /// Parent's namespace and ID, child's ID.
     children: OrdSet<(String, String, String)>,
@@ -149,9 +162,9 @@ impl StateStore {
 }
 
 /// The second members of the pairs that begin with `first`.
-fn seconds<'a>(set: &'a OrdSet<(String, String)>, first: &'a str) -> impl Iterator<Item = &'a str> {
-    let start = (first.to_string(), String::new());
-    set.range(start..).take_while(move |(a, _)| a == first).map(|(_, b)| b.as_str())
+fn seconds<'a>(set: &'a OrdSet<(Id, Id)>, first: &str) -> impl Iterator<Item = &'a Id> + use<'a> {
+    let first = Id::new(first);
+    set.range((first.clone(), Id::default())..).take_while(move |(a, _)| *a == first).map(|(_, b)| b)
 }
 
 /// The last members of the triples that begin with `a` and `b`.

@@ -1,10 +1,13 @@
 //! Rows of the store: reading, adding, removing. Indexes into tables are kept in step; table indexes are the caller's.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{StateStore, seconds, thirds};
+use imbl::OrdSet;
+
+use super::{DeploymentWrites, StateStore, seconds, thirds};
 use crate::model::*;
-use crate::state::AllocEntry;
+use crate::state::{AllocEntry, Id};
 
 fn key(namespace: &str, id: &str) -> (String, String) {
     (namespace.to_string(), id.to_string())
@@ -18,7 +21,7 @@ fn key3(a: &str, b: &str, c: &str) -> (String, String, String) {
 impl StateStore {
     /// The evaluation of that ID.
     pub fn eval(&self, id: &str) -> Option<&Arc<Evaluation>> {
-        self.evals.get(id)
+        self.evals.get(&Id::new(id))
     }
 
     /// How many evaluations are stored.
@@ -28,7 +31,7 @@ impl StateStore {
 
     /// All evaluations by ID, from `first` on.
     pub fn evals_from(&self, first: &str) -> impl Iterator<Item = &Arc<Evaluation>> {
-        self.evals.range(first.to_string()..).map(|(_, e)| e)
+        self.evals.range(Id::new(first)..).map(|(_, e)| e)
     }
 
     /// All evaluations by CreateIndex and ID; reversible.
@@ -42,93 +45,125 @@ impl StateStore {
         namespace: &'a str,
         job_id: &'a str,
     ) -> impl Iterator<Item = &'a Arc<Evaluation>> {
-        thirds(&self.evals_by_job, namespace, job_id).filter_map(|id| self.evals.get(id))
+        let (namespace, job) = (Id::new(namespace), Id::new(job_id));
+        let of_job = self.evals_by_job.range((namespace.clone(), job.clone(), Id::default())..);
+        let of_job = of_job.take_while(move |(n, j, _)| *n == namespace && *j == job);
+        of_job.filter_map(|(_, _, id)| self.evals.get(id))
     }
 
     /// Adds or replaces an evaluation.
     pub fn put_eval(&mut self, eval: Arc<Evaluation>) {
-        let job = key3(&eval.namespace, &eval.job_id, &eval.id);
-        let place = (eval.create_index, eval.id.clone());
-        if let Some(old) = self.evals.insert(eval.id.clone(), eval) {
-            if old.create_index == place.0 && old.job_id == job.1 && old.namespace == job.0 {
-                return;
-            }
-            self.evals_by_create.remove(&(old.create_index, old.id.clone()));
-            self.evals_by_job.remove(&key3(&old.namespace, &old.job_id, &old.id));
+        let id = Id::new(&eval.id);
+        match self.evals.insert(id.clone(), eval.clone()) {
+            Some(old) if same_place(&old, &eval) => return,
+            Some(old) => self.forget_place(&id, &old),
+            None => {}
         }
-        self.evals_by_create.insert(place);
-        self.evals_by_job.insert(job);
+        self.evals_by_create.insert((eval.create_index, id.clone()));
+        self.evals_by_job.insert((Id::new(&eval.namespace), Id::new(&eval.job_id), id));
     }
 
     /// Removes an evaluation.
     pub fn remove_eval(&mut self, id: &str) -> Option<Arc<Evaluation>> {
-        let old = self.evals.remove(id)?;
-        self.evals_by_create.remove(&(old.create_index, old.id.clone()));
-        self.evals_by_job.remove(&key3(&old.namespace, &old.job_id, &old.id));
+        let id = Id::new(id);
+        let old = self.evals.remove(&id)?;
+        self.forget_place(&id, &old);
         Some(old)
     }
+
+    fn forget_place(&mut self, id: &Id, eval: &Evaluation) {
+        self.evals_by_create.remove(&(eval.create_index, id.clone()));
+        self.evals_by_job.remove(&(Id::new(&eval.namespace), Id::new(&eval.job_id), id.clone()));
+    }
+}
+
+/// Whether two records of an evaluation are found in the same way.
+fn same_place(a: &Evaluation, b: &Evaluation) -> bool {
+    a.create_index == b.create_index && a.job_id == b.job_id && a.namespace == b.namespace
 }
 
 // ---- allocations and deployments
 impl StateStore {
     /// All allocations by ID, from `first` on.
     pub fn allocs_from(&self, first: &str) -> impl Iterator<Item = &Arc<AllocEntry>> {
-        self.alloc_ids.range(first.to_string()..).filter_map(|id| self.state.alloc(id))
+        self.state.allocs_from(first)
     }
 
     /// All allocations by CreateIndex and ID; reversible.
     pub fn allocs_by_create(&self) -> impl DoubleEndedIterator<Item = &Arc<AllocEntry>> {
-        self.allocs_by_create.iter().filter_map(|(_, id)| self.state.alloc(id))
+        self.allocs_by_create.iter().filter_map(|(_, id)| self.state.alloc_at(id))
     }
 
     /// How many allocations are stored.
     pub fn alloc_count(&self) -> usize {
-        self.alloc_ids.len()
+        self.state.alloc_count()
     }
 
     /// The allocations made or last changed for an evaluation, by ID.
     pub fn allocs_of_eval<'a>(&'a self, eval_id: &'a str) -> impl Iterator<Item = &'a Arc<AllocEntry>> {
-        seconds(&self.allocs_by_eval, eval_id).filter_map(|id| self.state.alloc(id))
+        seconds(&self.allocs_by_eval, eval_id).filter_map(|id| self.state.alloc_at(id))
     }
 
     /// The allocations of a deployment, by ID.
     pub fn allocs_of_deployment<'a>(&'a self, id: &'a str) -> impl Iterator<Item = &'a Arc<AllocEntry>> {
-        seconds(&self.allocs_by_deployment, id).filter_map(|id| self.state.alloc(id))
+        seconds(&self.allocs_by_deployment, id).filter_map(|id| self.state.alloc_at(id))
+    }
+
+    /// The newest writes to allocations of a deployment.
+    pub fn deployment_writes(&self, id: &str) -> DeploymentWrites {
+        self.deployment_writes.get(&Id::new(id)).copied().unwrap_or_default()
+    }
+
+    fn note_deployment_writes(&mut self, allocs: &[Arc<Allocation>]) {
+        let mut newest: HashMap<&str, DeploymentWrites> = HashMap::new();
+        for a in allocs.iter().filter(|a| !a.deployment_id.is_empty()) {
+            let w = newest.entry(&a.deployment_id).or_default();
+            w.any = w.any.max(a.modify_index);
+            let healthy = a.deployment_status.as_ref().filter(|s| s.healthy == Some(true));
+            w.healthy = w.healthy.max(healthy.map_or(0, |s| s.modify_index));
+        }
+        for (id, w) in newest {
+            let old = self.deployment_writes(id);
+            let new = DeploymentWrites { any: old.any.max(w.any), healthy: old.healthy.max(w.healthy) };
+            if new != old {
+                self.deployment_writes.insert(Id::new(id), new);
+            }
+        }
     }
 
     /// Adds or replaces allocations.
     pub fn put_allocs(&mut self, allocs: Vec<Arc<Allocation>>) {
-        for a in &allocs {
-            match self.state.alloc(&a.id).map(|e| e.alloc.clone()) {
-                None => {
-                    self.alloc_ids.insert(a.id.clone());
-                    self.allocs_by_create.insert((a.create_index, a.id.clone()));
-                    self.allocs_by_eval.insert(key(&a.eval_id, &a.id));
-                    self.allocs_by_deployment.insert(key(&a.deployment_id, &a.id));
-                }
-                Some(old) => {
-                    if old.eval_id != a.eval_id {
-                        self.allocs_by_eval.remove(&key(&old.eval_id, &a.id));
-                        self.allocs_by_eval.insert(key(&a.eval_id, &a.id));
-                    }
-                    if old.deployment_id != a.deployment_id {
-                        self.allocs_by_deployment.remove(&key(&old.deployment_id, &a.id));
-                        self.allocs_by_deployment.insert(key(&a.deployment_id, &a.id));
-                    }
-                }
+        self.note_deployment_writes(&allocs);
+        let StateStore { state, allocs_by_create, allocs_by_eval, allocs_by_deployment, .. } = self;
+        Arc::make_mut(state).upsert_each(allocs, |id, old, new| {
+            if old.is_none() {
+                allocs_by_create.insert((new.create_index, id.clone()));
             }
-        }
-        self.state_mut().upsert_allocs(allocs);
+            let change = |of: fn(&Allocation) -> &str, set: &mut OrdSet<(Id, Id)>| {
+                let (before, now) = (old.map_or("", of), of(new));
+                if before == now {
+                    return;
+                }
+                if !before.is_empty() {
+                    set.remove(&(Id::new(before), id.clone()));
+                }
+                if !now.is_empty() {
+                    set.insert((Id::new(now), id.clone()));
+                }
+            };
+            change(|a| &a.eval_id, allocs_by_eval);
+            change(|a| &a.deployment_id, allocs_by_deployment);
+        });
     }
 
     /// Removes allocations; gives those that were stored.
     pub fn remove_allocs<'a>(&mut self, ids: impl IntoIterator<Item = &'a str>) -> Vec<Arc<Allocation>> {
         let removed = self.state_mut().remove_allocs(ids);
         for a in &removed {
-            self.alloc_ids.remove(&a.id);
-            self.allocs_by_create.remove(&(a.create_index, a.id.clone()));
-            self.allocs_by_eval.remove(&key(&a.eval_id, &a.id));
-            self.allocs_by_deployment.remove(&key(&a.deployment_id, &a.id));
+            let id = Id::new(&a.id);
+            self.allocs_by_create.remove(&(a.create_index, id.clone()));
+            self.allocs_by_eval.remove(&(Id::new(&a.eval_id), id.clone()));
+            self.allocs_by_deployment.remove(&(Id::new(&a.deployment_id), id));
         }
         removed
     }
@@ -146,6 +181,7 @@ impl StateStore {
 
     /// Removes a deployment.
     pub fn remove_deployment(&mut self, id: &str) -> Option<Arc<Deployment>> {
+        self.deployment_writes.remove(&Id::new(id));
         let old = self.state_mut().remove_deployment(id)?;
         self.deployments_by_create.remove(&(old.create_index, old.id.clone()));
         Some(old)

@@ -155,8 +155,8 @@ fn look_at(
         let promotion = DeploymentPromotion { id: d.id.clone(), groups: None, eval: Some(eval), now };
         Operation::DeploymentPromotion(Box::new(promotion))
     });
-    // A promotion brings an evaluation of its own.
-    let evaluate = verdict.evaluate && promotion.is_none();
+    // A promotion brings an evaluation of its own, and one that is being gathered will see this, too.
+    let evaluate = promotion.is_none() && !updates.contains_key(&d.id) && rules::unseen_health(store, d);
     if evaluate || !verdict.reschedule.is_empty() {
         let update = updates.entry(d.id.clone()).or_insert_with(|| Update { since: now, ..Default::default() });
         update.reschedule.extend(verdict.reschedule);

@@ -13,8 +13,6 @@ pub struct Verdict {
     pub fail: Option<bool>,
     /// Unhealthy allocations that may be replaced, but are not marked so yet.
     pub reschedule: Vec<String>,
-    /// Health that no evaluation has seen yet.
-    pub evaluate: bool,
 }
 
 fn allocs_of<'a>(store: &'a StateStore, d: &'a Deployment) -> impl Iterator<Item = &'a Arc<Allocation>> {
@@ -27,34 +25,31 @@ fn group<'a>(d: &'a Deployment, name: &str) -> Option<&'a DeploymentState> {
 
 /// Tells apart the states of a deployment and its allocations: the highest indexes at which they were written.
 pub fn seen(store: &StateStore, d: &Deployment) -> (u64, u64) {
-    (d.modify_index, allocs_of(store, d).map(|a| a.modify_index).max().unwrap_or(0))
+    (d.modify_index, store.deployment_writes(&d.id).any)
 }
 
-/// The newest state that an evaluation of the job was made on, or will be made on at least.
-fn evaluated_at(store: &StateStore, d: &Deployment) -> u64 {
-    let evals = store.evals_of_job(&d.namespace, &d.job_id).filter(|e| e.status != "canceled");
-    evals.map(|e| if e.snapshot_index == 0 { e.create_index } else { e.snapshot_index }).max().unwrap_or(0)
+/// Whether allocations became healthy and no evaluation of the job has seen it, or will see it for sure (§13.2).
+pub fn unseen_health(store: &StateStore, d: &Deployment) -> bool {
+    let newest = store.deployment_writes(&d.id).healthy;
+    let evaluated = |e: &Evaluation| if e.snapshot_index == 0 { e.create_index } else { e.snapshot_index };
+    let mut evals = store.evals_of_job(&d.namespace, &d.job_id).filter(|e| e.status != "canceled");
+    newest > 0 && !evals.any(|e| evaluated(e) >= newest)
 }
 
 /// Looks at the allocations of a deployment (§13.2). `now` in Unix nanoseconds.
 pub fn verdict(store: &StateStore, d: &Deployment, now: i64) -> Verdict {
-    let evaluated = evaluated_at(store, d);
     let mut v = Verdict::default();
-    for a in allocs_of(store, d) {
+    // Counted whenever an allocation is written: most deployments need no look at all of theirs.
+    if d.task_groups.values().flatten().all(|g| g.unhealthy_allocs == 0) {
+        return v;
+    }
+    for a in allocs_of(store, d).filter(|a| a.health() == Some(false)) {
         let Some(group) = group(d, &a.task_group) else { continue };
-        match a.health() {
-            Some(false) => {
-                let replaceable = reschedule::eligible_on_server(a, now);
-                if group.progress_deadline == 0 || (d.active() && !replaceable) {
-                    v.fail = Some(v.fail.unwrap_or(false) || group.auto_revert);
-                } else if d.active() && !a.desired_transition.should_reschedule() {
-                    v.reschedule.push(a.id.clone());
-                }
-            }
-            Some(true) => {
-                v.evaluate |= a.deployment_status.as_ref().is_some_and(|s| s.modify_index > evaluated);
-            }
-            None => {}
+        let replaceable = reschedule::eligible_on_server(a, now);
+        if group.progress_deadline == 0 || (d.active() && !replaceable) {
+            v.fail = Some(v.fail.unwrap_or(false) || group.auto_revert);
+        } else if d.active() && !a.desired_transition.should_reschedule() {
+            v.reschedule.push(a.id.clone());
         }
     }
     v
@@ -78,10 +73,14 @@ pub fn promotes_itself(store: &StateStore, d: &Deployment) -> bool {
 /// When the deployment has to have made progress, in Unix nanoseconds (§13.4): the earliest time of groups that are not
 /// done.
 pub fn progress_deadline(store: &StateStore, d: &Deployment) -> Option<i64> {
+    let live = |name: &str| {
+        allocs_of(store, d).filter(|a| a.task_group == *name && !a.terminal() && a.health() == Some(true)).count()
+    };
+    // No more live than were ever healthy: those are looked at only where they may be enough.
     let done = |name: &str, g: &DeploymentState| {
-        let healthy =
-            allocs_of(store, d).filter(|a| a.task_group == *name && !a.terminal() && a.health() == Some(true)).count();
-        (g.promoted || g.desired_canaries == 0) && i64::try_from(healthy).is_ok_and(|n| n >= g.desired_total)
+        (g.promoted || g.desired_canaries == 0)
+            && g.healthy_allocs >= g.desired_total
+            && i64::try_from(live(name)).is_ok_and(|n| n >= g.desired_total)
     };
     let groups = d.task_groups.iter().filter_map(|(name, g)| Some((name, g.as_ref()?)));
     groups.filter(|(name, g)| !done(name, g)).filter_map(|(_, g)| g.require_progress_by.unix_nanos()).min()

@@ -9,7 +9,7 @@
 //! | 4 | how many indexes the entry takes |
 //! | 8 | index of the entry in the log |
 //! | 8 | term of the leader that made it |
-//! | 16 | ID of that leader |
+//! | 16 | zero: a term has one leader |
 //! | 8 | how much of the file was durable when the frame was written |
 //! | 4 | CRC32 of the payload |
 //! | 4 | CRC32 of all before |
@@ -61,8 +61,6 @@ impl Header {
         out[12..16].copy_from_slice(&self.width.to_le_bytes());
         out[16..24].copy_from_slice(&self.id.index.to_le_bytes());
         out[24..32].copy_from_slice(&leader.term.to_le_bytes());
-        out[32..40].copy_from_slice(&leader.node_id.0.to_le_bytes());
-        out[40..48].copy_from_slice(&leader.node_id.1.to_le_bytes());
         out[48..56].copy_from_slice(&self.durable.to_le_bytes());
         out[56..60].copy_from_slice(&self.sum.to_le_bytes());
         let sum = crc32fast::hash(&out[..60]);
@@ -82,7 +80,7 @@ impl Header {
             2 => Kind::Committed,
             _ => return None,
         };
-        let leader = CommittedLeaderId::new(u64_at(24)?, ServerId(u64_at(32)?, u64_at(40)?));
+        let leader = CommittedLeaderId::new(u64_at(24)?, ServerId::default());
         let id = LogId::new(leader, u64_at(16)?);
         Some(Header { kind, len: u32_at(8)?, width: u32_at(12)?, id, durable: u64_at(48)?, sum: u32_at(56)? })
     }

@@ -13,10 +13,10 @@ mod tests;
 mod writer;
 
 use std::path::Path;
-use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use openraft::{Entry, Vote};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
 use index::{Index, Place, Slot, Source};
@@ -26,7 +26,7 @@ use writer::{Done, Job, PURGED, VOTE, Writer};
 use super::error::StoreError;
 use super::files;
 use super::types::{EntryId, ServerId, Types};
-use crate::server::codec;
+use crate::server::{codec, threads};
 use crate::telemetry::Metrics;
 
 /// Where the log starts a new file, in bytes.
@@ -62,7 +62,7 @@ impl Core {
 #[derive(Debug, Clone)]
 pub struct Log {
     core: Arc<Core>,
-    jobs: Sender<Job>,
+    jobs: UnboundedSender<Job>,
 }
 
 impl Log {
@@ -85,13 +85,10 @@ impl Log {
         let end = load(dir, &mut index)?;
         let committed = index.committed;
         let core = Arc::new(Core { index: Mutex::new(index), failed: OnceLock::new(), metrics: OnceLock::new() });
-        let (jobs, waiting) = channel();
+        let (jobs, waiting) = unbounded_channel();
         let dir_path = dir.to_path_buf();
         let writer = Writer { core: core.clone(), dir: dir_path, segment_bytes, end, durable: end, committed, lock };
-        std::thread::Builder::new()
-            .name("log-writer".into())
-            .spawn(move || writer.run(&waiting))
-            .map_err(StoreError::io("start a writer for", dir))?;
+        threads::spawn("log-writer", move || writer.run(waiting)).map_err(StoreError::io("start a writer for", dir))?;
         Ok(Log { core, jobs })
     }
 
@@ -137,7 +134,7 @@ impl Log {
     /// From now on the disk is full.
     #[cfg(test)]
     pub fn break_disk(&self) {
-        let file = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("opens");
+        let file = super::disk::open_writable(Path::new("/dev/full")).expect("opens");
         let mut index = self.core.index();
         let first = index.segments.pop().expect("a segment");
         index.segments.push(Arc::new(Segment { path: first.path.clone(), first: first.first, file }));
@@ -160,7 +157,7 @@ impl Log {
         if sources.iter().all(|s| matches!(s, Source::Memory(_))) {
             return sources.into_iter().map(fetch).collect();
         }
-        let reading = tokio::task::spawn_blocking(move || sources.into_iter().map(fetch).collect());
+        let reading = threads::unblock(move || sources.into_iter().map(fetch).collect());
         reading.await.map_err(|e| StoreError::Machine(format!("reading the log stopped: {e}")))?
     }
 }

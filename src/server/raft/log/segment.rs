@@ -1,21 +1,19 @@
 //! Segment files: `log-<index of the first entry>.seg`, a head of 24 bytes, then frames.
 
-use std::fs::{File, OpenOptions};
 use std::io::{BufReader, Read, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use openraft::Entry;
 
 use super::frame::{self, Broken, HEADER, Header, Kind};
+use crate::server::raft::disk::{self, File};
 use crate::server::raft::error::StoreError;
 use crate::server::raft::files;
 use crate::server::raft::types::{EntryId, Types};
 
-/// Length of a segment's head: `ENCAMPLG`, version (4), first index (8), CRC32 of these (4).
+/// Length of a segment's head: `ENCAMPLG`, format (4), first index (8), CRC32 of these (4).
 pub(super) const HEAD: u64 = 24;
 const MAGIC: &[u8; 8] = b"ENCAMPLG";
-const VERSION: u32 = 1;
 
 /// One open file of the log.
 #[derive(Debug)]
@@ -50,10 +48,10 @@ pub(super) fn first_of(name: &str) -> Option<u64> {
     name.strip_prefix("log-")?.strip_suffix(".seg").filter(|n| n.len() == 20)?.parse().ok()
 }
 
-fn head(first: u64) -> [u8; HEAD as usize] {
+fn head(format: u32, first: u64) -> [u8; HEAD as usize] {
     let mut out = [0; HEAD as usize];
     out[..8].copy_from_slice(MAGIC);
-    out[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    out[8..12].copy_from_slice(&format.to_le_bytes());
     out[12..20].copy_from_slice(&first.to_le_bytes());
     let sum = crc32fast::hash(&out[..20]);
     out[20..].copy_from_slice(&sum.to_le_bytes());
@@ -65,7 +63,7 @@ impl Segment {
     pub fn create(dir: &Path, first: u64) -> Result<Segment, StoreError> {
         let path = dir.join(format!("log-{first:020}.seg"));
         let file = files::create(&path)?;
-        file.write_all_at(&head(first), 0).map_err(StoreError::io("write", &path))?;
+        file.write_all_at(&head(files::FORMAT, first), 0).map_err(StoreError::io("write", &path))?;
         file.sync_all().map_err(StoreError::io("sync", &path))?;
         files::sync_dir(dir)?;
         Ok(Segment { path, first, file })
@@ -74,18 +72,24 @@ impl Segment {
     /// Opens a segment that is there. `None` if its making was interrupted; such a file holds nothing.
     pub fn open(dir: &Path, name: &str, first: u64, newest: bool) -> Result<Option<Segment>, StoreError> {
         let path = dir.join(name);
-        let file = OpenOptions::new().read(true).write(true).open(&path).map_err(StoreError::io("open", &path))?;
+        let file = disk::open_writable(&path).map_err(StoreError::io("open", &path))?;
         let mut found = Vec::new();
         (&file).take(HEAD).read_to_end(&mut found).map_err(StoreError::io("read", &path))?;
-        if found == head(first) {
-            return Ok(Some(Segment { path, first, file }));
+        let format = found.get(8..12).and_then(|f| f.first_chunk()).map_or(0, |f| u32::from_le_bytes(*f));
+        if found == head(format, first) {
+            let read = format == files::FORMAT;
+            return if read {
+                Ok(Some(Segment { path, first, file }))
+            } else {
+                Err(StoreError::Format { path, format })
+            };
         }
-        let length = file.metadata().map_err(StoreError::io("read", &path))?.len();
+        let length = file.length().map_err(StoreError::io("read", &path))?;
         // Nothing is written behind a head that is not durable.
         if newest && length <= HEAD && (length < HEAD || found.iter().all(|b| *b == 0)) {
             return Ok(None);
         }
-        Err(StoreError::Damaged { path, offset: 0, why: "it does not begin like a log segment of this version".into() })
+        Err(StoreError::Damaged { path, offset: 0, why: "it does not begin like a log segment".into() })
     }
 
     /// Reads all frames. What a crash left half-written at the end of the newest segment is cut off.
@@ -93,7 +97,7 @@ impl Segment {
         let failed = || StoreError::io("read", &self.path);
         let mut reader = BufReader::with_capacity(1 << 20, &self.file);
         reader.seek(SeekFrom::Start(HEAD)).map_err(failed())?;
-        let length = self.file.metadata().map_err(failed())?.len();
+        let length = self.file.length().map_err(failed())?;
         let mut content = Content { end: HEAD, ..Content::default() };
         let mut payload = Vec::new();
         while content.end < length {

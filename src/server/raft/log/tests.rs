@@ -208,6 +208,41 @@ async fn votes_and_commits_are_kept() {
 }
 
 #[tokio::test]
+async fn files_of_another_format_are_refused() {
+    // A server that has voted has no more than its vote: format 1 began with the checksum.
+    let dir = TempDir::new();
+    let old = codec::encode(&serde_json::json!({"leader_id": {"term": 4, "node_id": "x"}, "committed": false}));
+    let old = old.expect("encoded");
+    let path = dir.path().join("vote");
+    fs::write(&path, [&crc32fast::hash(&old).to_le_bytes()[..], &old].concat()).expect("written");
+    let error = Log::open(dir.path()).expect_err("refused").to_string();
+    let told = format!(
+        "{} has format 1, of another version of encamp; this one reads format 2 alone. Run that version on the data directory, or \
+         remove the directory and let the server rejoin its cluster; the state of a whole cluster is taken along by `operator \
+         snapshot save` and `operator snapshot restore`",
+        path.display()
+    );
+    assert_eq!(error, told);
+
+    for format in [1, 3] {
+        let dir = TempDir::new();
+        ten(dir.path(), SMALL).await;
+        let path = segments(dir.path()).swap_remove(0);
+        let mut bytes = fs::read(&path).expect("readable");
+        bytes[8] = format;
+        let sum = crc32fast::hash(&bytes[..20]);
+        bytes[20..24].copy_from_slice(&sum.to_le_bytes());
+        fs::write(&path, &bytes).expect("written");
+        let error = Log::open_with(dir.path(), SMALL).expect_err("refused").to_string();
+        assert!(error.starts_with(&format!("{} has format {format}, ", path.display())), "{error}");
+        // A damaged number is damage.
+        bytes[20] ^= 1;
+        fs::write(&path, &bytes).expect("written");
+        assert!(matches!(Log::open_with(dir.path(), SMALL), Err(StoreError::Damaged { .. })));
+    }
+}
+
+#[tokio::test]
 async fn a_second_process_is_kept_out() {
     let dir = TempDir::new();
     let log = Log::open(dir.path()).expect("opens");

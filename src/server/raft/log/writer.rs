@@ -1,12 +1,11 @@
 //! The thread that writes the log: all appends that wait are written and made durable together.
 
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 
 use openraft::storage::LogFlushed;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 
 use super::Core;
@@ -17,6 +16,7 @@ use crate::server::codec;
 use crate::server::raft::error::StoreError;
 use crate::server::raft::files::{self, Lock};
 use crate::server::raft::types::{EntryId, Types};
+use crate::server::threads;
 
 /// Name of the file with the last vote.
 pub(super) const VOTE: &str = "vote";
@@ -76,8 +76,8 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Works until the log is closed or nobody can ask for more.
-    pub fn run(mut self, jobs: &Receiver<Job>) {
-        let mut next = jobs.recv().ok();
+    pub fn run(mut self, mut jobs: UnboundedReceiver<Job>) {
+        let mut next = threads::receive(&mut jobs);
         while let Some(job) = next.take() {
             match job {
                 Job::Append(entries, flushed) => {
@@ -115,7 +115,7 @@ impl Writer {
                     return;
                 }
             }
-            next = next.or_else(|| jobs.recv().ok());
+            next = next.or_else(|| threads::receive(&mut jobs));
         }
     }
 

@@ -1,0 +1,162 @@
+//! What is looked at while a simulation runs: who leads, what the servers apply, and what the state gives away.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::Verdict;
+use super::count::within_capacity;
+use super::network::Place;
+use super::sim::{self, Sim};
+use crate::model::*;
+use crate::server::codec;
+use crate::server::ops::Operation;
+use crate::server::raft::{Message, ServerId};
+use crate::state::{State, StateStore};
+
+/// What was seen so far.
+#[derive(Default)]
+pub struct Watch(Mutex<Seen>);
+
+#[derive(Default)]
+struct Seen {
+    leaders: BTreeMap<u64, ServerId>,
+    /// A checksum of what is at each index, and its name.
+    entries: BTreeMap<u64, (u32, &'static str)>,
+    /// The highest index a client was told.
+    told: u64,
+    counts: BTreeMap<&'static str, u64>,
+}
+
+/// A server applied an operation; called for every server, in the order of the log.
+pub fn applied(index: u64, op: &Operation, store: &StateStore) {
+    if sim::running() {
+        let sim = Sim::current();
+        sim.watch.applied(&sim, index, op, store);
+    }
+}
+
+/// A server applied an entry without an operation.
+pub fn skipped(index: u64) {
+    if sim::running() {
+        let sim = Sim::current();
+        sim.watch.entered(&sim, index, (0, "entry without an operation"));
+    }
+}
+
+impl Watch {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A server sends a message to another one: of a term there is one leader alone.
+    pub fn message(&self, sim: &Sim, from: Place, to: Place, message: &Message) {
+        let (what, vote, entries) = match message {
+            Message::Append(m) => ("append", &m.vote, m.entries.len()),
+            Message::Vote(m) => ("vote", &m.vote, 0),
+            Message::Snapshot(m) => ("snapshot", &m.vote, m.data.len()),
+        };
+        let leads = !matches!(message, Message::Vote(_));
+        if !leads || entries > 0 {
+            sim.note(format_args!("{from} > {to} {what} {entries} term {}", vote.leader_id.term));
+        }
+        if !leads {
+            return;
+        }
+        if matches!(message, Message::Snapshot(_)) {
+            self.count("snapshots sent", 1);
+        }
+        let (term, id) = (vote.leader_id.term, vote.leader_id.voted_for.unwrap_or_default());
+        let mut seen = self.lock();
+        let known = *seen.leaders.entry(term).or_insert(id);
+        drop(seen);
+        if known != id {
+            sim.broken(&format!("term {term} has two leaders, {known} and {id}"));
+        }
+    }
+
+    fn applied(&self, sim: &Sim, index: u64, op: &Operation, store: &StateStore) {
+        let bytes = codec::encode(op).unwrap_or_default();
+        let entry = (crc32fast::hash(&bytes), op.metric());
+        if self.entered(sim, index, entry) {
+            self.check(sim, index, op, store);
+        }
+    }
+
+    /// A server has this at an index: all have, at all times. False if another one had something else.
+    fn entered(&self, sim: &Sim, index: u64, entry: (u32, &'static str)) -> bool {
+        let mut seen = self.lock();
+        let known = *seen.entries.entry(index).or_insert(entry);
+        let news = seen.entries.last_key_value().is_some_and(|(last, _)| *last == index);
+        if news && known == entry {
+            *seen.counts.entry(entry.1).or_default() += 1;
+        }
+        drop(seen);
+        if known != entry {
+            let (was, is) = (known.1, entry.1);
+            sim.broken(&format!("index {index} was {was} and is now {is}"));
+        }
+        known == entry
+    }
+
+    /// What holds after an operation.
+    fn check(&self, sim: &Sim, index: u64, op: &Operation, store: &StateStore) {
+        if matches!(op, Operation::PlanResults(_)) {
+            sim.note(format_args!("applied {index} {}", op.metric()));
+        }
+        if matches!(op, Operation::PlanResults(_) | Operation::NodeChange(_))
+            && let Err(text) = given_once(store.state())
+        {
+            sim.broken(&format!("at index {index}: {text}"));
+        }
+    }
+
+    /// A client was told that its write is at an index: it was applied there, and so it stays.
+    pub fn acknowledged(&self, sim: &Sim, index: u64) {
+        let mut seen = self.lock();
+        seen.told = seen.told.max(index);
+        if !seen.entries.contains_key(&index) {
+            drop(seen);
+            sim.broken(&format!("a write was acknowledged at index {index}, where nothing is"));
+        }
+    }
+
+    /// The highest index that was acknowledged.
+    pub fn told(&self) -> u64 {
+        self.lock().told
+    }
+
+    /// Something occurred.
+    pub fn count(&self, what: &'static str, n: u64) {
+        *self.lock().counts.entry(what).or_default() += n;
+    }
+
+    /// What occurred: operations by name, terms with a leader, and more.
+    pub fn counts(&self) -> BTreeMap<&'static str, u64> {
+        let seen = self.lock();
+        let mut counts = seen.counts.clone();
+        counts.insert("terms with a leader", seen.leaders.len() as u64);
+        counts
+    }
+}
+
+/// Nothing is given away twice: counted from the records alone.
+pub fn given_once(state: &State) -> Verdict {
+    for id in state.nodes().map(|n| &n.node.id) {
+        within_capacity(state, id).map_err(|e| format!("node {id}: {e}"))?;
+    }
+    state.jobs().try_for_each(|j| no_twins(state, &j.current))
+}
+
+/// No name of a job is placed twice.
+fn no_twins(state: &State, job: &Job) -> Verdict {
+    let everywhere = matches!(job.r#type.as_str(), "system" | "sysbatch");
+    let mut names: BTreeMap<(&str, &str), &str> = BTreeMap::new();
+    let allocs = state.allocs_of_job(&job.namespace, &job.id);
+    for a in allocs.iter().map(|e| &e.alloc).filter(|a| !a.terminal()) {
+        let place = if everywhere { a.node_id.as_str() } else { "" };
+        if let Some(other) = names.insert((&a.name, place), &a.id) {
+            return Err(format!("{} is live as {other} and as {}", a.name, a.id));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! IDs and names as keys of the tables.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+/// Length of the text of a UUID.
+const UUID_LEN: usize = 36;
+/// Where its dashes are.
+const DASHES: [usize; 4] = [8, 13, 18, 23];
+/// The longest other text that is kept inline.
+const SHORT: usize = 22;
+
+/// An ID or a name as a key: small, compared and copied without looking elsewhere, since tables copy a few dozen keys with
+/// each write. Ordered as the texts are.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Id(Repr);
+
+/// There is one way to represent a text.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Repr {
+    /// A UUID as it is written, in lower case: its upper and its lower half.
+    Uuid(u64, u64),
+    /// Another text that fits: its length, and the text followed by zeros.
+    Short(u8, [u8; SHORT]),
+    /// Any other text.
+    Long(Arc<str>),
+}
+
+impl Id {
+    /// The key for a text.
+    pub fn new(text: &str) -> Id {
+        let bytes = text.as_bytes();
+        if let Some((upper, lower)) = parse_uuid(bytes) {
+            return Id(Repr::Uuid(upper, lower));
+        }
+        let mut short = [0; SHORT];
+        match (short.get_mut(..bytes.len()), u8::try_from(bytes.len())) {
+            (Some(start), Ok(len)) => {
+                start.copy_from_slice(bytes);
+                Id(Repr::Short(len, short))
+            }
+            _ => Id(Repr::Long(text.into())),
+        }
+    }
+
+    /// Calls `f` with the bytes of the text.
+    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+        match &self.0 {
+            Repr::Uuid(upper, lower) => f(&uuid_text(*upper, *lower)),
+            Repr::Short(len, short) => f(short.get(..usize::from(*len)).unwrap_or_default()),
+            Repr::Long(text) => f(text.as_bytes()),
+        }
+    }
+}
+
+impl Default for Id {
+    /// The empty text.
+    fn default() -> Id {
+        Id(Repr::Short(0, [0; SHORT]))
+    }
+}
+
+impl From<&str> for Id {
+    fn from(text: &str) -> Id {
+        Id::new(text)
+    }
+}
+
+impl PartialEq<str> for Id {
+    fn eq(&self, text: &str) -> bool {
+        self.with_bytes(|b| b == text.as_bytes())
+    }
+}
+
+impl Ord for Id {
+    fn cmp(&self, other: &Id) -> Ordering {
+        match (&self.0, &other.0) {
+            // Hexadecimal digits ascend as their values do, and the dashes are in the same places.
+            (Repr::Uuid(a, b), Repr::Uuid(x, y)) => (a, b).cmp(&(x, y)),
+            // Zeros come before all other bytes; texts that differ in zeros at the end alone differ in length.
+            (Repr::Short(a, x), Repr::Short(b, y)) => x.cmp(y).then(a.cmp(b)),
+            _ => self.with_bytes(|a| other.with_bytes(|b| a.cmp(b))),
+        }
+    }
+}
+
+impl PartialOrd for Id {
+    fn partial_cmp(&self, other: &Id) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.with_bytes(|b| f.write_str(std::str::from_utf8(b).unwrap_or_default()))
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{self}\"")
+    }
+}
+
+/// The halves of a UUID, if the text is one in the usual form.
+fn parse_uuid(text: &[u8]) -> Option<(u64, u64)> {
+    let text: &[u8; UUID_LEN] = text.try_into().ok()?;
+    if DASHES.iter().any(|i| text[*i] != b'-') {
+        return None;
+    }
+    let (mut value, mut bad) = (0u128, 0u8);
+    for (i, c) in text.iter().enumerate() {
+        if DASHES.contains(&i) {
+            continue;
+        }
+        let digit = match c {
+            b'0'..=b'9' => c - b'0',
+            b'a'..=b'f' => c - b'a' + 10,
+            _ => 0xff,
+        };
+        bad |= digit & 0xf0;
+        value = value << 4 | u128::from(digit & 0xf);
+    }
+    (bad == 0).then_some(((value >> 64) as u64, value as u64))
+}
+
+fn uuid_text(upper: u64, lower: u64) -> [u8; UUID_LEN] {
+    let mut value = u128::from(upper) << 64 | u128::from(lower);
+    let mut text = [b'-'; UUID_LEN];
+    for i in (0..UUID_LEN).rev().filter(|i| !DASHES.contains(i)) {
+        text[i] = b"0123456789abcdef"[(value & 0xf) as usize];
+        value >>= 4;
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_small() {
+        assert_eq!(size_of::<Id>(), 24);
+        assert_eq!(Id::default(), Id::new(""));
+    }
+
+    #[test]
+    fn only_canonical_uuids_are_numbers() {
+        let number = |text: &str| matches!(Id::new(text).0, Repr::Uuid(..));
+        assert!(number("6ea21d0c-1bd5-c81d-c7e2-2f6e0bb2d1a0"));
+        for other in [
+            "6EA21d0c-1bd5-c81d-c7e2-2f6e0bb2d1a0",
+            "6ea21d0c-1bd5-c81d-c7e2-2f6e0bb2d1a",
+            "6ea21d0c-1bd5-c81d-c7e2-2f6e0bb2d1g0",
+            "6ea21d0c11bd5-c81d-c7e2-2f6e0bb2d1a0",
+            "6ea21d0c-1bd5-c81d-c7e2-2f6e0bb2d-a0",
+        ] {
+            assert!(!number(other), "{other}");
+            assert_eq!(Id::new(other).to_string(), other);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn keys_are_ordered_as_their_texts(
+            a in "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-g\\-\\x00]{0,40}|.{0,40}",
+            b in "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-g\\-\\x00]{0,40}|.{0,40}",
+            shared in 0usize..40,
+        ) {
+            let (x, y) = (Id::new(&a), Id::new(&b));
+            prop_assert_eq!(x.cmp(&y), a.cmp(&b));
+            prop_assert_eq!(x == y, a == b);
+            prop_assert_eq!(x.to_string(), a.clone());
+            prop_assert!(x == *a.as_str());
+            // A text and its beginning.
+            let start: String = a.chars().take(shared).collect();
+            prop_assert_eq!(Id::new(&start).cmp(&x), start.cmp(&a));
+        }
+    }
+}
