@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::watch;
-
 use super::fsm::Change;
+use super::latest;
 use super::ops::EVALUATION_UPDATED;
 use crate::model::*;
 
@@ -126,14 +125,14 @@ pub struct Events {
     size: usize,
     ring: Mutex<Ring>,
     /// How many batches there ever were.
-    published: watch::Sender<u64>,
+    published: latest::Sender<u64>,
 }
 
 impl Events {
     /// A ring of `size` batches; 0 gives 100.
     pub fn new(size: usize) -> Events {
         let size = if size == 0 { 100 } else { size };
-        Events { size, ring: Mutex::default(), published: watch::channel(0).0 }
+        Events { size, ring: Mutex::default(), published: latest::Sender::new(0) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Ring> {
@@ -154,7 +153,7 @@ impl Events {
         }
         let total = ring.first + ring.batches.len() as u64;
         drop(ring);
-        self.published.send_replace(total);
+        self.published.send(total);
     }
 
     /// A restored store has no past: readers are cut off.
@@ -163,7 +162,7 @@ impl Events {
         let total = ring.first + ring.batches.len() as u64 + 1;
         *ring = Ring { first: total, batches: VecDeque::new() };
         drop(ring);
-        self.published.send_replace(total);
+        self.published.send(total);
     }
 
     /// Follows the ring from a log index on (§21.1): 0 from the oldest batch; else the first batch at or after the
@@ -181,7 +180,7 @@ impl Events {
 pub struct Subscription {
     events: Arc<Events>,
     next: u64,
-    published: watch::Receiver<u64>,
+    published: latest::Receiver<u64>,
 }
 
 impl Subscription {

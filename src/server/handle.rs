@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 
 use super::alloc_updates::AllocUpdates;
 use super::applier::Applier;
@@ -15,6 +15,7 @@ use super::error::Error;
 use super::fsm::Limits;
 use super::ids;
 use super::keyring::Keyring;
+use super::latest;
 use super::ops::{Operation, Reply};
 use super::queues::Queues;
 use super::raft::{
@@ -60,7 +61,7 @@ struct Inner {
     node_news: Mutex<Rate>,
     keyring: Arc<Keyring>,
     /// The leader has established itself.
-    ready: watch::Sender<bool>,
+    ready: latest::Sender<bool>,
     restores: mpsc::Sender<leader::Restore>,
     others: Arc<dyn Others>,
 }
@@ -193,7 +194,7 @@ impl Server {
             alloc_updates: AllocUpdates::default(),
             node_news: Mutex::new(node_news()),
             keyring,
-            ready: watch::channel(false).0,
+            ready: latest::Sender::new(false),
             restores,
             others: links.others,
         }));
@@ -208,7 +209,7 @@ impl Server {
     /// Ends everything; waits until the log is closed.
     pub async fn shutdown(&self) {
         self.0.queues.stop();
-        self.0.ready.send_replace(false);
+        self.0.ready.send(false);
         self.workers().iter().for_each(|w| w.stop());
         self.0.store.unlisten();
         if let Err(e) = self.0.consensus.shutdown().await {
@@ -341,7 +342,7 @@ impl Server {
     // ---- leadership
 
     pub(super) fn set_ready(&self, ready: bool) {
-        self.0.ready.send_replace(ready);
+        self.0.ready.send(ready);
     }
 
     /// Waits until reads and writes are answered.

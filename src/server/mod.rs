@@ -11,7 +11,7 @@
 //! - [`peers`]: the servers that know each other, and who of them is a member of consensus.
 //! - [`leader`]: taking over and handing over; [`loops`], [`gc`], [`node_status`], [`metrics`]: what it does meanwhile.
 //! - [`keyring`]: root keys, what is encrypted and signed with them.
-//! - `threads`: how everything outside of the asynchronous runtime starts and waits.
+//! - [`latest`]: values that can be waited for. `threads`: how everything outside of the asynchronous runtime starts and waits.
 //! - [`endpoints`]: what the server does for its callers. [`alloc_updates`]: reports of nodes, gathered. [`rate`]: how often something
 //!   may be done.
 
@@ -32,6 +32,7 @@ pub mod handle;
 pub mod heartbeat;
 pub mod ids;
 pub mod keyring;
+pub mod latest;
 pub mod leader;
 pub mod loops;
 pub mod metrics;

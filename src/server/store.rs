@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::events::Events;
 use super::fsm::{self, Applied, Limits};
+use super::latest;
 use super::ops::{Operation, Reply};
 use super::watch::{WatchKey, Watches};
 use crate::state::{StateStore, StoreSnapshot};
@@ -23,7 +24,7 @@ pub struct Store {
     working: Mutex<(StateStore, u64)>,
     current: RwLock<StoreSnapshot>,
     /// The index of the last entry, also of those that wrote nothing.
-    applied: tokio::sync::watch::Sender<u64>,
+    applied: latest::Sender<u64>,
     /// How often the store was replaced by a snapshot.
     restored: AtomicU64,
     watches: Watches,
@@ -39,7 +40,7 @@ impl Store {
             limits,
             current: RwLock::new(working.snapshot()),
             working: Mutex::new((working, 0)),
-            applied: tokio::sync::watch::channel(0).0,
+            applied: latest::Sender::new(0),
             restored: AtomicU64::new(0),
             watches: Watches::default(),
             events: Arc::new(Events::new(event_buffer_size)),
@@ -78,7 +79,7 @@ impl Store {
     }
 
     /// Follows the index of the last entry that was applied.
-    pub fn follow_applied(&self) -> tokio::sync::watch::Receiver<u64> {
+    pub fn follow_applied(&self) -> latest::Receiver<u64> {
         self.applied.subscribe()
     }
 
@@ -93,7 +94,7 @@ impl Store {
             let snapshot = working.0.snapshot();
             *self.current.write().unwrap_or_else(PoisonError::into_inner) = snapshot;
         }
-        self.applied.send_replace(index);
+        self.applied.send(index);
         if applied.restored {
             self.replaced();
         }
@@ -115,7 +116,7 @@ impl Store {
         self.working.lock().unwrap_or_else(PoisonError::into_inner).1 = index;
         #[cfg(test)]
         super::deterministic::watch::skipped(index);
-        self.applied.send_replace(index);
+        self.applied.send(index);
     }
 
     /// Writes a snapshot of the store (`spec/server.md §22`).
@@ -129,7 +130,7 @@ impl Store {
         let mut working = self.working.lock().unwrap_or_else(PoisonError::into_inner);
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = store.snapshot();
         *working = (store, index);
-        self.applied.send_replace(index);
+        self.applied.send(index);
         self.replaced();
         Ok(())
     }

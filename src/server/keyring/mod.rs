@@ -15,11 +15,11 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use serde::Serialize;
-use tokio::sync::watch;
 use zeroize::Zeroizing;
 
 use crate::model::{Bytes, RootKey, WrappedRootKey, root_key_state};
 use crate::server::ids;
+use crate::server::latest;
 use crate::server::ops::Sealed;
 use crate::server::threads;
 use crate::state::StateStore;
@@ -72,12 +72,12 @@ struct Keys {
 pub struct Keyring {
     keys: RwLock<Keys>,
     /// The ID of the active key.
-    active: watch::Sender<Option<Arc<str>>>,
+    active: latest::Sender<Option<Arc<str>>>,
 }
 
 impl Default for Keyring {
     fn default() -> Keyring {
-        Keyring { keys: RwLock::default(), active: watch::channel(None).0 }
+        Keyring { keys: RwLock::default(), active: latest::Sender::new(None) }
     }
 }
 

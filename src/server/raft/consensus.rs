@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use openraft::error::{CheckIsLeaderError, Fatal, RaftError};
 use openraft::{ChangeMembers, Config, LogIdOptionExt, Raft, SnapshotPolicy};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 
 use super::applier::{Applier, Shared};
 use super::error::StoreError;
@@ -21,6 +21,7 @@ use super::snapshots::Snapshots;
 use super::status::{self, Configuration, Leadership, Member, Stats};
 use super::types::{Peer, ServerId, Types};
 use crate::server::codec;
+use crate::server::latest;
 use crate::server::ops::Operation;
 use crate::server::threads::{self, Instant};
 use crate::telemetry::Metrics;
@@ -135,11 +136,13 @@ struct Inner {
     log: Log,
     progress: Shared,
     queue: Queue,
-    leadership: watch::Receiver<Leadership>,
+    leadership: latest::Receiver<Leadership>,
     timeout: Duration,
     lease: Duration,
     /// This server hands over: it proposes nothing and sends no signs of life.
     silent: AtomicBool,
+    /// It stands for election when it hears of no leader.
+    stands: AtomicBool,
     /// When the leader last sent something.
     heard: Mutex<Option<Instant>>,
 }
@@ -200,10 +203,12 @@ impl Consensus {
             timeout: settings.timeout,
             lease: settings.lease(),
             silent: AtomicBool::new(false),
+            stands: AtomicBool::new(true),
             heard: Mutex::new(None),
         };
         let consensus = Consensus { inner: Arc::new(inner) };
         tokio::spawn(consensus.clone().keep_snapshots(settings.snapshot_interval, settings.snapshot_threshold));
+        tokio::spawn(consensus.clone().keep_lease());
         tokio::spawn(consensus.clone().keep_address(settings.id, settings.peer.clone()));
         Ok(consensus)
     }
@@ -244,7 +249,7 @@ impl Consensus {
         if cfg!(debug_assertions) {
             readable(&op)?;
         }
-        if self.inner.silent.load(Ordering::Acquire) {
+        if self.handing_over() {
             return Err(ProposeError::NotLeader { leader: None });
         }
         let (waiting, outcome) = oneshot::channel();
@@ -276,7 +281,7 @@ impl Consensus {
     }
 
     /// A watch on who leads, and on whether the node still runs.
-    pub fn leadership(&self) -> watch::Receiver<Leadership> {
+    pub fn leadership(&self) -> latest::Receiver<Leadership> {
         self.inner.leadership.clone()
     }
 
@@ -338,12 +343,25 @@ impl Consensus {
         &self.inner.raft
     }
 
+    pub(super) fn log(&self) -> &Log {
+        &self.inner.log
+    }
+
     pub(super) fn lease(&self) -> Duration {
         self.inner.lease
     }
 
     pub(super) fn silent(&self) -> &AtomicBool {
         &self.inner.silent
+    }
+
+    pub(super) fn stands(&self) -> &AtomicBool {
+        &self.inner.stands
+    }
+
+    /// Whether it is silent, so that another server may lead.
+    pub(super) fn handing_over(&self) -> bool {
+        self.inner.silent.load(Ordering::Acquire)
     }
 
     /// Why the node does not run.
@@ -354,6 +372,7 @@ impl Consensus {
     /// Answers a message of another server.
     pub async fn handle(&self, message: Message) -> Answer {
         let raft = &self.inner.raft;
+        self.stand(true);
         if !matches!(message, Message::Vote(_)) {
             *self.inner.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         }

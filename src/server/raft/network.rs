@@ -8,8 +8,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use openraft::error::{InstallSnapshotError, NetworkError, RPCError, RaftError, RemoteError, Unreachable};
-use openraft::network::{Backoff, RPCOption};
+use openraft::error::{InstallSnapshotError, NetworkError, RPCError, RaftError, RemoteError};
+use openraft::network::RPCOption;
 use openraft::raft::{
     AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse, VoteRequest,
     VoteResponse,
@@ -20,6 +20,9 @@ use serde::{Deserialize, Serialize};
 use super::Consensus;
 use super::types::{Peer, ServerId, Types};
 use crate::server::codec;
+
+/// Pause after a message that could not be sent.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// A message to another server.
 #[derive(Debug, Serialize, Deserialize)]
@@ -92,13 +95,18 @@ type CallError<E> = RPCError<ServerId, Peer, RaftError<ServerId, E>>;
 impl Remote {
     async fn call<E: std::error::Error>(&self, message: Message, limit: Duration) -> Result<Answer, CallError<E>> {
         let sent = tokio::time::timeout(limit, self.transport.send(self.id, &self.peer, message)).await;
-        let unreachable = |error: TransportError| RPCError::Unreachable(Unreachable::new(&error));
-        match sent {
-            Ok(answer) => answer.map_err(unreachable),
-            Err(_) => {
-                Err(unreachable(TransportError(format!("{} did not answer within {limit:?}", self.peer.address))))
+        let error = match sent {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) => {
+                // openraft tries again at once.
+                tokio::time::sleep(PAUSE).await;
+                error
             }
-        }
+            Err(_) => TransportError(format!("{} did not answer within {limit:?}", self.peer.address)),
+        };
+        // Not `Unreachable`: while openraft waits after that, chance decides whether news or the end of the wait is seen first, and
+        // the deterministic test of a cluster could not give the same run twice.
+        Err(RPCError::Network(NetworkError::new(&error)))
     }
 
     #[expect(clippy::result_large_err, reason = "openraft's type")]
@@ -146,10 +154,6 @@ impl RaftNetwork<Types> for Remote {
             _ => Err(mixed_up()),
         }
     }
-
-    fn backoff(&self) -> Backoff {
-        Backoff::new(std::iter::repeat(Duration::from_millis(100)))
-    }
 }
 
 /// Servers in one process: carries messages by calling the other server. Messages go through their encoding, as on a wire.
@@ -160,6 +164,7 @@ pub struct MemoryNetwork(Arc<Mutex<Links>>);
 struct Links {
     servers: BTreeMap<ServerId, Consensus>,
     cut_off: Vec<ServerId>,
+    deaf: Vec<ServerId>,
 }
 
 impl fmt::Debug for MemoryNetwork {
@@ -193,9 +198,20 @@ impl MemoryNetwork {
         self.links().cut_off.push(id);
     }
 
+    /// A server is heard, but hears nothing, answers neither.
+    pub fn deafen(&self, id: ServerId) {
+        self.links().deaf.push(id);
+    }
+
     /// Connects all servers again.
     pub fn heal(&self) {
-        self.links().cut_off.clear();
+        let mut links = self.links();
+        links.cut_off.clear();
+        links.deaf.clear();
+    }
+
+    fn hears(&self, id: ServerId) -> bool {
+        !self.links().deaf.contains(&id)
     }
 
     fn reach(&self, from: ServerId, to: ServerId) -> Option<Consensus> {
@@ -219,10 +235,10 @@ impl Transport for MemoryTransport {
     fn send<'a>(&'a self, to: ServerId, peer: &'a Peer, message: Message) -> Pending<'a> {
         Box::pin(async move {
             let nobody = || TransportError(format!("nobody answers at {}", peer.address));
-            let server = self.network.reach(self.from, to).ok_or_else(nobody)?;
+            let server = self.network.reach(self.from, to).filter(|_| self.network.hears(to)).ok_or_else(nobody)?;
             let answer = server.handle(recode(&message)?).await;
             // The link may have been cut meanwhile.
-            self.network.reach(self.from, to).ok_or_else(nobody)?;
+            self.network.reach(self.from, to).filter(|_| self.network.hears(self.from)).ok_or_else(nobody)?;
             recode(&answer)
         })
     }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use openraft::{Raft, RaftMetrics, ServerState};
-use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::log::Log;
 use super::types::{Peer, ServerId, Types};
+use crate::server::latest;
 
 /// How often the leader's lease and the node's health are looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -144,9 +144,10 @@ fn judge(metrics: &RaftMetrics<ServerId, Peer>, lease: Duration) -> Leadership {
 }
 
 /// Keeps a watch on who leads, until the node stops.
-pub(super) fn watch_leadership(raft: &Raft<Types>, lease: Duration) -> watch::Receiver<Leadership> {
+pub(super) fn watch_leadership(raft: &Raft<Types>, lease: Duration) -> latest::Receiver<Leadership> {
     let (metrics, mut changes) = (raft.metrics(), raft.server_metrics());
-    let (tell, listen) = watch::channel(judge(&metrics.borrow(), lease));
+    let tell = latest::Sender::new(judge(&metrics.borrow(), lease));
+    let listen = tell.subscribe();
     tokio::spawn(async move {
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);

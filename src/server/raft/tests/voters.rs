@@ -136,6 +136,23 @@ async fn a_late_server_catches_up_by_snapshot() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_that_hears_nothing_makes_room() {
+    let mut cluster = Cluster::start().await;
+    let old = cluster.leader(None).await;
+    cluster.propose(old, 5).await;
+    cluster.network.deafen(cluster.settings[old].id);
+    // The others hear it as before: it has to fall silent by itself.
+    let new = cluster.leader(Some(old)).await;
+    cluster.propose(new, 5).await;
+    assert!(!cluster.nodes[&old].0.leads());
+    cluster.network.heal();
+    cluster.all_applied(10).await;
+    for n in 0..3 {
+        cluster.stop(n).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_is_cut_off_gives_up_and_loses_nothing() {
     let mut cluster = Cluster::start().await;
     let old = cluster.leader(None).await;

@@ -1,0 +1,82 @@
+//! A leader that no majority answers makes room for another one. By itself consensus would go on sending: who still hears it, but is
+//! not heard by it, would wait for it without end.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use openraft::Vote;
+use openraft::raft::VoteRequest;
+use tokio::time::Instant;
+
+use super::Consensus;
+
+/// How often it is looked at, in parts of the lease.
+const LOOKS: u32 = 4;
+
+impl Consensus {
+    /// Gives up leadership that has no majority for as long as a lease after the lease is over, until the node stops.
+    ///
+    /// The time is counted from the first look that finds it so: a process that was stopped hears its followers first.
+    pub(super) async fn keep_lease(self) {
+        let mut alone_since = None;
+        loop {
+            tokio::time::sleep(self.lease() / LOOKS).await;
+            if self.leadership().borrow().failed.is_some() {
+                return;
+            }
+            let Some(term) = self.unanswered() else {
+                alone_since = None;
+                continue;
+            };
+            match alone_since {
+                Some((since, of)) if of == term => {
+                    if Instant::now() - since >= self.lease() {
+                        self.give_up(term).await;
+                    }
+                }
+                _ => alone_since = Some((Instant::now(), term)),
+            }
+        }
+    }
+
+    /// The term this server leads although no majority has answered it within the lease.
+    fn unanswered(&self) -> Option<u64> {
+        // Who hands over on purpose is silent and gets no answers.
+        if self.handing_over() {
+            return None;
+        }
+        let metrics = self.raft().metrics();
+        let metrics = metrics.borrow();
+        let alone = metrics.membership_config.voter_ids().count() == 1;
+        let acked = metrics.millis_since_quorum_ack.is_some_and(|ms| Duration::from_millis(ms) < self.lease());
+        (metrics.state.is_leader() && !alone && !acked).then_some(metrics.current_term)
+    }
+
+    /// Whether this server stands for election when it hears of no leader. Who gave up does not until it has heard from another
+    /// server: the others may hear it, and would vote for it again and again without its ever knowing.
+    pub(super) fn stand(&self, stands: bool) {
+        if self.stands().swap(stands, Ordering::AcqRel) != stands {
+            self.raft().runtime_config().elect(stands);
+        }
+    }
+
+    /// Votes for another server in the next term, which ends this one. Nobody has asked for that vote; should that server stand
+    /// in that term, it still has to have all entries.
+    async fn give_up(&self, term: u64) {
+        let other = {
+            let metrics = self.raft().metrics();
+            let metrics = metrics.borrow();
+            metrics.membership_config.voter_ids().find(|id| *id != metrics.id)
+        };
+        let Some(other) = other else { return };
+        // Should there be entries behind this one it is refused, and tried again at the next look.
+        let last = self.log().last();
+        let request = VoteRequest::new(Vote::new(term + 1, other), last);
+        self.stand(false);
+        if self.raft().vote(request).await.is_ok_and(|answer| answer.vote_granted) {
+            tracing::warn!(target: "nomad.raft", term, "no majority answers; gave up leadership");
+        } else {
+            self.stand(true);
+        }
+    }
+}
