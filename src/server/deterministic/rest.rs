@@ -99,7 +99,7 @@ fn check(cluster: &Cluster) -> Verdict {
     if told > index {
         return Err(format!("a write was acknowledged at index {told}, but there are {index} alone"));
     }
-    given_once(state)?;
+    given_once(state, true)?;
     state.jobs().try_for_each(|j| placed(&store, &j.current))
 }
 

@@ -155,6 +155,13 @@ impl Sim {
         trace.last.push_back(line);
     }
 
+    /// Tells more, to whoever looks at one seed alone.
+    pub fn tell(&self, what: fmt::Arguments<'_>) {
+        if lock(&self.trace).aloud {
+            println!("        {what}");
+        }
+    }
+
     /// A rule is broken; the first one counts.
     pub fn broken(&self, what: &str) {
         self.note(format_args!("BROKEN: {what}"));

@@ -100,11 +100,22 @@ impl Watch {
 
     /// What holds after an operation.
     fn check(&self, sim: &Sim, index: u64, op: &Operation, store: &StateStore) {
-        if matches!(op, Operation::PlanResults(_)) {
+        if let Operation::PlanResults(r) = op {
             sim.note(format_args!("applied {index} {}", op.metric()));
+            for a in &r.placements {
+                sim.tell(format_args!("  for {} places {} as {} on {}", r.eval_id, a.name, a.id, a.node_id));
+            }
+            r.stops.iter().for_each(|s| sim.tell(format_args!("  for {} stops {}", r.eval_id, s.id)));
+            r.victims.iter().for_each(|(id, by)| sim.tell(format_args!("  for {} evicts {id} for {by}", r.eval_id)));
+        }
+        if let Operation::EvalUpdate { evals } = op {
+            for e in evals {
+                let why = [e.triggered_by.as_str(), &e.status, &e.status_description].join(", ");
+                sim.tell(format_args!("applied {index} evaluation {} of {}: {why}", e.id, e.job_id));
+            }
         }
         if matches!(op, Operation::PlanResults(_) | Operation::NodeChange(_))
-            && let Err(text) = given_once(store.state())
+            && let Err(text) = given_once(store.state(), false)
         {
             sim.broken(&format!("at index {index}: {text}"));
         }
@@ -139,23 +150,26 @@ impl Watch {
     }
 }
 
-/// Nothing is given away twice: counted from the records alone.
-pub fn given_once(state: &State) -> Verdict {
+/// Nothing is given away twice: counted from the records alone. When all has come to rest that is so for what replaces something, too:
+/// before, what it replaces may still run, because its node rejected its part of the plan (`spec/server.md §7`).
+pub fn given_once(state: &State, resting: bool) -> Verdict {
     for id in state.nodes().map(|n| &n.node.id) {
         within_capacity(state, id).map_err(|e| format!("node {id}: {e}"))?;
     }
-    state.jobs().try_for_each(|j| no_twins(state, &j.current))
+    state.jobs().try_for_each(|j| no_twins(state, &j.current, resting))
 }
 
 /// No name of a job is placed twice.
-fn no_twins(state: &State, job: &Job) -> Verdict {
+fn no_twins(state: &State, job: &Job, resting: bool) -> Verdict {
     let everywhere = matches!(job.r#type.as_str(), "system" | "sysbatch");
-    let mut names: BTreeMap<(&str, &str), &str> = BTreeMap::new();
+    let mut names: BTreeMap<(&str, &str), &Allocation> = BTreeMap::new();
     let allocs = state.allocs_of_job(&job.namespace, &job.id);
     for a in allocs.iter().map(|e| &e.alloc).filter(|a| !a.terminal()) {
         let place = if everywhere { a.node_id.as_str() } else { "" };
-        if let Some(other) = names.insert((&a.name, place), &a.id) {
-            return Err(format!("{} is live as {other} and as {}", a.name, a.id));
+        let Some(other) = names.insert((&a.name, place), a) else { continue };
+        let replaces = a.previous_allocation == other.id || other.previous_allocation == a.id;
+        if resting || !replaces {
+            return Err(format!("{} is live as {} and as {}", a.name, other.id, a.id));
         }
     }
     Ok(())
