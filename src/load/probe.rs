@@ -8,6 +8,9 @@ use crate::api::{Client, Query};
 
 /// How often a condition is looked at.
 const LOOK: Duration = Duration::from_millis(100);
+/// How many times as long as a look took the next one waits at least, and the longest such wait.
+const SHARE: u32 = 10;
+const LONGEST_REST: Duration = Duration::from_secs(1);
 
 /// Evaluations by status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -123,14 +126,17 @@ where
 {
     let end = Instant::now() + limit;
     loop {
+        let begun = Instant::now();
         let seen = look().await?;
+        // Looking is work for the server, too.
+        let rest = begun.elapsed().saturating_mul(SHARE).clamp(LOOK, LONGEST_REST);
         if enough(&seen) {
             return Ok(seen);
         }
         if Instant::now() > end {
             return Err(LoadError(format!("{what}: not within {limit:?}")));
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(rest).await;
     }
 }
 

@@ -4,6 +4,7 @@
 use super::blocked::{BlockedEvals, Released};
 use super::broker::Broker;
 use super::fsm::{Applied, Change};
+use crate::model::Evaluation;
 use crate::state::StateStore;
 
 /// What the blocked evaluations learn of a write; gives the evaluations that the broker is to get ([`take_over`]). `now` in
@@ -28,8 +29,20 @@ pub fn entail(applied: &Applied, index: u64, now: i64, blocked: &mut BlockedEval
     released
 }
 
-/// Gives the broker what a write released; follow-ups that nobody needs any more are dropped.
+/// The evaluations that a write ended.
+pub fn ended(applied: &Applied) -> impl Iterator<Item = &Evaluation> {
+    applied.changes.iter().filter_map(|c| match c {
+        Change::Eval(e) if e.terminal() => Some(&**e),
+        _ => None,
+    })
+}
+
+/// Gives the broker what a write released. What it ended and follow-ups that nobody needs any more are dropped: a blocked
+/// evaluation may be on its way to a worker when another one of its job ends it.
 pub fn take_over(applied: &Applied, released: Released, now: i64, broker: &mut Broker) {
+    for e in ended(applied) {
+        broker.drop_pending(&e.id);
+    }
     for e in &applied.dropped_evals {
         broker.drop_waiting(&e.id);
     }
@@ -37,12 +50,111 @@ pub fn take_over(applied: &Applied, released: Released, now: i64, broker: &mut B
 }
 
 /// Fills queues that were just switched on from the store.
+///
+/// A blocked evaluation that has not seen the newest version of its job is to be scheduled at once: the last leader had handed it out,
+/// and may have cancelled the evaluation of that version for it.
 pub fn refill(store: &StateStore, now: i64, broker: &mut Broker, blocked: &mut BlockedEvals) {
     for eval in store.evals_by_create() {
         match eval.status.as_str() {
             "pending" => broker.restore(eval.clone(), now),
+            "blocked" if !saw_newest(store, eval) => broker.restore(eval.clone(), now),
             "blocked" => broker.enqueue_all(blocked.block(eval.clone(), None, now), now),
             _ => {}
+        }
+    }
+}
+
+fn saw_newest(store: &StateStore, eval: &Evaluation) -> bool {
+    let job = store.state().job(&eval.namespace, &eval.job_id);
+    job.is_none_or(|j| j.job_modify_index <= eval.snapshot_index)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::server::fsm::{self, Limits};
+    use crate::server::ops::{JobRegister, Operation, Reply};
+    use crate::server::tests::job;
+
+    const NOW: i64 = 1_700_000_000_000_000_000;
+
+    fn eval(id: &str, priority: i64, status: &str, snapshot_index: u64) -> Evaluation {
+        let r#type = "service".to_string();
+        let (namespace, job_id) = ("default".to_string(), "web".to_string());
+        let (id, status) = (id.to_string(), status.to_string());
+        Evaluation { id, namespace, job_id, r#type, status, priority, snapshot_index, ..Default::default() }
+    }
+
+    struct World {
+        store: StateStore,
+        index: u64,
+        broker: Broker,
+        blocked: BlockedEvals,
+    }
+
+    impl World {
+        fn new() -> World {
+            let (mut broker, mut blocked) = (Broker::new(), BlockedEvals::default());
+            broker.set_enabled(true);
+            blocked.set_enabled(true, NOW);
+            World { store: StateStore::new(), index: 0, broker, blocked }
+        }
+
+        fn write(&mut self, op: Operation) {
+            self.index += 1;
+            let applied = fsm::apply(&mut self.store, self.index, &op, Limits::default());
+            assert!(!matches!(applied.reply, Reply::Refused(_)), "{:?}", applied.reply);
+            let released = entail(&applied, self.index, NOW, &mut self.blocked);
+            take_over(&applied, released, NOW, &mut self.broker);
+        }
+
+        fn register(&mut self, eval: Option<Evaluation>) {
+            let job = Arc::new(job("web", self.index as i64));
+            let register = JobRegister { job, eval, submission: None, enforce_index: None, now: NOW };
+            self.write(Operation::JobRegister(Box::new(register)));
+        }
+
+        fn evals(&mut self, evals: Vec<Evaluation>) {
+            self.write(Operation::EvalUpdate { evals });
+        }
+
+        fn take(&mut self) -> Option<String> {
+            let taken = self.broker.dequeue(&["service".to_string()], NOW, 0, || "t".into());
+            taken.expect("enabled").map(|d| d.eval.id.clone())
+        }
+    }
+
+    #[test]
+    fn a_blocked_evaluation_that_ends_on_its_way_is_not_kept_instead_of_a_newer_one() {
+        let mut w = World::new();
+        w.register(Some(eval("first", 50, "pending", 0)));
+        assert_eq!(w.take().as_deref(), Some("first"));
+        w.evals(vec![eval("blocked", 80, "blocked", 1)]);
+        let unblocked = w.store.eval("blocked").cloned().expect("stored");
+        w.broker.enqueue(unblocked, None, NOW);
+        w.register(Some(eval("newest", 30, "pending", 0)));
+        // The first one succeeds, which ends the blocked one in the store.
+        w.evals(vec![eval("first", 50, "complete", 2)]);
+        assert_eq!(w.store.eval("blocked").map(|e| e.status.as_str()), Some("canceled"));
+        w.broker.ack("first", "t", NOW).expect("ours");
+        assert_eq!((w.broker.stats().cancelable, w.take().as_deref()), (0, Some("newest")));
+    }
+
+    #[test]
+    fn a_new_leader_schedules_what_has_not_seen_the_newest_version() {
+        for (seen, want) in [(1, Some("blocked")), (2, None)] {
+            let mut w = World::new();
+            w.register(None);
+            w.register(None);
+            w.evals(vec![eval("blocked", 80, "blocked", seen)]);
+            let (mut broker, mut blocked) = (Broker::new(), BlockedEvals::default());
+            broker.set_enabled(true);
+            blocked.set_enabled(true, NOW);
+            refill(&w.store, NOW, &mut broker, &mut blocked);
+            w.broker = broker;
+            assert_eq!(w.take().as_deref(), want);
         }
     }
 }

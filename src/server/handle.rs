@@ -39,6 +39,9 @@ const NEWS_RATE: f64 = 250.0;
 /// As many at once, in seconds of that rate.
 const NEWS_BURST: f64 = 0.4;
 
+/// Telling one counts as so many while evaluations wait: there is more to come for it.
+const NEWS_WHILE_BUSY: f64 = 4.0;
+
 fn node_news() -> Rate {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let rate = NEWS_RATE * processors as f64;
@@ -255,8 +258,10 @@ impl Server {
     /// How long a node waits until it is told what is new for it. When thousands have something new at once, work goes first:
     /// a node that waited hears of all that came meanwhile in one answer.
     pub(super) fn node_news_due(&self) -> Duration {
+        let busy = self.queues().broker().has_ready();
         let mut rate = self.0.node_news.lock().unwrap_or_else(PoisonError::into_inner);
-        Duration::from_nanos(rate.take(ids::now()).unsigned_abs())
+        let wait = rate.take_as(ids::now(), if busy { NEWS_WHILE_BUSY } else { 1.0 });
+        Duration::from_nanos(wait.unsigned_abs())
     }
 
     /// The root keys, unwrapped.

@@ -316,7 +316,8 @@ impl Listener for Queues {
     fn applied(&self, index: u64, op: &Operation, applied: &Applied) {
         let now = ids::now();
         let released = evaluating::entail(applied, index, now, &mut self.blocked());
-        if !released.is_empty() || !applied.dropped_evals.is_empty() {
+        let ends = evaluating::ended(applied).next().is_some();
+        if ends || !released.is_empty() || !applied.dropped_evals.is_empty() {
             let mut broker = self.broker();
             evaluating::take_over(applied, released, now, &mut broker);
             self.wake_workers(&mut broker);

@@ -380,6 +380,18 @@ impl Broker {
         batch
     }
 
+    /// Forgets an evaluation that waits behind another one of its job, since it has ended in the store: were it the one that is kept,
+    /// the others would be cancelled for it, and a new leader would know of none. Tells whether there was one.
+    pub fn drop_pending(&mut self, id: &str) -> bool {
+        let Some((ById(eval), Entry { place: Place::Queued, .. })) = self.known.get_key_value(id) else { return false };
+        let waits = self.jobs.get_mut(&job_key(eval)).is_some_and(|slot| slot.remove(id));
+        if waits {
+            self.known.remove(id);
+            self.pending_count = self.pending_count.saturating_sub(1);
+        }
+        waits
+    }
+
     /// Puts evaluations back that could not be cancelled, to the front. Ignores those that were enqueued meanwhile.
     pub fn put_back(&mut self, evals: Vec<Arc<Evaluation>>) {
         if !self.enabled {
@@ -410,6 +422,11 @@ impl Broker {
             delayed: self.delayed_count,
             by_scheduler,
         }
+    }
+
+    /// Whether an evaluation waits for a worker.
+    pub fn has_ready(&self) -> bool {
+        self.queues.values().any(|q| !q.ready.is_empty())
     }
 
     /// The evaluations that wait for their `WaitUntil`, and when that is (metric `eval_waiting`).

@@ -113,6 +113,15 @@ impl JobSlot {
         self.pending.push(eval);
     }
 
+    /// Takes an evaluation out that waits; false if it does not.
+    pub fn remove(&mut self, id: &str) -> bool {
+        let Some(at) = self.pending.iter().position(|e| e.id == id) else { return false };
+        self.pending.remove(at);
+        let best = self.pending.iter().enumerate().max_by_key(|(_, e)| keep_rank(e));
+        self.best = best.map_or(0, |(at, _)| at);
+        true
+    }
+
     /// Gives the slot to the best waiting evaluation. Returns it and all others, in the order in which they came;
     /// `None` if none waits.
     pub fn pass_on(&mut self) -> Option<(Arc<Evaluation>, Vec<Arc<Evaluation>>)> {

@@ -48,9 +48,11 @@ fn e1_of_a_burst_for_one_job_the_first_and_the_newest_run() {
         put(&mut b, eval(&format!("a{n}"), "j", 50, 100 + n), 0);
     }
     assert_eq!((b.stats().ready, b.stats().pending), (1, 19));
+    assert!(b.has_ready());
     assert_eq!(id_of(take(&mut b, &ALL, "t", 0)), "a1");
     let s = b.stats();
     assert_eq!((s.ready, s.unacked, s.pending), (0, 1, 19));
+    assert!(!b.has_ready());
     assert_eq!(s.by_scheduler["service"], QueueStats { ready: 0, unacked: 1 });
 
     b.ack("a1", "t", SECOND).unwrap();
@@ -68,6 +70,22 @@ fn e1_of_a_burst_for_one_job_the_first_and_the_newest_run() {
     );
     assert_eq!(b.next_deadline(), None);
     assert!(b.known.is_empty() && b.jobs.is_empty(), "nothing is remembered of what is done");
+}
+
+#[test]
+fn what_ended_elsewhere_is_not_kept_for_its_priority() {
+    let mut b = enabled();
+    put(&mut b, eval("a", "j", 50, 100), 0);
+    take(&mut b, &ALL, "t", 0);
+    for (id, priority, index) in [("blocked", 80, 90), ("old", 30, 110), ("new", 30, 120)] {
+        put(&mut b, eval(id, "j", priority, index), 0);
+    }
+    assert!(b.drop_pending("blocked") && !b.drop_pending("blocked") && !b.drop_pending("a"));
+    assert_eq!(b.stats().pending, 2);
+    b.ack("a", "t", 1).unwrap();
+    assert_eq!(ids(&b.take_cancelable(10)), ["old"]);
+    assert!(!b.drop_pending("new"), "it is ready");
+    assert_eq!(id_of(take(&mut b, &ALL, "u", 1)), "new");
 }
 
 #[test]
