@@ -13,7 +13,7 @@ mod program;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -21,7 +21,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use agent::{Agent, call, wait_for};
 use crash_support::checks::{self, LISTS, NODE_MB, NODE_MHZ, Verdict};
+use crash_support::kept;
 use crash_support::ledger::End;
+use crash_support::view::View;
 use crash_support::writers::{self, Writer};
 use dice::Dice;
 use encamp::model::random::Random;
@@ -33,6 +35,8 @@ const ROUNDS: u64 = 8;
 const LIFE: u64 = 10;
 /// Clusters at the same time.
 const AT_ONCE: u64 = 4;
+/// Longest wait until a server that was killed has done all that is open.
+const SETTLE: Duration = Duration::from_secs(60);
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
@@ -91,6 +95,10 @@ impl Cluster {
 
     fn agent(&self) -> &Agent {
         self.agent.as_ref().expect("it runs")
+    }
+
+    fn view(&self) -> View {
+        View::of(self.agent().port)
     }
 
     /// Waits for a leader and a node; gives its ID.
@@ -210,8 +218,7 @@ fn live(seed: u64, life: u64, rounds: u64) -> Result<Tally, String> {
     for round in 1..=rounds {
         let mut verdict = Verdict::default();
         for ledger in cluster.writers.iter_mut().map(|w| &mut w.ledger) {
-            (ledger.evals, ledger.children, ledger.stopped) = (Vec::new(), Vec::new(), Vec::new());
-            (ledger.acked, ledger.refused, ledger.refusals) = (0, 0, Vec::new());
+            ledger.begin();
         }
         let time = Duration::from_millis(random.below(1500));
         let mut what = format!("killed after {} ms of load", time.as_millis());
@@ -236,9 +243,10 @@ fn live(seed: u64, life: u64, rounds: u64) -> Result<Tally, String> {
             what += &format!(", {}", cluster.tear(&mut random).expect("the log"));
         }
         let back = cluster.restart();
-        let agent = cluster.agent.as_ref().expect("it runs");
-        checks::acknowledged(agent, &mut cluster.writers, &indexes, &mut verdict);
-        let settled = checks::settled(agent, &mut cluster.writers, &mut verdict);
+        let at = cluster.view();
+        checks::acknowledged(at, &mut cluster.writers, &indexes, &mut verdict);
+        let settled = checks::rest(at, &mut cluster.writers, SETTLE, &mut verdict);
+        checks::outcome(at, &cluster.writers, &mut verdict);
         let sum = |f: fn(&Writer) -> usize| cluster.writers.iter().map(f).sum::<usize>();
         let (acked, refused) = (sum(|w| w.ledger.acked), sum(|w| w.ledger.refused));
         println!(
@@ -307,15 +315,9 @@ fn what_was_acknowledged_survives_kills() {
 
 /// Keeps what was found, and tells.
 fn told(cluster: &mut Cluster, verdict: &Verdict, name: &str) -> String {
-    let kept = std::env::temp_dir().join(format!("encamp-crash-kept-{name}"));
-    let _ = fs::remove_dir_all(&kept);
-    copy(&cluster.folder.path().join("data/server"), &kept);
-    for (name, path) in [("evaluations", "/v1/evaluations"), ("allocations", "/v1/allocations"), ("nodes", "/v1/nodes")]
-    {
-        let list = cluster.agent().list(path);
-        let lines: String = list.iter().map(|o| format!("{o}\n")).collect();
-        let _ = fs::write(kept.join(format!("{name}.jsonl")), lines);
-    }
+    let kept = kept::folder(&format!("crash-kept-{name}"));
+    kept::copy(&cluster.folder.path().join("data/server"), &kept);
+    kept::lists(cluster.view(), &kept);
     let _ = fs::write(kept.join("agent.log"), cluster.agent.as_mut().expect("it runs").log());
     let refusals: Vec<&String> = cluster.writers.iter().flat_map(|w| &w.ledger.refusals).collect();
     format!(
@@ -325,16 +327,4 @@ fn told(cluster: &mut Cluster, verdict: &Verdict, name: &str) -> String {
         kept.display(),
         verdict.problems.join("\n"),
     )
-}
-
-fn copy(from: &Path, to: &Path) {
-    let _ = fs::create_dir_all(to);
-    for entry in fs::read_dir(from).into_iter().flatten().flatten() {
-        let (source, target) = (entry.path(), to.join(entry.file_name()));
-        if source.is_dir() {
-            copy(&source, &target);
-        } else {
-            let _ = fs::copy(&source, &target);
-        }
-    }
 }

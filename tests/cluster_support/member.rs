@@ -1,8 +1,14 @@
 //! Agents of one cluster on this machine, each in a folder of its own. Killed ones come back with the ports they had.
+//!
+//! Each test uses a part of it.
+#![allow(dead_code)]
+
+use std::path::PathBuf;
+use std::process::Command;
 
 use serde_json::Value as Json;
 
-use crate::agent::{self, Agent, call, wait_for};
+use crate::agent::{self, Agent, call, program, wait_for};
 use crate::program::Folder;
 
 /// What an agent is.
@@ -11,6 +17,8 @@ pub enum Role {
     Server { expect: u32, join: Vec<String> },
     /// A node, and nothing else.
     Node { servers: Vec<String> },
+    /// What its configuration says.
+    Other(String),
 }
 
 /// An agent that may be down.
@@ -19,25 +27,42 @@ pub struct Member {
     role: Role,
     /// HTTP, RPC, serf; 0 until they are chosen.
     ports: [u16; 3],
+    /// Where others reach its RPC and serf, if not where it listens.
+    pub advertised: Option<[String; 2]>,
+    /// Words of a command that starts another one, before those of the agent.
+    pub wrapper: Vec<String>,
     /// More configuration.
     pub more: String,
     agent: Option<Agent>,
+    /// What it said until it was killed.
+    past: String,
     /// Goes last.
     folder: Folder,
 }
 
-fn quoted(list: &[String]) -> String {
+pub fn quoted(list: &[String]) -> String {
     list.iter().map(|s| format!("{s:?}")).collect::<Vec<_>>().join(", ")
 }
 
 impl Member {
     pub fn new(name: &str, role: Role) -> Member {
-        Member { name: name.into(), role, ports: [0; 3], more: String::new(), agent: None, folder: Folder::new(name) }
+        Member {
+            name: name.into(),
+            role,
+            ports: [0; 3],
+            advertised: None,
+            wrapper: Vec::new(),
+            more: String::new(),
+            agent: None,
+            past: String::new(),
+            folder: Folder::new(name),
+        }
     }
 
     fn config(&self) -> String {
         let [http, rpc, serf] = self.ports;
-        let data = self.folder.path().join("data").display().to_string();
+        let data = self.data();
+        let [rpc_at, serf_at] = self.advertised.clone().unwrap_or(["127.0.0.1".into(), "127.0.0.1".into()]);
         let name = &self.name;
         let role = match &self.role {
             Role::Server { expect, join } => format!(
@@ -51,19 +76,34 @@ impl Member {
                    disk_total_mb = 100000\n}}\nplugin \"raw_exec\" {{\n  config {{\n    enabled = true\n  }}\n}}\n",
                 quoted(servers)
             ),
+            Role::Other(text) => text.clone(),
         };
         format!(
             "name = {name:?}\nbind_addr = \"127.0.0.1\"\ndata_dir = {data:?}\nlog_level = \"DEBUG\"\n\
              ports {{\n  http = {http}\n  rpc = {rpc}\n  serf = {serf}\n}}\n\
-             advertise {{\n  http = \"127.0.0.1\"\n  rpc = \"127.0.0.1\"\n  serf = \"127.0.0.1\"\n}}\n{role}{}",
+             advertise {{\n  http = \"127.0.0.1\"\n  rpc = {rpc_at:?}\n  serf = {serf_at:?}\n}}\n{role}{}",
             self.more
         )
     }
 
     /// Starts it, or starts it again.
     pub fn start(&mut self) {
-        self.folder.file("agent.hcl", self.config());
-        let mut agent = Agent::spawn(&self.folder, &["-config", "agent.hcl"]);
+        self.launch();
+        self.serves();
+    }
+
+    /// Starts it and does not wait.
+    pub fn launch(&mut self) {
+        let config = self.folder.file("agent.hcl", self.config());
+        let words: Vec<String> = self.wrapper.iter().cloned().chain([program()]).collect();
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).args(["agent", "-config"]).arg(config);
+        self.agent = Some(Agent::launch(&self.folder, &mut command));
+    }
+
+    /// Waits until it serves.
+    pub fn serves(&mut self) {
+        let agent = self.agent.as_mut().expect("it was started");
         let bound = agent.until("Bind Addrs: HTTP: [127.0.0.1:");
         let mut ports = bound.split("127.0.0.1:").skip(1).map(|p| {
             let digits: String = p.chars().take_while(char::is_ascii_digit).collect();
@@ -72,13 +112,13 @@ impl Member {
         self.ports = std::array::from_fn(|_| ports.next().unwrap_or(0));
         agent.port = self.ports[0];
         agent.until("agent started! Log data will stream in below:");
-        self.agent = Some(agent);
     }
 
     /// Ends it as a power failure would.
     pub fn kill(&mut self) {
         if let Some(mut agent) = self.agent.take() {
             agent.kill();
+            self.past.push_str(agent.log());
         }
     }
 
@@ -97,6 +137,16 @@ impl Member {
         self.agent.as_mut().expect("it runs")
     }
 
+    /// All that it said, also before it was killed.
+    pub fn log(&mut self) -> String {
+        let now = self.agent.as_mut().map(Agent::log).unwrap_or_default();
+        format!("{}{now}", self.past)
+    }
+
+    pub fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
     pub fn folder(&self) -> &Folder {
         &self.folder
     }
@@ -105,12 +155,22 @@ impl Member {
         self.ports[0]
     }
 
+    /// Where others reach its RPC.
     pub fn rpc(&self) -> String {
-        format!("127.0.0.1:{}", self.ports[1])
+        self.reached(0)
     }
 
     pub fn serf(&self) -> String {
-        format!("127.0.0.1:{}", self.ports[2])
+        self.reached(1)
+    }
+
+    fn reached(&self, n: usize) -> String {
+        self.advertised.as_ref().map_or_else(|| format!("127.0.0.1:{}", self.ports[n + 1]), |a| a[n].clone())
+    }
+
+    /// The ports it listens on: HTTP, RPC, serf.
+    pub fn ports(&self) -> [u16; 3] {
+        self.ports
     }
 
     /// What is read, or what came instead.

@@ -1,4 +1,4 @@
-//! What must hold after a restart.
+//! What must hold when all is well again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value as Json;
 
 use super::ledger::End;
+use super::view::View;
 use super::writers::{Role, Writer};
-use crate::agent::Agent;
 
-/// Longest wait until a server that was killed has done all that is open.
-const SETTLE: Duration = Duration::from_secs(60);
+/// Longest wait for one answer that tells something.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// When it is told what is waited for: a node reports again within ten seconds.
 const SLOW: Duration = Duration::from_secs(15);
 /// How long nothing may happen until nothing is expected any more.
@@ -37,7 +37,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    fn hold(&mut self, holds: bool, why: impl FnOnce() -> String) {
+    pub fn hold(&mut self, holds: bool, why: impl FnOnce() -> String) {
         self.checks += 1;
         if !holds {
             self.problems.push(why());
@@ -54,36 +54,37 @@ fn ids(list: &[Json]) -> BTreeSet<&str> {
 }
 
 /// What must hold at once: all that was acknowledged is there.
-pub fn acknowledged(agent: &Agent, writers: &mut [Writer], indexes: &BTreeMap<&str, u64>, verdict: &mut Verdict) {
+pub fn acknowledged(at: View, writers: &mut [Writer], indexes: &BTreeMap<&str, u64>, verdict: &mut Verdict) {
     for ledger in writers.iter_mut().map(|w| &mut w.ledger) {
+        ledger.port = at.port;
         for cell in 0..ledger.cells.len() {
-            let checked = ledger.check(cell);
+            let checked = patiently(|| ledger.check(cell, at.query(), true));
             verdict.hold(checked.is_ok(), || match checked {
-                Err(End::Gone(why) | End::Wrong(why)) => why,
+                Err(End::Gone(why) | End::Wrong(why)) => format!("{at:?}: {why}"),
                 Ok(()) => String::new(),
             });
         }
     }
-    let (evals, jobs) = (agent.list("/v1/evaluations"), agent.list("/v1/jobs"));
+    let (evals, jobs) = (at.list("/v1/evaluations"), at.list("/v1/jobs"));
     let (evals, jobs) = (ids(&evals), ids(&jobs));
     for ledger in writers.iter().map(|w| &w.ledger) {
         for id in &ledger.evals {
-            verdict.hold(evals.contains(id.as_str()), || format!("evaluation {id} is lost"));
+            verdict.hold(evals.contains(id.as_str()), || format!("{at:?}: evaluation {id} is lost"));
         }
         for id in &ledger.children {
-            verdict.hold(jobs.contains(id.as_str()), || format!("dispatched job {id} is lost"));
+            verdict.hold(jobs.contains(id.as_str()), || format!("{at:?}: dispatched job {id} is lost"));
         }
     }
     for (path, index) in indexes {
-        let now = agent.send("GET", path, &Json::Null).index;
+        let now = at.get(path).index;
         verdict.hold(now >= *index, || format!("{path} went back from {index} to {now}"));
     }
-    consistent(agent, verdict);
+    consistent(at, verdict);
 }
 
 /// What holds at any time: no allocation is there twice, and no node has more than it can bear.
-pub fn consistent(agent: &Agent, verdict: &mut Verdict) {
-    let live = live(agent);
+pub fn consistent(at: View, verdict: &mut Verdict) {
+    let live = live(at);
     let mut names: BTreeMap<(&str, &str), &str> = BTreeMap::new();
     let mut used: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
     for a in &live {
@@ -104,8 +105,8 @@ pub fn consistent(agent: &Agent, verdict: &mut Verdict) {
 }
 
 /// Allocations that are not terminal.
-fn live(agent: &Agent) -> Vec<Json> {
-    let mut all = agent.list("/v1/allocations?resources=true");
+fn live(at: View) -> Vec<Json> {
+    let mut all = at.list("/v1/allocations?resources=true");
     all.retain(|a| {
         a["DesiredStatus"] == "run" && !matches!(text(a, "ClientStatus"), "complete" | "failed" | "lost" | "unknown")
     });
@@ -113,40 +114,48 @@ fn live(agent: &Agent) -> Vec<Json> {
 }
 
 /// What is still open.
-fn open(agent: &Agent) -> Option<String> {
-    let evals = agent.list("/v1/evaluations");
+fn open(at: View) -> Option<String> {
+    let evals = at.list("/v1/evaluations");
     let pending = evals.iter().find(|e| e["Status"] == "pending");
-    let moving = agent.list("/v1/allocations");
+    let moving = at.list("/v1/allocations");
     let moving = moving.iter().find(|a| match text(a, "DesiredStatus") {
         "run" => text(a, "ClientStatus") == "pending",
         _ => matches!(text(a, "ClientStatus"), "pending" | "running"),
     });
-    let nodes = agent.list("/v1/nodes");
+    let nodes = at.list("/v1/nodes");
     let starting = nodes.iter().find(|n| n["Status"] != "ready");
     pending.or(moving).or(starting).map(ToString::to_string)
 }
 
-fn indexes(agent: &Agent) -> Vec<u64> {
-    LISTS.iter().map(|path| agent.send("GET", path, &Json::Null).index).collect()
+/// Tries until there is an answer.
+fn patiently<T>(mut step: impl FnMut() -> Result<T, End>) -> Result<T, End> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match step() {
+            Err(End::Gone(_)) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(50)),
+            other => return other,
+        }
+    }
 }
 
-/// Lets the server do all that is open, on a node that takes work, and looks at what comes of it. Returns how long it took.
-pub fn settled(agent: &Agent, writers: &mut [Writer], verdict: &mut Verdict) -> Duration {
+/// Lets the server do all that is open, on a node that takes work, for so long. Returns how long it took.
+pub fn rest(at: View, writers: &mut [Writer], longest: Duration, verdict: &mut Verdict) -> Duration {
     let begin = Instant::now();
     for writer in writers.iter_mut().filter(|w| w.role == Role::Node) {
-        let opened = writer.open();
+        writer.ledger.port = at.port;
+        let opened = patiently(|| writer.open());
         verdict.hold(opened.is_ok(), || format!("the node can't be opened: {opened:?}"));
     }
     // What one thing leads to is not there in the same moment: nothing may be open, and nothing new come, for a while.
-    let (mut left, mut since, mut known) = (open(agent), Instant::now(), indexes(agent));
+    let (mut left, mut since, mut known) = (open(at), Instant::now(), at.indexes(&LISTS));
     let mut slow = Vec::new();
-    while (left.is_some() || since.elapsed() < QUIET) && begin.elapsed() < SETTLE {
+    while (left.is_some() || since.elapsed() < QUIET) && begin.elapsed() < longest {
         std::thread::sleep(Duration::from_millis(20));
-        left = open(agent);
+        left = open(at);
         if begin.elapsed() > SLOW && slow.last() != left.as_ref() {
             slow.extend(left.clone());
         }
-        let now = indexes(agent);
+        let now = at.indexes(&LISTS);
         if left.is_some() || now != known {
             (since, known) = (Instant::now(), now);
         }
@@ -155,11 +164,16 @@ pub fn settled(agent: &Agent, writers: &mut [Writer], verdict: &mut Verdict) -> 
     if took > SLOW {
         println!("what was open for long: {slow:#?}");
     }
-    verdict.hold(left.is_none(), || format!("still open after {} s: {}", SETTLE.as_secs(), left.unwrap_or_default()));
-    consistent(agent, verdict);
-    let (live, evals, deployments) = (live(agent), agent.list("/v1/evaluations"), agent.list("/v1/deployments"));
+    verdict.hold(left.is_none(), || format!("still open after {} s: {}", longest.as_secs(), left.unwrap_or_default()));
+    took
+}
+
+/// What must have come of it when nothing is open: every job has what it wants, or waits for something.
+pub fn outcome(at: View, writers: &[Writer], verdict: &mut Verdict) {
+    consistent(at, verdict);
+    let (live, evals, deployments) = (live(at), at.list("/v1/evaluations"), at.list("/v1/deployments"));
     // A drain takes allocations of batch jobs for good.
-    let drained: BTreeSet<String> = agent
+    let drained: BTreeSet<String> = at
         .list("/v1/allocations")
         .iter()
         .filter(|a| a["DesiredTransition"]["MigrateDisablePlacement"] == true)
@@ -179,5 +193,4 @@ pub fn settled(agent: &Agent, writers: &mut [Writer], verdict: &mut Verdict) -> 
     for id in writers.iter().flat_map(|w| &w.ledger.stopped) {
         verdict.hold(!live.iter().any(|a| text(a, "ID") == id), || format!("allocation {id} was not stopped"));
     }
-    took
 }

@@ -1,4 +1,4 @@
-//! What a writer wrote, and what must be found after the server was killed.
+//! What a writer wrote, and what must be found after things went wrong.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use serde_json::{Value as Json, json};
 
 use crate::agent::{Reply, call};
 
-/// Longest wait for one answer. The server is killed much earlier.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest wait for one answer of a server that is killed much earlier.
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Something that one writer alone writes.
 #[derive(Debug, Clone)]
@@ -16,9 +16,9 @@ pub struct Cell {
     pub id: String,
     /// What the last acknowledged write left.
     pub acked: Json,
-    /// What a write would leave that nobody acknowledged or refused.
-    pub maybe: Option<Json>,
-    /// The job modify index of the last acknowledged write, for jobs.
+    /// What writes would leave that nobody acknowledged or refused.
+    pub maybe: Vec<Json>,
+    /// The modify index of the last acknowledged write, for jobs and variables.
     pub index: u64,
 }
 
@@ -29,11 +29,12 @@ pub enum Kind {
     Namespace,
     Pool,
     Config,
+    Variable,
 }
 
 impl Cell {
     pub fn new(kind: Kind, id: &str) -> Cell {
-        Cell { kind, id: id.into(), acked: Json::Null, maybe: None, index: 0 }
+        Cell { kind, id: id.into(), acked: Json::Null, maybe: Vec::new(), index: 0 }
     }
 
     /// Where it is read.
@@ -45,7 +46,18 @@ impl Cell {
             Kind::Namespace => format!("/v1/namespace/{id}"),
             Kind::Pool => format!("/v1/node/pool/{id}"),
             Kind::Config => "/v1/operator/scheduler/configuration".into(),
+            Kind::Variable => format!("/v1/var/{id}"),
         }
+    }
+
+    /// The index that an answer about it tells; 0 for what has none.
+    fn index_in(&self, answer: &Json) -> u64 {
+        let key = match self.kind {
+            Kind::Job => "JobModifyIndex",
+            Kind::Variable => "ModifyIndex",
+            _ => return 0,
+        };
+        answer[key].as_u64().unwrap_or(0)
     }
 
     /// What is looked at in an object; null if there is none.
@@ -68,6 +80,7 @@ impl Cell {
                 "Service": o["SchedulerConfig"]["PreemptionConfig"]["ServiceSchedulerEnabled"],
                 "Batch": o["SchedulerConfig"]["PreemptionConfig"]["BatchSchedulerEnabled"],
             }),
+            Kind::Variable => json!({"Seq": o["Items"]["seq"]}),
         }
     }
 }
@@ -84,16 +97,18 @@ fn agrees(found: &Json, expected: &Json) -> bool {
 /// Why a writer stops.
 #[derive(Debug)]
 pub enum End {
-    /// The server does not answer any more.
+    /// No answer, or one that does not tell what happened.
     Gone(String),
     /// It answers what must not be.
     Wrong(String),
 }
 
 /// All that one writer knows.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Ledger {
+    /// Who is asked, and how long for one answer.
     pub port: u16,
+    pub patience: Duration,
     pub cells: Vec<Cell>,
     /// Evaluations and jobs that acknowledged writes made.
     pub evals: Vec<String>,
@@ -107,10 +122,29 @@ pub struct Ledger {
 }
 
 impl Ledger {
+    pub fn new(cells: Vec<Cell>) -> Ledger {
+        Ledger {
+            port: 0,
+            patience: PATIENCE,
+            cells,
+            evals: Vec::new(),
+            children: Vec::new(),
+            stopped: Vec::new(),
+            acked: 0,
+            refused: 0,
+            refusals: Vec::new(),
+        }
+    }
+
+    /// Forgets what was counted; cells stay.
+    pub fn begin(&mut self) {
+        *self = Ledger { port: self.port, patience: self.patience, ..Ledger::new(std::mem::take(&mut self.cells)) };
+    }
+
     pub fn call(&self, method: &str, path: &str, body: &Json) -> Result<Reply, End> {
         let body = if body.is_null() { String::new() } else { body.to_string() };
-        let reply =
-            call(self.port, method, path, &body, PATIENCE).map_err(|e| End::Gone(format!("{method} {path}: {e}")))?;
+        let reply = call(self.port, method, path, &body, self.patience)
+            .map_err(|e| End::Gone(format!("{method} {path}: {e}")))?;
         // What happened is not known then.
         if reply.status >= 500 {
             return Err(End::Gone(format!("{method} {path}: {} {}", reply.status, reply.body)));
@@ -148,17 +182,23 @@ impl Ledger {
 
     /// A write to a cell, and what it leaves there.
     pub fn write(&mut self, cell: usize, method: &str, path: &str, body: &Json, leaves: Json) -> Result<bool, End> {
-        self.cells[cell].maybe = Some(leaves.clone());
+        self.cells[cell].maybe.push(leaves.clone());
         let reply = self.call(method, path, body)?;
-        self.cells[cell].maybe = None;
         if reply.status != 200 {
             self.refuse(&reply);
+            let cell = &mut self.cells[cell];
+            cell.maybe.pop();
+            if reply.status == 409 && cell.kind == Kind::Variable && cell.maybe.is_empty() {
+                return Err(End::Wrong(format!("{path}: a conflict with nobody: {}\n{cell:?}", reply.body)));
+            }
             return Ok(false);
         }
         let answer = self.note(&reply);
         let cell = &mut self.cells[cell];
+        // Writes before it that had no answer can't be done any more: either this is check-and-set, or there are none.
+        cell.maybe.clear();
         cell.acked = leaves;
-        cell.index = answer["JobModifyIndex"].as_u64().unwrap_or(0);
+        cell.index = cell.index_in(&answer);
         Ok(true)
     }
 
@@ -171,24 +211,29 @@ impl Ledger {
         Ok(())
     }
 
-    /// Reads a cell and compares. Afterwards what was found is what is known.
-    pub fn check(&mut self, cell: usize) -> Result<(), End> {
-        let reply = self.call("GET", &self.cells[cell].path(), &Json::Null)?;
+    /// Reads a cell and compares. Afterwards what was found is what is known, unless writes without an answer may still be done:
+    /// `over` says that they may not.
+    pub fn check(&mut self, cell: usize, query: &str, over: bool) -> Result<(), End> {
+        let path = format!("{}{query}", self.cells[cell].path());
+        let reply = self.call("GET", &path, &Json::Null)?;
         let cell = &mut self.cells[cell];
         let found = cell.view(&reply);
-        let index = reply.json()["JobModifyIndex"].as_u64().unwrap_or(0);
-        let told = |why: &str| Err(End::Wrong(format!("{} {why}: {found}, index {index}\n{cell:?}", cell.path())));
+        let index = cell.index_in(&reply.json());
+        let told = |why: &str| Err(End::Wrong(format!("{path} {why}: {found}, index {index}\n{cell:?}")));
         let acked = agrees(&found, &cell.acked);
-        if !acked && !cell.maybe.as_ref().is_some_and(|m| agrees(&found, m)) {
+        if !acked && !cell.maybe.iter().any(|m| agrees(&found, m)) {
             return told("is not what was acknowledged");
         }
-        if acked && cell.maybe.is_none() && cell.index != 0 && !found.is_null() && index != cell.index {
+        if acked && cell.maybe.is_empty() && cell.index != 0 && !found.is_null() && index != cell.index {
             return told("has another index than acknowledged");
         }
         if index < cell.index && !found.is_null() {
             return told("went back");
         }
-        (cell.acked, cell.maybe, cell.index) = (found, None, index);
+        if over || !acked {
+            (cell.acked, cell.index) = (found, index);
+            cell.maybe.clear();
+        }
         Ok(())
     }
 }

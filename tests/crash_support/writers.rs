@@ -1,4 +1,4 @@
-//! Writers: each writes its own things, one write after the other, until the server is gone.
+//! Writers: each writes its own things, one write after the other, until it is stopped or has no answer.
 
 use encamp::model::random::Random;
 use serde_json::{Value as Json, json};
@@ -22,6 +22,8 @@ pub enum Role {
     Settings,
     /// Dispatches, evaluates, stops allocations.
     Restless,
+    /// Variables, each write with the index of the one before.
+    Variables,
 }
 
 /// A writer and what it knows.
@@ -36,7 +38,7 @@ pub struct Writer {
 impl Writer {
     pub fn new(role: Role, cells: Vec<Cell>, seed: u64, number: u64) -> Writer {
         let random = Random::new(seed, &format!("writer {number}"));
-        Writer { role, ledger: Ledger { cells, ..Ledger::default() }, random, seq: 0 }
+        Writer { role, ledger: Ledger::new(cells), random, seq: 0 }
     }
 
     /// Writes until the server is gone; says why.
@@ -55,18 +57,42 @@ impl Writer {
             Role::Node => self.node()?,
             Role::Settings => self.setting()?,
             Role::Restless => self.restless()?,
+            Role::Variables => self.variable()?,
         }
         // What was written is read.
-        let cells = self.ledger.cells.len();
-        if cells > 0 && self.random.one_in(8) {
-            let cell = self.random.roll(cells);
-            self.ledger.check(cell)?;
+        if self.random.one_in(8)
+            && let Some(cell) = self.known()
+        {
+            self.ledger.check(cell, "", false)?;
         }
         Ok(())
     }
 
-    fn job(&mut self) -> Result<(), End> {
+    /// A cell of which it is known what is there: a write without an answer may be done late, and undo what is written after it.
+    fn known(&mut self) -> Option<usize> {
+        let known: Vec<usize> =
+            self.ledger.cells.iter().zip(0..).filter(|(c, _)| c.maybe.is_empty()).map(|(_, i)| i).collect();
+        if known.is_empty() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            return None;
+        }
+        Some(self.random.of(&known))
+    }
+
+    fn variable(&mut self) -> Result<(), End> {
         let cell = self.random.roll(self.ledger.cells.len());
+        if !self.ledger.cells[cell].maybe.is_empty() {
+            self.ledger.check(cell, "", false)?;
+        }
+        let Cell { id, index, .. } = &self.ledger.cells[cell];
+        let path = format!("/v1/var/{id}?cas={index}");
+        let seq = self.seq.to_string();
+        self.ledger.write(cell, "PUT", &path, &json!({"Items": {"seq": seq}}), json!({"Seq": seq}))?;
+        Ok(())
+    }
+
+    fn job(&mut self) -> Result<(), End> {
+        let Some(cell) = self.known() else { return Ok(()) };
         let Cell { id, acked, .. } = self.ledger.cells[cell].clone();
         let kind = kind_of(&id);
         let runs = acked["Stop"] == false;
@@ -120,6 +146,9 @@ impl Writer {
     }
 
     fn node(&mut self) -> Result<(), End> {
+        if self.known().is_none() {
+            return Ok(());
+        }
         let id = self.ledger.cells[0].id.clone();
         let drained = self.ledger.cells[0].acked["DrainSeq"].as_u64().unwrap_or(0);
         let meta = json!({"seq": (drained + 1).to_string()});
@@ -152,7 +181,7 @@ impl Writer {
     }
 
     fn setting(&mut self) -> Result<(), End> {
-        let cell = self.random.roll(self.ledger.cells.len());
+        let Some(cell) = self.known() else { return Ok(()) };
         let Cell { kind, id, acked, .. } = self.ledger.cells[cell].clone();
         let text = format!("write {}", self.seq);
         let (path, body, leaves) = match kind {
@@ -229,6 +258,8 @@ pub fn all(node: &str, seed: u64) -> Vec<Writer> {
         Cell::new(Kind::Pool, "pool-a"),
         Cell::new(Kind::Config, ""),
     ];
+    let variables =
+        |name: &str| (0..3).map(|n| Cell::new(Kind::Variable, &format!("load/{name}{n}"))).collect::<Vec<_>>();
     let roles = [
         (Role::Jobs, jobs(0)),
         (Role::Jobs, jobs(1)),
@@ -236,6 +267,8 @@ pub fn all(node: &str, seed: u64) -> Vec<Writer> {
         (Role::Node, vec![Cell::new(Kind::Node, node)]),
         (Role::Settings, settings),
         (Role::Restless, Vec::new()),
+        (Role::Variables, variables("a")),
+        (Role::Variables, variables("b")),
     ];
     roles.into_iter().zip(0..).map(|((role, cells), number)| Writer::new(role, cells, seed, number)).collect()
 }

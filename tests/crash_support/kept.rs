@@ -1,0 +1,35 @@
+//! What a failure leaves behind, for who looks for its cause.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::view::View;
+
+/// An empty folder in the folder for temporary files.
+pub fn folder(name: &str) -> PathBuf {
+    let kept = std::env::temp_dir().join(format!("encamp-{name}"));
+    let _ = fs::remove_dir_all(&kept);
+    let _ = fs::create_dir_all(&kept);
+    kept
+}
+
+/// What a server has of each kind, one object on a line.
+pub fn lists(view: View, to: &Path) {
+    for name in ["jobs", "evaluations", "allocations", "deployments", "nodes"] {
+        let lines: String = view.list(&format!("/v1/{name}")).iter().map(|o| format!("{o}\n")).collect();
+        let _ = fs::write(to.join(format!("{name}.jsonl")), lines);
+    }
+}
+
+/// A folder with all that is in it, as far as it can be read.
+pub fn copy(from: &Path, to: &Path) {
+    let _ = fs::create_dir_all(to);
+    for entry in fs::read_dir(from).into_iter().flatten().flatten() {
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        if source.is_dir() {
+            copy(&source, &target);
+        } else {
+            let _ = fs::copy(&source, &target);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Small disks for the servers' data, in a mount namespace of their own: it goes away with the process that holds it, whatever ends
+//! the test. Without the right to mount there are none.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FallocateFlags, fallocate, statvfs};
+
+const MOUNT: &str =
+    "for d in \"$@\"; do mount -t tmpfs -o size=128m encamp \"$d\" || exit 1; done; echo mounted; exec cat";
+/// What fills a disk.
+const BALLAST: &str = "ballast";
+/// Longest try to fill a disk that somebody writes to.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Disks on those directories.
+pub struct Disks {
+    /// Ends with its standard input.
+    holder: Child,
+}
+
+impl Disks {
+    pub fn new(dirs: &[PathBuf]) -> Option<Disks> {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", MOUNT, "mounts"]).args(dirs);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut holder = command.spawn().ok()?;
+        let mut line = String::new();
+        let said = BufReader::new(holder.stdout.take()?).read_line(&mut line);
+        let disks = Disks { holder };
+        (said.is_ok() && line == "mounted\n").then_some(disks)
+    }
+
+    /// The command that starts another one where the disks are.
+    pub fn wrapper(&self) -> Vec<String> {
+        ["nsenter".into(), format!("--mount=/proc/{}/ns/mnt", self.holder.id()), "--".into()].into()
+    }
+
+    /// A directory there, seen from here.
+    pub fn inside(&self, dir: &Path) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/root{}", self.holder.id(), dir.display()))
+    }
+
+    /// Leaves no more than so many bytes of a disk.
+    pub fn fill(&self, dir: &Path, left: u64) {
+        let dir = self.inside(dir);
+        let ballast = File::create(dir.join(BALLAST)).expect("ballast");
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let disk = statvfs(&dir).expect("a disk");
+            let free = disk.f_bavail * disk.f_frsize;
+            // Others write meanwhile; then it does not fit.
+            if free <= left || fallocate(&ballast, FallocateFlags::empty(), 0, free - left).is_ok() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{} can't be filled", dir.display());
+        }
+    }
+
+    pub fn free(&self, dir: &Path) {
+        std::fs::remove_file(self.inside(dir).join(BALLAST)).expect("ballast");
+    }
+}
+
+impl Drop for Disks {
+    fn drop(&mut self) {
+        let _ = self.holder.kill();
+        let _ = self.holder.wait();
+    }
+}

@@ -1,0 +1,182 @@
+//! What goes wrong, and how it is mended.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use encamp::model::random::Random;
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+use super::SERVERS;
+use super::cluster::{Cluster, clock_wrapper};
+use super::network::Flow;
+use crate::dice::Dice;
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A server reaches nobody, and nobody reaches it.
+    Cut,
+    /// The same, but connections stay: nothing comes.
+    Silent,
+    /// A server hears nothing; the others hear it.
+    Deaf,
+    /// A server hears the others, who don't hear it.
+    Mute,
+    /// Nobody reaches anybody.
+    Apart,
+    /// All that a server sends or gets comes late.
+    Slow,
+    /// A server dies.
+    Kill,
+    /// All die.
+    KillAll,
+    /// A server's process stands still.
+    Stop,
+    /// There is no room on a server's disk.
+    Full,
+    /// A server's disk can't be written.
+    Broken,
+    /// A server dies and comes back with a monotonic clock that jumped, twice. The wall clock can't be set for one process alone.
+    Clock,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 12] = [
+        Kind::Cut,
+        Kind::Silent,
+        Kind::Deaf,
+        Kind::Mute,
+        Kind::Apart,
+        Kind::Slow,
+        Kind::Kill,
+        Kind::KillAll,
+        Kind::Stop,
+        Kind::Full,
+        Kind::Broken,
+        Kind::Clock,
+    ];
+
+    pub fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+
+    /// Why it can't be done on this machine.
+    pub fn hindrance(self, cluster: &Cluster) -> Option<&'static str> {
+        match self {
+            Kind::Full if cluster.disks.is_none() => Some("file systems can't be mounted"),
+            Kind::Clock if !namespaces() => Some("there are no time namespaces"),
+            _ => None,
+        }
+    }
+}
+
+fn namespaces() -> bool {
+    let words = clock_wrapper(1000);
+    let done = Command::new(&words[0]).args(&words[1..]).arg("true").stderr(Stdio::null()).status();
+    done.is_ok_and(|status| status.success())
+}
+
+/// One fault.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    pub kind: Kind,
+    /// The server that is hit.
+    pub who: usize,
+    pub lasts: Duration,
+    /// How late, how full, how far: as the kind needs it.
+    delay: Duration,
+    held: bool,
+    left: u64,
+    offset: i64,
+}
+
+impl Fault {
+    /// Half of the time the leader is hit.
+    pub fn draw(kind: Kind, random: &mut Random, leader: usize) -> Fault {
+        Fault {
+            kind,
+            who: if random.one_in(2) { leader } else { random.roll(SERVERS) },
+            lasts: Duration::from_millis(1000 + random.below(3000)),
+            delay: Duration::from_millis(10 + random.below(140)),
+            held: random.one_in(2),
+            // Operations are refused below 4 MiB; with nothing left the log fails.
+            left: random.of(&[2 << 20, 0]),
+            offset: random.of(&[3600, 86_400, 30 * 86_400]),
+        }
+    }
+
+    /// Through whom writes must go on while it lasts.
+    pub fn spared(&self) -> Vec<usize> {
+        match self.kind {
+            Kind::Apart | Kind::KillAll => Vec::new(),
+            _ => (0..SERVERS).filter(|i| *i != self.who).collect(),
+        }
+    }
+
+    pub fn begin(&self, cluster: &mut Cluster) {
+        let who = self.who;
+        let network = |flow: Flow, hit: &dyn Fn(usize, usize) -> bool| {
+            cluster.network.set(|from, to| if hit(from, to) { flow } else { Flow::Passes });
+        };
+        match self.kind {
+            Kind::Cut => network(Flow::Cut, &|from, to| from == who || to == who),
+            Kind::Silent => network(Flow::Held, &|from, to| from == who || to == who),
+            Kind::Deaf => network(Flow::Held, &|_, to| to == who),
+            Kind::Mute => network(Flow::Held, &|from, _| from == who),
+            Kind::Apart => network(if self.held { Flow::Held } else { Flow::Cut }, &|_, _| true),
+            Kind::Slow => network(Flow::Slow(self.delay), &|from, to| from == who || to == who),
+            Kind::Kill => cluster.servers[who].kill(),
+            Kind::KillAll => cluster.servers.iter_mut().for_each(|s| s.kill()),
+            Kind::Stop => cluster.servers[who].agent().signal("STOP"),
+            Kind::Full => {
+                let disks = cluster.disks.as_ref().expect("disks");
+                disks.fill(&cluster.servers[who].data(), self.left);
+            }
+            Kind::Broken => {
+                let pid = Pid::from_raw(cluster.servers[who].agent().pid() as i32).expect("a process");
+                let limit = Rlimit { current: Some(0), maximum: None };
+                prlimit(Some(pid), Resource::Fsize, limit).expect("a limit");
+            }
+            Kind::Clock => {
+                cluster.servers[who].kill();
+                cluster.start(who, Some(self.offset));
+            }
+        }
+    }
+
+    pub fn mend(&self, cluster: &mut Cluster) {
+        let who = self.who;
+        match self.kind {
+            Kind::Cut | Kind::Silent | Kind::Deaf | Kind::Mute | Kind::Apart | Kind::Slow => cluster.network.heal(),
+            Kind::Kill => cluster.start(who, None),
+            Kind::KillAll => (0..SERVERS).for_each(|i| cluster.start(i, None)),
+            Kind::Stop => cluster.servers[who].agent().signal("CONT"),
+            Kind::Full => {
+                cluster.disks.as_ref().expect("disks").free(&cluster.servers[who].data());
+                // A server whose log failed says that it has to be started again; one that refused to write goes on.
+                let health = cluster.own(who).told("/v1/agent/health");
+                if health.body.contains("start the server again") {
+                    cluster.servers[who].kill();
+                    cluster.start(who, None);
+                }
+            }
+            Kind::Broken | Kind::Clock => {
+                cluster.servers[who].kill();
+                cluster.start(who, None);
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let more = match self.kind {
+            Kind::Slow => format!(" by {} ms", self.delay.as_millis()),
+            Kind::Apart if self.held => ", silent".into(),
+            Kind::Full => format!(", {} bytes left", self.left),
+            Kind::Clock => format!(" by {} s", self.offset),
+            _ => String::new(),
+        };
+        write!(f, "{}{more}, server {}, {} ms", self.kind.name(), self.who, self.lasts.as_millis())
+    }
+}

@@ -1,0 +1,186 @@
+//! The network between the servers: in front of each a proxy, whose addresses are the ones it advertises. It knows who sends to whom,
+//! and does what a bad network does, for each direction by itself.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+
+use super::{SERVERS, owner};
+
+/// What becomes of the bytes from one server to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    Passes,
+    /// Bytes wait, datagrams are lost.
+    Held,
+    /// Each piece comes so much later.
+    Slow(Duration),
+    /// Connections break, and new ones are closed at once.
+    Cut,
+}
+
+/// From whom, to whom.
+type Flows = [[Flow; SERVERS]; SERVERS];
+
+/// Where a server listens, and its process.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    rpc: u16,
+    serf: u16,
+    pid: u32,
+}
+
+#[derive(Clone)]
+struct Shared {
+    flows: watch::Sender<Flows>,
+    /// Of the servers, then of the nodes.
+    places: Arc<Mutex<Vec<Place>>>,
+}
+
+/// The proxies of a cluster.
+pub struct Network {
+    shared: Shared,
+    /// RPC and serf of each server, as the others reach them.
+    pub addresses: Vec<[String; 2]>,
+    /// Carries everything until it is dropped.
+    _runtime: Runtime,
+}
+
+impl Network {
+    pub fn new() -> Network {
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+        let flows = watch::channel([[Flow::Passes; SERVERS]; SERVERS]).0;
+        let shared = Shared { flows, places: Arc::new(Mutex::new(vec![Place::default(); SERVERS])) };
+        let addresses = (0..SERVERS).map(|to| {
+            let (listener, socket) = runtime.block_on(async {
+                let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+                (listener, UdpSocket::bind("127.0.0.1:0").await.expect("a port"))
+            });
+            let addresses = [listener.local_addr(), socket.local_addr()].map(|a| a.expect("an address").to_string());
+            runtime.spawn(shared.clone().connections(listener, to));
+            runtime.spawn(shared.clone().datagrams(socket, to));
+            addresses
+        });
+        Network { addresses: addresses.collect(), shared, _runtime: runtime }
+    }
+
+    /// What becomes of what one sends to another.
+    pub fn set(&self, flow: impl Fn(usize, usize) -> Flow) {
+        self.shared.flows.send_replace(std::array::from_fn(|from| std::array::from_fn(|to| flow(from, to))));
+    }
+
+    pub fn heal(&self) {
+        self.set(|_, _| Flow::Passes);
+    }
+
+    /// Who runs there; nodes have the places after those of the servers. Connections of others are closed.
+    pub fn process(&self, place: usize, pid: u32) {
+        let mut places = self.shared.places();
+        if places.len() <= place {
+            places.resize(place + 1, Place::default());
+        }
+        places[place].pid = pid;
+    }
+
+    /// Where a server listens.
+    pub fn listens(&self, place: usize, rpc: u16, serf: u16) {
+        let mut places = self.shared.places();
+        (places[place].rpc, places[place].serf) = (rpc, serf);
+    }
+}
+
+impl Shared {
+    fn places(&self) -> MutexGuard<'_, Vec<Place>> {
+        self.places.lock().expect("a lock")
+    }
+
+    fn flow(&self, from: usize, to: usize) -> Flow {
+        self.flows.borrow()[from][to]
+    }
+
+    async fn connections(self, listener: TcpListener, to: usize) {
+        while let Ok((stream, _)) = listener.accept().await {
+            let shared = self.clone();
+            // Who is cut off by it is told by the end of the connection.
+            tokio::spawn(async move { shared.connection(stream, to).await });
+        }
+    }
+
+    async fn connection(&self, mut stream: TcpStream, to: usize) -> io::Result<()> {
+        let (client, here) = (stream.peer_addr()?.port(), stream.local_addr()?.port());
+        let pids: Vec<u32> = self.places().iter().map(|p| p.pid).collect();
+        let from = tokio::task::spawn_blocking(move || owner::of(client, here, &pids)).await?;
+        let from = from.ok_or(io::ErrorKind::ConnectionRefused)?;
+        let port = self.places()[to].rpc;
+        if from >= SERVERS || from == to {
+            let mut target = TcpStream::connect(("127.0.0.1", port)).await?;
+            return copy_bidirectional(&mut stream, &mut target).await.map(drop);
+        }
+        let mut flows = self.flows.subscribe();
+        if self.flow(from, to) == Flow::Cut || self.flow(to, from) == Flow::Cut {
+            return Ok(());
+        }
+        let target = TcpStream::connect(("127.0.0.1", port)).await?;
+        let _ = (stream.set_nodelay(true), target.set_nodelay(true));
+        let ((client_reads, client_writes), (target_reads, target_writes)) = (stream.into_split(), target.into_split());
+        let there = self.pump(client_reads, target_writes, from, to);
+        let back = self.pump(target_reads, client_writes, to, from);
+        tokio::select! {
+            ended = async { tokio::try_join!(there, back) } => ended.map(drop),
+            _ = flows.wait_for(|f| f[from][to] == Flow::Cut || f[to][from] == Flow::Cut) => Ok(()),
+        }
+    }
+
+    async fn pump(
+        &self,
+        mut reads: OwnedReadHalf,
+        mut writes: OwnedWriteHalf,
+        from: usize,
+        to: usize,
+    ) -> io::Result<()> {
+        let mut flows = self.flows.subscribe();
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            let n = reads.read(&mut buffer).await?;
+            let passes = flows.wait_for(|f| f[from][to] != Flow::Held).await;
+            let flow = passes.map_err(io::Error::other)?[from][to];
+            if let Flow::Slow(delay) = flow {
+                tokio::time::sleep(delay).await;
+            }
+            if n == 0 {
+                return writes.shutdown().await;
+            }
+            writes.write_all(&buffer[..n]).await?;
+        }
+    }
+
+    async fn datagrams(self, socket: UdpSocket, to: usize) {
+        let socket = Arc::new(socket);
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            // A datagram to a port where nobody listens is told as an error of the next call.
+            let Ok((n, sender)) = socket.recv_from(&mut buffer).await else { continue };
+            let (from, target) = {
+                let places = self.places();
+                (places.iter().take(SERVERS).position(|p| p.serf == sender.port()), ("127.0.0.1", places[to].serf))
+            };
+            match from.map_or(Flow::Passes, |from| self.flow(from, to)) {
+                Flow::Passes => drop(socket.send_to(&buffer[..n], target).await),
+                Flow::Slow(delay) => {
+                    let (socket, datagram) = (socket.clone(), buffer[..n].to_vec());
+                    tokio::spawn(async move {
+                        tokio::time::sleep(delay).await;
+                        socket.send_to(&datagram, target).await
+                    });
+                }
+                Flow::Held | Flow::Cut => {}
+            }
+        }
+    }
+}
