@@ -113,6 +113,12 @@ impl Fault {
         }
     }
 
+    /// Whether it is one of the network.
+    pub fn hinders(&self) -> bool {
+        use Kind::{Apart, Cut, Deaf, Mute, Silent, Slow};
+        matches!(self.kind, Cut | Silent | Deaf | Mute | Apart | Slow)
+    }
+
     pub fn begin(&self, cluster: &mut Cluster) {
         let who = self.who;
         let network = |flow: Flow, hit: &dyn Fn(usize, usize) -> bool| {
@@ -147,7 +153,7 @@ impl Fault {
     pub fn mend(&self, cluster: &mut Cluster) {
         let who = self.who;
         match self.kind {
-            Kind::Cut | Kind::Silent | Kind::Deaf | Kind::Mute | Kind::Apart | Kind::Slow => cluster.network.heal(),
+            _ if self.hinders() => cluster.network.heal(),
             Kind::Kill => cluster.start(who, None),
             Kind::KillAll => (0..SERVERS).for_each(|i| cluster.start(i, None)),
             Kind::Stop => cluster.servers[who].agent().signal("CONT"),
@@ -160,7 +166,7 @@ impl Fault {
                     cluster.start(who, None);
                 }
             }
-            Kind::Broken | Kind::Clock => {
+            _ => {
                 cluster.servers[who].kill();
                 cluster.start(who, None);
             }

@@ -2,6 +2,7 @@
 //! and does what a bad network does, for each direction by itself.
 
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -41,6 +42,7 @@ struct Shared {
     flows: watch::Sender<Flows>,
     /// Of the servers, then of the nodes.
     places: Arc<Mutex<Vec<Place>>>,
+    hindered: Arc<AtomicUsize>,
 }
 
 /// The proxies of a cluster.
@@ -56,7 +58,8 @@ impl Network {
     pub fn new() -> Network {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
         let flows = watch::channel([[Flow::Passes; SERVERS]; SERVERS]).0;
-        let shared = Shared { flows, places: Arc::new(Mutex::new(vec![Place::default(); SERVERS])) };
+        let places = Arc::new(Mutex::new(vec![Place::default(); SERVERS]));
+        let shared = Shared { flows, places, hindered: Arc::default() };
         let addresses = (0..SERVERS).map(|to| {
             let (listener, socket) = runtime.block_on(async {
                 let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -77,6 +80,11 @@ impl Network {
 
     pub fn heal(&self) {
         self.set(|_, _| Flow::Passes);
+    }
+
+    /// How many pieces, datagrams and connections did not simply pass.
+    pub fn hindered(&self) -> usize {
+        self.shared.hindered.load(Ordering::SeqCst)
     }
 
     /// Who runs there; nodes have the places after those of the servers. Connections of others are closed.
@@ -104,6 +112,10 @@ impl Shared {
         self.flows.borrow()[from][to]
     }
 
+    fn hinder(&self) {
+        self.hindered.fetch_add(1, Ordering::SeqCst);
+    }
+
     async fn connections(self, listener: TcpListener, to: usize) {
         while let Ok((stream, _)) = listener.accept().await {
             let shared = self.clone();
@@ -124,6 +136,7 @@ impl Shared {
         }
         let mut flows = self.flows.subscribe();
         if self.flow(from, to) == Flow::Cut || self.flow(to, from) == Flow::Cut {
+            self.hinder();
             return Ok(());
         }
         let target = TcpStream::connect(("127.0.0.1", port)).await?;
@@ -133,7 +146,10 @@ impl Shared {
         let back = self.pump(target_reads, client_writes, to, from);
         tokio::select! {
             ended = async { tokio::try_join!(there, back) } => ended.map(drop),
-            _ = flows.wait_for(|f| f[from][to] == Flow::Cut || f[to][from] == Flow::Cut) => Ok(()),
+            _ = flows.wait_for(|f| f[from][to] == Flow::Cut || f[to][from] == Flow::Cut) => {
+                self.hinder();
+                Ok(())
+            }
         }
     }
 
@@ -148,6 +164,9 @@ impl Shared {
         let mut buffer = vec![0; 64 << 10];
         loop {
             let n = reads.read(&mut buffer).await?;
+            if self.flow(from, to) != Flow::Passes {
+                self.hinder();
+            }
             let passes = flows.wait_for(|f| f[from][to] != Flow::Held).await;
             let flow = passes.map_err(io::Error::other)?[from][to];
             if let Flow::Slow(delay) = flow {
@@ -170,7 +189,11 @@ impl Shared {
                 let places = self.places();
                 (places.iter().take(SERVERS).position(|p| p.serf == sender.port()), ("127.0.0.1", places[to].serf))
             };
-            match from.map_or(Flow::Passes, |from| self.flow(from, to)) {
+            let flow = from.map_or(Flow::Passes, |from| self.flow(from, to));
+            if flow != Flow::Passes {
+                self.hinder();
+            }
+            match flow {
                 Flow::Passes => drop(socket.send_to(&buffer[..n], target).await),
                 Flow::Slow(delay) => {
                     let (socket, datagram) = (socket.clone(), buffer[..n].to_vec());

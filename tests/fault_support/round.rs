@@ -62,11 +62,14 @@ pub fn run(cluster: &mut Cluster, fault: Fault, random: &mut Random, name: &str,
     };
     ledgers(cluster, &mut Ledger::begin);
     let load = Load::new(std::array::from_fn(|i| cluster.servers[i].port()));
+    let hindered = cluster.network.hindered();
     let (goes_on, everywhere) = strike(cluster, &fault, random, name, &load);
     let told = load.told();
     verdict.hold(told.wrong.is_empty(), || told.wrong.join("\n"));
+    let hit = !fault.hinders() || cluster.network.hindered() > hindered;
+    verdict.hold(hit, || "the fault met nothing".into());
     verdict.hold(everywhere.is_some(), || format!("not all servers are back after {} s", RECOVERS.as_secs()));
-    if fault.spared().len() > 1 {
+    if !fault.spared().is_empty() {
         verdict.hold(goes_on.is_some(), || "writes did not go on through the servers that were spared".into());
     }
     let settled = look(cluster, &told, verdict);
