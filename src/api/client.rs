@@ -4,16 +4,17 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use base64::Engine;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, RequestBuilder, Url};
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::{Method, RequestBuilder};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
+use super::attempts::{Attempts, Failed};
 use super::config::Config;
 use super::error::ApiError;
-use super::{retry, tls};
+use super::retry;
+use super::servers::{Server, Servers};
 
 /// The largest answer that is read into memory, decompressed.
 const MAX_ANSWER: usize = 2 << 30;
@@ -86,15 +87,15 @@ impl Meta {
 /// A client of one cluster. Requests can be made at the same time.
 #[derive(Debug)]
 pub struct Client {
-    http: reqwest::Client,
+    pub(super) servers: Servers,
     config: Config,
-    /// What requests go to.
-    base: Url,
-    /// What errors name.
-    shown: String,
     requests: AtomicU64,
     /// The cluster has answered before, so that failing to connect is news.
-    answered: AtomicBool,
+    pub(super) answered: AtomicBool,
+    /// The last attempt at a request failed, which was told.
+    pub(super) troubled: AtomicBool,
+    /// Where it is told.
+    pub(super) note: fn(&str),
 }
 
 /// One exchange.
@@ -108,46 +109,19 @@ pub(super) struct Call<'a, B: ?Sized> {
 impl Client {
     /// A client for the settings; connects with the first request.
     pub fn new(config: Config) -> Result<Client, ApiError> {
-        Self::build(config).map_err(ApiError::Config)
+        let servers = Servers::new(&config).map_err(ApiError::Config)?;
+        let (requests, answered, troubled) = (AtomicU64::new(0), AtomicBool::new(false), AtomicBool::new(false));
+        Ok(Client { servers, config, requests, answered, troubled, note: |_| {} })
     }
 
-    fn build(config: Config) -> Result<Client, String> {
-        // There may be one already: a server's, or that of an earlier client.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = reqwest::Client::builder()
-            .connect_timeout(config.connect_timeout)
-            .no_proxy()
-            .user_agent(concat!("encamp/", env!("CARGO_PKG_VERSION")))
-            .default_headers(credentials(&config)?);
-        let (base, shown) = match config.address.strip_prefix("unix://") {
-            Some(path) => {
-                builder = builder.unix_socket(path);
-                (Url::parse("http://127.0.0.1").map_err(|e| e.to_string())?, config.address.clone())
-            }
-            None => {
-                let address = config.address.trim_end_matches('/');
-                let mut url = Url::parse(address).map_err(|e| format!("invalid address {:?}: {e}", config.address))?;
-                if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-                    return Err(format!(
-                        "invalid address {:?}: it has to start with http://, https:// or unix://",
-                        config.address
-                    ));
-                }
-                if !url.username().is_empty() || url.password().is_some() {
-                    return Err("the address must not hold a password: use NOMAD_HTTP_AUTH".into());
-                }
-                builder = tls::apply(builder, &config.tls, &mut url)?;
-                (url, address.to_string())
-            }
-        };
-        let http = builder.build().map_err(|e| e.to_string())?;
-        let (requests, answered) = (AtomicU64::new(0), AtomicBool::new(false));
-        Ok(Client { http, config, base, shown, requests, answered })
+    /// The same client, with a place for a line when a request failed and is tried for longer than a moment.
+    pub fn noting(self, note: fn(&str)) -> Client {
+        Client { note, ..self }
     }
 
-    /// The address as it was given.
+    /// The address as it was given; of several, the one that requests go to now.
     pub fn address(&self) -> &str {
-        &self.shown
+        &self.servers.get(self.servers.current()).shown
     }
 
     /// The settings.
@@ -163,7 +137,7 @@ impl Client {
     /// Reads one object or list. Tried again where that may help.
     pub async fn get<T: DeserializeOwned>(&self, path: &str, query: &Query) -> Result<(T, Meta), ApiError> {
         let call = Call::<()> { method: Method::GET, path, query, body: None };
-        let (bytes, meta) = self.read(&call).await?;
+        let (bytes, meta) = self.exchange(&call).await?;
         Ok((self.parse(&call, &bytes)?, meta))
     }
 
@@ -192,7 +166,7 @@ impl Client {
         }
     }
 
-    /// Writes; `null` or an empty answer gives the default.
+    /// Writes; `null` or an empty answer gives the default. Tried again where that can't do it twice.
     pub async fn put<B, T>(&self, path: &str, query: &Query, body: &B) -> Result<(T, Meta), ApiError>
     where
         B: Serialize + ?Sized,
@@ -224,43 +198,36 @@ impl Client {
         B: Serialize + ?Sized,
         T: DeserializeOwned + Default,
     {
-        let (bytes, meta) = self.exchange(&call).await.map_err(|failed| failed.error)?;
+        let (bytes, meta) = self.exchange(&call).await?;
         if bytes.is_empty() {
             return Ok((T::default(), meta));
         }
         Ok((self.parse::<_, Option<T>>(&call, &bytes)?.unwrap_or_default(), meta))
     }
 
-    /// A read, tried again after failures that pass.
-    async fn read(&self, call: &Call<'_, ()>) -> Result<(Vec<u8>, Meta), ApiError> {
-        let mut attempt = 1;
+    /// Sends a request and reads the whole answer; again after failures that pass.
+    async fn exchange<B: Serialize + ?Sized>(&self, call: &Call<'_, B>) -> Result<(Vec<u8>, Meta), ApiError> {
+        let mut attempts = Attempts::new(self, call);
         loop {
-            let failed = match self.exchange(call).await {
-                Ok(answer) => return Ok(answer),
-                Err(failed) => failed,
-            };
-            let unheard = matches!(failed.error, ApiError::Transport { connecting: true, .. })
-                && !self.answered.load(Ordering::Relaxed);
-            if attempt >= retry::ATTEMPTS || unheard || !failed.error.is_temporary() {
-                return Err(failed.error);
+            match self.attempt(attempts.server(), call).await {
+                Ok(answer) => {
+                    attempts.succeeded();
+                    return Ok(answer);
+                }
+                Err(failed) => attempts.failed(failed).await?,
             }
-            tokio::time::sleep(retry::pause(attempt, failed.retry_after)).await;
-            attempt += 1;
         }
     }
 
-    /// Sends a request and reads the whole answer.
-    async fn exchange<B: Serialize + ?Sized>(&self, call: &Call<'_, B>) -> Result<(Vec<u8>, Meta), Failed> {
-        let late = || ApiError::Transport {
-            method: title(&call.method),
-            url: self.url(call),
-            problem: "no answer in time".into(),
-            connecting: false,
-        };
-        let transport = |e: reqwest::Error| ApiError::transport(title(&call.method), &self.url(call), &e);
+    async fn attempt<B>(&self, to: &Server, call: &Call<'_, B>) -> Result<(Vec<u8>, Meta), Failed>
+    where
+        B: Serialize + ?Sized,
+    {
+        let late = || ApiError::late(title(&call.method), url(to, call));
+        let transport = |e: reqwest::Error| ApiError::transport(title(&call.method), &url(to, call), &e);
         let patience = self.patience(call.query);
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let sent = timeout(patience, self.request(call)?.send()).await.map_err(|_| late())?;
+        let sent = timeout(patience, self.request(to, call)?.send()).await.map_err(|_| late())?;
         let mut response = sent.map_err(transport)?;
         self.answered.store(true, Ordering::Relaxed);
         let status = response.status().as_u16();
@@ -269,7 +236,7 @@ impl Client {
         let mut bytes = Vec::new();
         while let Some(chunk) = timeout(patience, response.chunk()).await.map_err(|_| late())?.map_err(transport)? {
             if bytes.len() + chunk.len() > limit {
-                return Err(self.unreadable(call, format!("it is larger than {limit} bytes")).into());
+                return Err(unreadable(url(to, call), call, format!("it is larger than {limit} bytes")).into());
             }
             bytes.extend_from_slice(&chunk);
         }
@@ -290,19 +257,33 @@ impl Client {
         name: &str,
     ) -> Result<(reqwest::Upgraded, String), ApiError> {
         let call = Call::<()> { method: Method::GET, path, query, body: None };
-        let transport = |e: reqwest::Error| ApiError::transport(title(&call.method), &self.url(&call), &e);
-        let mut request = self.request(&call)?;
+        let mut attempts = Attempts::new(self, &call);
+        loop {
+            match self.attempt_upgrade(attempts.server(), &call, headers, name).await {
+                Ok(upgraded) => {
+                    attempts.succeeded();
+                    return Ok(upgraded);
+                }
+                Err(error) => attempts.failed(error.into()).await?,
+            }
+        }
+    }
+
+    async fn attempt_upgrade(
+        &self,
+        to: &Server,
+        call: &Call<'_, ()>,
+        headers: &[(&'static str, &str)],
+        name: &str,
+    ) -> Result<(reqwest::Upgraded, String), ApiError> {
+        let transport = |e: reqwest::Error| ApiError::transport(title(&call.method), &url(to, call), &e);
+        let mut request = self.request(to, call)?;
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let late = || ApiError::Transport {
-            method: title(&call.method),
-            url: self.url(&call),
-            problem: "no answer in time".into(),
-            connecting: false,
-        };
-        let sent = timeout(self.patience(query), request.send()).await.map_err(|_| late())?;
+        let late = |_| ApiError::late(title(&call.method), url(to, call));
+        let sent = timeout(self.patience(call.query), request.send()).await.map_err(late)?;
         let response = sent.map_err(transport)?;
         let status = response.status().as_u16();
         if status != 101 {
@@ -314,9 +295,12 @@ impl Client {
         Ok((response.upgrade().await.map_err(transport)?, answered))
     }
 
-    pub(super) fn request<B: Serialize + ?Sized>(&self, call: &Call<'_, B>) -> Result<RequestBuilder, ApiError> {
+    pub(super) fn request<B>(&self, to: &Server, call: &Call<'_, B>) -> Result<RequestBuilder, ApiError>
+    where
+        B: Serialize + ?Sized,
+    {
         let query = call.query;
-        let mut url = self.base.clone();
+        let mut url = to.base.clone();
         url.set_path(call.path);
         {
             let mut pairs = url.query_pairs_mut();
@@ -342,7 +326,7 @@ impl Client {
         if url.query() == Some("") {
             url.set_query(None);
         }
-        let mut request = self.http.request(call.method.clone(), url);
+        let mut request = to.http.request(call.method.clone(), url);
         if let Some(body) = call.body {
             let json =
                 serde_json::to_vec(body).map_err(|e| ApiError::Config(format!("the request can't be written: {e}")))?;
@@ -357,18 +341,6 @@ impl Client {
         self.config.read_timeout + wait + wait / 16
     }
 
-    /// What errors call the request: without region and namespace, which every request has.
-    pub(super) fn url<B: ?Sized>(&self, call: &Call<'_, B>) -> String {
-        let mut pairs = self.base.clone();
-        pairs.query_pairs_mut().clear().extend_pairs(&call.query.parameters);
-        let query = pairs.query().filter(|q| !q.is_empty()).map(|q| format!("?{q}")).unwrap_or_default();
-        format!("{}{}{query}", self.shown, call.path)
-    }
-
-    fn unreadable<B: ?Sized>(&self, call: &Call<'_, B>, problem: String) -> ApiError {
-        ApiError::Answer { method: title(&call.method), url: self.url(call), problem }
-    }
-
     /// Parses an answer; where it does not fit a second pass finds the place.
     fn parse<B: ?Sized, T: DeserializeOwned>(&self, call: &Call<'_, B>, bytes: &[u8]) -> Result<T, ApiError> {
         serde_json::from_slice(bytes).map_err(|first| {
@@ -377,21 +349,22 @@ impl Client {
                 Err(e) if e.path().to_string() != "." => format!("{}: {}", e.path(), e.inner()),
                 _ => first.to_string(),
             };
-            self.unreadable(call, problem)
+            // The one that answered is the one that the next request goes to.
+            unreadable(url(self.servers.get(self.servers.current()), call), call, problem)
         })
     }
 }
 
-/// A failed attempt, and when the server wants the next.
-struct Failed {
-    error: ApiError,
-    retry_after: Option<Duration>,
+/// What errors call the request: without region and namespace, which every request has.
+pub(super) fn url<B: ?Sized>(to: &Server, call: &Call<'_, B>) -> String {
+    let mut pairs = to.base.clone();
+    pairs.query_pairs_mut().clear().extend_pairs(&call.query.parameters);
+    let query = pairs.query().filter(|q| !q.is_empty()).map(|q| format!("?{q}")).unwrap_or_default();
+    format!("{}{}{query}", to.shown, call.path)
 }
 
-impl From<ApiError> for Failed {
-    fn from(error: ApiError) -> Failed {
-        Failed { error, retry_after: None }
-    }
+fn unreadable<B: ?Sized>(url: String, call: &Call<'_, B>, problem: String) -> ApiError {
+    ApiError::Answer { method: title(&call.method), url, problem }
 }
 
 /// How the field's tools write a method in errors.
@@ -414,25 +387,4 @@ pub fn path(before: &str, part: &str, after: &str) -> String {
         }
     }
     out + after
-}
-
-/// Headers that say who asks.
-fn credentials(config: &Config) -> Result<HeaderMap, String> {
-    let mut headers = HeaderMap::new();
-    let mut add = |name: HeaderName, value: &str, what: &str| -> Result<(), String> {
-        let mut value =
-            HeaderValue::from_str(value).map_err(|_| format!("the {what} holds characters that can't be sent"))?;
-        value.set_sensitive(true);
-        headers.insert(name, value);
-        Ok(())
-    };
-    if let Some(token) = &config.token {
-        add(HeaderName::from_static("x-nomad-token"), token.reveal().trim(), "token")?;
-    }
-    if let Some((user, password)) = &config.http_auth {
-        let password = password.as_ref().map(|p| p.reveal()).unwrap_or_default();
-        let encoded = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"));
-        add(AUTHORIZATION, &format!("Basic {encoded}"), "password")?;
-    }
-    Ok(headers)
 }

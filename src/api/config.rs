@@ -49,7 +49,7 @@ pub struct Tls {
 /// Settings of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// `http://…`, `https://…` or `unix://PATH`.
+    /// `http://…`, `https://…` or `unix://PATH`; or several with commas between them, of which one has to answer.
     pub address: String,
     /// Sent with every request, if set.
     pub region: Option<String>,
@@ -83,6 +83,12 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The addresses one by one; an empty one where none is given.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = &str> {
+        let several = self.address.contains(',');
+        self.address.split(',').map(str::trim).filter(move |a| !several || !a.is_empty())
+    }
+
     /// Settings from environment variables, looked up by name; empty ones count as unset. `ENCAMP_…` wins over `NOMAD_…`.
     pub fn from_env<'v>(var: impl Fn(&str) -> Option<&'v str>) -> Config {
         let get = |name: &str| {

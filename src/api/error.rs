@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::io;
 
+use crate::model::outcome::{NO_LEADER, NOT_READY};
+
 /// Why there is no answer, or not the wanted one. No text holds a token or a password.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
@@ -29,6 +31,9 @@ pub enum ApiError {
         /// The text of the answer.
         body: String,
     },
+    /// A write may have been carried out, and nothing that came later says so. The last failure.
+    #[error("outcome unknown, the request may have been carried out: {0}")]
+    Unknown(Box<ApiError>),
     /// The answer is not what the endpoint answers.
     #[error("{method} {url:?}: the answer can't be read: {problem}")]
     Answer {
@@ -73,9 +78,15 @@ impl ApiError {
             ApiError::Transport { .. } => true,
             ApiError::Status { status: 429 | 502 | 503 | 504, .. } => true,
             // Elections take a moment.
-            ApiError::Status { status: 500, body } => body.contains("No cluster leader"),
+            ApiError::Status { status: 500, body } => body.contains(NO_LEADER) || body.contains(NOT_READY),
+            ApiError::Unknown(last) => last.is_temporary(),
             _ => false,
         }
+    }
+
+    /// Nothing came in time.
+    pub(super) fn late(method: &'static str, url: String) -> ApiError {
+        ApiError::Transport { method, url, problem: "no answer in time".into(), connecting: false }
     }
 
     /// From a failed exchange.

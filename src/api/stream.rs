@@ -8,8 +8,11 @@ use reqwest::{Method, Response};
 use serde::Deserialize;
 use tokio::time::timeout;
 
-use super::client::{Call, Client, Query, title};
+use super::attempts::Attempts;
+use super::client::{Call, Client, Query, title, url};
 use super::error::ApiError;
+use super::retry;
+use super::servers::Server;
 
 /// The largest error text that is read.
 const MAX_ERROR: usize = 1 << 20;
@@ -35,6 +38,8 @@ pub struct RawRequest {
 #[derive(Debug)]
 pub struct ByteStream {
     response: Response,
+    /// Its first piece, if that was looked at.
+    begun: Option<Vec<u8>>,
     method: &'static str,
     url: String,
     /// How long nothing may arrive; no limit where answers may be silent.
@@ -63,18 +68,33 @@ impl ByteStream {
 
     /// The next piece; nothing at the end.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, ApiError> {
+        if let Some(begun) = self.begun.take() {
+            return Ok(Some(begun));
+        }
         let next = self.response.chunk();
         let chunk = match self.patience {
-            Some(patience) => timeout(patience, next).await.map_err(|_| late(self.method, &self.url))?,
+            Some(patience) => {
+                timeout(patience, next).await.map_err(|_| ApiError::late(self.method, self.url.clone()))?
+            }
             None => next.await,
         };
         let chunk = chunk.map_err(|e| ApiError::transport(self.method, &self.url, &e))?;
         Ok(chunk.map(|bytes| bytes.to_vec()))
     }
-}
 
-fn late(method: &'static str, url: &str) -> ApiError {
-    ApiError::Transport { method, url: url.into(), problem: "no answer in time".into(), connecting: false }
+    /// The answer as far as errors go. It can still be read.
+    async fn look(&mut self) -> Result<ApiError, ApiError> {
+        let mut text = Vec::new();
+        while let Some(bytes) = self.next().await? {
+            text.extend_from_slice(&bytes);
+            if text.len() > MAX_ERROR {
+                break;
+            }
+        }
+        let body = String::from_utf8_lossy(&text).into_owned();
+        self.begun = Some(text).filter(|t| !t.is_empty());
+        Ok(ApiError::Status { status: self.status(), body })
+    }
 }
 
 /// A part of a file, or news about it.
@@ -161,27 +181,59 @@ fn decode(bytes: &[u8]) -> Result<Option<(Event, usize)>, String> {
 }
 
 impl Client {
-    /// Sends a request as it is; the answer may have any status. `silent` answers may send nothing for any time.
+    /// Sends a request as it is; the answer may have any status, but one that another attempt may change is not taken at once.
+    /// `silent` answers may send nothing for any time.
     pub async fn send(&self, request: &RawRequest, silent: bool) -> Result<ByteStream, ApiError> {
         let name = if request.method.is_empty() { "GET" } else { &request.method };
         let method = Method::from_bytes(name.as_bytes())
             .map_err(|_| ApiError::Config(format!("{name:?} is not a method of HTTP")))?;
         let call = Call::<()> { method, path: &request.path, query: &request.query, body: None };
-        let (method, url) = (title(&call.method), self.url(&call));
-        let mut builder = self.request(&call)?.headers(headers(&request.headers)?);
+        let mut attempts = Attempts::new(self, &call);
+        loop {
+            let mut stream = match self.send_to(attempts.server(), &call, request, silent).await {
+                Ok(stream) => stream,
+                Err(error) => {
+                    attempts.failed(error.into()).await?;
+                    continue;
+                }
+            };
+            if matches!(stream.status(), 500 | 503) {
+                let error = stream.look().await?;
+                if retry::passes(&error) {
+                    match attempts.failed(error.into()).await {
+                        Ok(()) => continue,
+                        Err(_) => return Ok(stream),
+                    }
+                }
+            }
+            attempts.succeeded();
+            return Ok(stream);
+        }
+    }
+
+    async fn send_to(
+        &self,
+        to: &Server,
+        call: &Call<'_, ()>,
+        request: &RawRequest,
+        silent: bool,
+    ) -> Result<ByteStream, ApiError> {
+        let (method, url) = (title(&call.method), url(to, call));
+        let mut builder = self.request(to, call)?.headers(headers(&request.headers)?);
         if let Some(body) = &request.body {
             builder = builder.body(body.clone());
         }
         let patience = self.config().read_timeout;
-        let sent = timeout(patience, builder.send()).await.map_err(|_| late(method, &url))?;
+        let sent = timeout(patience, builder.send()).await.map_err(|_| ApiError::late(method, url.clone()))?;
         let response = sent.map_err(|e| ApiError::transport(method, &url, &e))?;
-        Ok(ByteStream { response, method, url, patience: (!silent).then_some(patience) })
+        Ok(ByteStream { response, begun: None, method, url, patience: (!silent).then_some(patience) })
     }
 
     /// The address that a request goes to.
     pub fn url_of(&self, request: &RawRequest) -> Result<String, ApiError> {
         let call = Call::<()> { method: Method::GET, path: &request.path, query: &request.query, body: None };
-        let built = self.request(&call)?.build().map_err(|e| ApiError::Config(e.to_string()))?;
+        let to = self.servers.get(self.servers.current());
+        let built = self.request(to, &call)?.build().map_err(|e| ApiError::Config(e.to_string()))?;
         Ok(built.url().to_string())
     }
 
@@ -194,18 +246,7 @@ impl Client {
     /// Sends a request as it is; any status but 200 is an error.
     pub async fn accepted(&self, request: &RawRequest, silent: bool) -> Result<ByteStream, ApiError> {
         let mut stream = self.send(request, silent).await?;
-        let status = stream.status();
-        if status == 200 {
-            return Ok(stream);
-        }
-        let mut text = Vec::new();
-        while let Some(bytes) = stream.next().await? {
-            text.extend_from_slice(&bytes);
-            if text.len() > MAX_ERROR {
-                break;
-            }
-        }
-        Err(ApiError::Status { status, body: String::from_utf8_lossy(&text).into_owned() })
+        if stream.status() == 200 { Ok(stream) } else { Err(stream.look().await?) }
     }
 
     /// Reads an answer that consists of frames.

@@ -1,5 +1,6 @@
 //! The cluster a command works on: a snapshot file, or a running cluster read over its HTTP API.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -139,7 +140,11 @@ impl FetchFlags {
 impl GeneralFlags {
     /// A client for the cluster of the flags and the environment.
     pub fn client(&self, env: &Environment) -> Result<Client, String> {
-        Client::new(self.api_config(env)).map_err(|e| format!("Error initializing client: {e}"))
+        let client = Client::new(self.api_config(env)).map_err(|e| format!("Error initializing client: {e}"))?;
+        Ok(client.noting(|line| {
+            // Without standard error there is nobody to tell.
+            let _ = writeln!(std::io::stderr(), "{line}");
+        }))
     }
 
     /// The same flags for requests about a job: the region it names goes before that of the flag.

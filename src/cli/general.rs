@@ -23,7 +23,8 @@ pub struct ColourFlags {
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = GENERAL_OPTIONS)]
 pub struct GeneralFlags {
-    /// Address of the cluster's HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646
+    /// Address of the cluster's HTTP API, or several with commas between them: when one does not answer, the next is tried,
+    /// for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646
     #[arg(long, value_name = "addr")]
     pub address: Option<String>,
     /// Region the request goes to. Overrides NOMAD_REGION

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::app::{AppState, Pending};
 use super::error::Error;
 use super::params::{Query, parse_bool};
+use crate::model::outcome::NO_LEADER;
 
 /// Marks a request that was passed on once; it is answered here, come what may.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +77,7 @@ pub async fn pass_on(app: &AppState, path: &str, mut request: Request<Body>) -> 
             // A server that can't go on says why itself.
             Err((_, Some(unsent))) if stopped() => return Ok(Passed::Here(unsent)),
             Err((_, Some(unsent))) if Instant::now() < deadline => request = unsent,
-            Err((_, Some(_))) => return Err(Error::internal("No cluster leader")),
+            Err((_, Some(_))) => return Err(Error::internal(NO_LEADER)),
             Err((text, None)) => return Err(Error::internal(text)),
         }
         tokio::time::sleep(PAUSE).await;

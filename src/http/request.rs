@@ -16,6 +16,7 @@ use super::json;
 use super::params::{Query, decimal_int, decimal_uint, parse_bool};
 use super::response::Meta;
 use crate::model::duration::parse_duration;
+use crate::model::outcome::NO_LEADER;
 use crate::server::watch::WatchKey;
 use crate::server::{Server, ids};
 use crate::state::StateStore;
@@ -173,7 +174,7 @@ impl Request {
     /// # Errors
     /// 500: this agent has none.
     pub fn server(&self) -> Result<&Server, Error> {
-        self.app.server().ok_or_else(|| Error::internal("No cluster leader"))
+        self.app.server().ok_or_else(|| Error::internal(NO_LEADER))
     }
 
     /// The method.

@@ -5,6 +5,7 @@
 //!   may still be null.
 //! - [`node`], [`alloc`], [`eval`], [`cluster`], [`volume`], [`acl`], [`variable`], [`identity`], [`records`]: the rest of the cluster.
 //!   [`plan`]: what schedulers propose. [`requests`], [`responses`]: what callers send and get that is not stored.
+//!   [`outcome`]: texts that say what became of a request.
 //! - [`diff`]: job diffs. [`json`], [`bytes`], [`time`], [`duration`], [`quote`]: how values look in JSON and in texts. [`random`]: numbers from a
 //!   seed.
 //! - [`sorted_map`]: maps of few names. [`version`], [`regexp`]: what constraints compare with. [`cron`]: when periodic jobs launch.
@@ -25,6 +26,7 @@ pub mod identity;
 pub mod job;
 pub mod json;
 pub mod node;
+pub mod outcome;
 pub mod plan;
 pub mod predicates;
 pub mod quote;

@@ -11,6 +11,7 @@ use super::service::Interface;
 use super::wire::{CallError, FORWARDED};
 use crate::http::app::{AppState, Pending};
 use crate::http::forward::{Forward, Forwarded, PassedOn};
+use crate::model::outcome::{MAY_BE_DONE, NO_LEADER};
 use crate::server::Server;
 
 /// Headers about a connection rather than a request.
@@ -56,7 +57,7 @@ impl Forwarder {
 impl Forward for Forwarder {
     fn forward(&self, mut request: Request<Body>) -> Pending<'_, Forwarded> {
         Box::pin(async move {
-            let mut text = "No cluster leader".to_string();
+            let mut text = NO_LEADER.to_string();
             for address in self.addresses() {
                 // Bodies are sent once: a connection must be there before one leaves.
                 if let Err(e) = self.pool.reach(&address).await {
@@ -66,7 +67,9 @@ impl Forward for Forwarder {
                 let Ok(outgoing) = outgoing(&address, &mut request, self.to_leader()) else { continue };
                 return match self.pool.send(&address, outgoing).await {
                     Ok(response) => Ok(response),
-                    Err(CallError::Unreachable(e) | CallError::Lost(e)) => Err((e, None)),
+                    // The body is gone, but it did not arrive: whoever asked can do so again.
+                    Err(CallError::Unreachable(e)) => Err((format!("{NO_LEADER}: {e}"), None)),
+                    Err(CallError::Lost(e)) => Err((format!("{e}; {MAY_BE_DONE}"), None)),
                     Err(CallError::Refused(e)) => Err((e.message, None)),
                 };
             }

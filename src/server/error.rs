@@ -1,6 +1,7 @@
 //! Errors of the server's calls, as clients see them (`spec/http-api.md §3`).
 
 use super::raft::ProposeError;
+use crate::model::outcome::NO_LEADER;
 
 /// A refused or failed call: what clients test for is the status and the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,7 +41,7 @@ impl Error {
 
     /// Nobody leads.
     pub fn no_leader() -> Error {
-        Error::internal("No cluster leader")
+        Error::internal(NO_LEADER)
     }
 }
 

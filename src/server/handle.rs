@@ -28,6 +28,7 @@ use super::threads;
 use super::worker::Worker;
 use super::{leader, raft};
 use crate::model::Bytes;
+use crate::model::outcome::NOT_READY;
 use crate::state::StoreSnapshot;
 use crate::telemetry::Metrics;
 
@@ -364,7 +365,7 @@ impl Server {
             return Ok(());
         }
         let leads = self.0.consensus.leads();
-        Err(if leads { Error::internal("Not ready to serve consistent reads") } else { Error::no_leader() })
+        Err(if leads { Error::internal(NOT_READY) } else { Error::no_leader() })
     }
 
     /// The leader's address as the configuration gives it; `None` while there is none.

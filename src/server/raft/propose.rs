@@ -14,6 +14,7 @@ use super::log::Log;
 use super::room::Room;
 use super::status::why_stopped;
 use super::types::{Applied, Batch, Peer, ServerId, Types};
+use crate::model::outcome;
 use crate::server::ops::{Operation, Reply};
 use crate::server::threads::Instant;
 use crate::telemetry::Metrics;
@@ -38,13 +39,13 @@ pub enum ProposeError {
         leader: Option<(ServerId, Peer)>,
     },
     /// It took too long; the operation may still be applied.
-    #[error("the operation was not applied in time; it may still be")]
+    #[error("the operation was not applied in time; {}", outcome::MAY_BE_DONE)]
     Timeout,
     /// The disk has no room for more; the operation was not applied.
     #[error("{0}")]
     NoRoom(String),
     /// The node has stopped, for instance because its disk failed.
-    #[error("consensus has stopped: {0}")]
+    #[error("{}: {}", outcome::STOPPED, .0)]
     Fatal(String),
 }
 

@@ -1,0 +1,140 @@
+//! The addresses of a client, and the connections to each.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use base64::Engine;
+use reqwest::Url;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+
+use super::config::Config;
+use super::tls;
+
+/// One address.
+#[derive(Debug)]
+pub struct Server {
+    /// The connections to it.
+    pub http: reqwest::Client,
+    /// What requests go to.
+    pub base: Url,
+    /// What errors name.
+    pub shown: String,
+}
+
+impl Server {
+    fn new(address: &str, config: &Config) -> Result<Server, String> {
+        let mut builder = reqwest::Client::builder()
+            .connect_timeout(config.connect_timeout)
+            .no_proxy()
+            .user_agent(concat!("encamp/", env!("CARGO_PKG_VERSION")))
+            .default_headers(credentials(config)?);
+        let (base, shown) = match address.strip_prefix("unix://") {
+            Some(path) => {
+                builder = builder.unix_socket(path);
+                (Url::parse("http://127.0.0.1").map_err(|e| e.to_string())?, address.to_string())
+            }
+            None => {
+                let trimmed = address.trim_end_matches('/');
+                let mut url = Url::parse(trimmed).map_err(|e| format!("invalid address {address:?}: {e}"))?;
+                if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+                    return Err(format!(
+                        "invalid address {address:?}: it has to start with http://, https:// or unix://"
+                    ));
+                }
+                if !url.username().is_empty() || url.password().is_some() {
+                    return Err("the address must not hold a password: use NOMAD_HTTP_AUTH".into());
+                }
+                builder = tls::apply(builder, &config.tls, &mut url)?;
+                (url, trimmed.to_string())
+            }
+        };
+        Ok(Server { http: builder.build().map_err(|e| e.to_string())?, base, shown })
+    }
+}
+
+/// All addresses of a client, at least one. Requests begin with the one that answered last.
+#[derive(Debug)]
+pub struct Servers {
+    first: Server,
+    others: Vec<Server>,
+    current: AtomicUsize,
+}
+
+impl Servers {
+    /// Those of the settings.
+    pub fn new(config: &Config) -> Result<Servers, String> {
+        // There may be one already: a server's, or that of an earlier client.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut addresses = config.addresses();
+        let first = Server::new(addresses.next().unwrap_or_default(), config)?;
+        let others = addresses.map(|a| Server::new(a, config)).collect::<Result<_, _>>()?;
+        Ok(Servers { first, others, current: AtomicUsize::new(0) })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.others.len() + 1
+    }
+
+    /// The one with this number; numbers go round.
+    pub fn get(&self, number: usize) -> &Server {
+        let others = number % self.count();
+        others.checked_sub(1).and_then(|n| self.others.get(n)).unwrap_or(&self.first)
+    }
+
+    /// The number of the one to begin with.
+    pub fn current(&self) -> usize {
+        self.current.load(Ordering::Relaxed)
+    }
+
+    /// This one has answered.
+    pub fn answered(&self, number: usize) {
+        self.current.store(number % self.count(), Ordering::Relaxed);
+    }
+}
+
+/// Headers that say who asks.
+fn credentials(config: &Config) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    let mut add = |name: HeaderName, value: &str, what: &str| -> Result<(), String> {
+        let mut value =
+            HeaderValue::from_str(value).map_err(|_| format!("the {what} holds characters that can't be sent"))?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+        Ok(())
+    };
+    if let Some(token) = &config.token {
+        add(HeaderName::from_static("x-nomad-token"), token.reveal().trim(), "token")?;
+    }
+    if let Some((user, password)) = &config.http_auth {
+        let password = password.as_ref().map(|p| p.reveal()).unwrap_or_default();
+        let encoded = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"));
+        add(AUTHORIZATION, &format!("Basic {encoded}"), "password")?;
+    }
+    Ok(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn servers(address: &str) -> Result<Servers, String> {
+        Servers::new(&Config { address: address.into(), ..Config::default() })
+    }
+
+    #[test]
+    fn addresses_go_round() {
+        let three = servers("http://a:1/, unix:///run/b.sock,http://c:3,").unwrap();
+        let shown: Vec<&str> = (0..4).map(|n| three.get(n).shown.as_str()).collect();
+        assert_eq!(shown, ["http://a:1", "unix:///run/b.sock", "http://c:3", "http://a:1"]);
+        three.answered(5);
+        assert_eq!(three.get(three.current()).shown, "http://c:3");
+    }
+
+    #[test]
+    fn each_address_must_be_one() {
+        let wrong = |address| servers(address).unwrap_err();
+        assert!(wrong("http://a:1,ftp://x").starts_with("invalid address \"ftp://x\": it has to start with"));
+        assert!(wrong("").starts_with("invalid address \"\""));
+        assert!(wrong("http://a,http://me:hush@b").starts_with("the address must not hold a password"));
+    }
+}

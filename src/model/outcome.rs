@@ -1,0 +1,11 @@
+//! What the texts of failed requests say about what became of them: servers write them, clients tell by them whether a write
+//! may be sent again.
+
+/// Nobody leads: nothing was done.
+pub const NO_LEADER: &str = "No cluster leader";
+/// The leader is new and does not answer yet: nothing was done.
+pub const NOT_READY: &str = "Not ready to serve consistent reads";
+/// The server can't go on: what it was doing may be done.
+pub const STOPPED: &str = "consensus has stopped";
+/// Part of the texts where the answer came too late, or never.
+pub const MAY_BE_DONE: &str = "it may still be applied";
