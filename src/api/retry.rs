@@ -313,7 +313,9 @@ mod tests {
     fn what_nobody_knows_is_called_unknown() {
         let verdict = |kind, addresses, errors: &[ApiError]| {
             let mut retries = Retries::new(kind, addresses);
-            errors.iter().for_each(|e| drop(retries.after(e, None, true, Duration::ZERO)));
+            for e in errors {
+                let _ = retries.after(e, None, true, Duration::ZERO);
+            }
             matches!(retries.verdict(status(409, "{}")), ApiError::Unknown(_))
         };
         let conflict = || status(409, "{}");
