@@ -74,7 +74,7 @@ false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand action" -l t -d 'Give the command a terminal. Default: if standard input and output are terminals' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand action" -l e -d 'Character that begins a command to this program at the beginning of a line, or none' -r
-complete -c encamp -n "__fish_encamp_using_subcommand action" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand action" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand action" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand action" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand action" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -160,7 +160,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand agent" -l vault-enabled
 complete -c encamp -n "__fish_encamp_using_subcommand agent" -l vault-tls-skip-verify
 complete -c encamp -n "__fish_encamp_using_subcommand agent" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand agent-info" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand agent-info" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand agent-info" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand agent-info" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand agent-info" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand agent-info" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -185,7 +185,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand alloc; and not __fish_seen
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and not __fish_seen_subcommand_from checks exec fs logs restart signal status stop" -f -a "status" -d 'Show an allocation'
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and not __fish_seen_subcommand_from checks exec fs logs restart signal status stop" -f -a "stop" -d 'Stop an allocation and place it anew'
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from checks" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from checks" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from checks" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from checks" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from checks" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from checks" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -208,7 +208,7 @@ false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from exec" -l t -d 'Give the command a terminal. Default: if standard input and output are terminals' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from exec" -l e -d 'Character that begins a command to this program at the beginning of a line, or none' -r
-complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from exec" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from exec" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from exec" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from exec" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from exec" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -228,7 +228,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_sub
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from fs" -l n -d 'With -tail, that many lines' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from fs" -l c -d 'With -tail, that many bytes' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from fs" -l group -d 'With -job, take an allocation of this task group' -r
-complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from fs" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from fs" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from fs" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from fs" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from fs" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -252,7 +252,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_sub
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from logs" -l c -d 'With -tail, that many bytes' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from logs" -l task -d 'The task' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from logs" -l group -d 'With -job, take an allocation of this task group' -r
-complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from logs" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from logs" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from logs" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from logs" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from logs" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -273,7 +273,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_sub
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from logs" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from logs" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from restart" -l task -d 'Restart this task only' -r
-complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from restart" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from restart" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from restart" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from restart" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from restart" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -291,7 +291,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_sub
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from restart" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from signal" -l s -d 'The signal' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from signal" -l task -d 'Signal this task only' -r
-complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from signal" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from signal" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from signal" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from signal" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from signal" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -307,7 +307,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_sub
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from signal" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from signal" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from status" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from status" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from status" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from status" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from status" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from status" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -326,7 +326,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_sub
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from status" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from status" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from stop" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from stop" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from stop" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from stop" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand alloc; and __fish_seen_subcommand_from stop" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -360,7 +360,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l stop -d 'Stop
 complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l config -d 'Set a setting of the scheduler configuration: key=value, for example scheduler_algorithm=spread. Repeatable' -r
 complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l group -d 'Count the copies of this group alone' -r
 complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l survive -d 'Count also after the worst loss of 1 node or 1 dc; -survive node and -survive dc mean the same' -r
-complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand capacity" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -392,7 +392,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand deployment; and not __fish
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and not __fish_seen_subcommand_from fail list pause promote resume status unblock" -f -a "resume" -d 'Resume a paused deployment'
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and not __fish_seen_subcommand_from fail list pause promote resume status unblock" -f -a "status" -d 'Show a deployment'
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and not __fish_seen_subcommand_from fail list pause promote resume status unblock" -f -a "unblock" -d 'Let a blocked deployment go on'
-complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from fail" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from fail" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from fail" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from fail" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from fail" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -410,7 +410,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_see
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from fail" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from list" -l filter -d 'Only deployments that match this expression' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from list" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from list" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from list" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from list" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from list" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from list" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -426,7 +426,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_see
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from list" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from list" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from pause" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from pause" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from pause" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from pause" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from pause" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -442,7 +442,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_see
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from pause" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from pause" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from promote" -l group -d 'Promote only this group. Can be given several times' -r
-complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from promote" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from promote" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from promote" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from promote" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from promote" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -458,7 +458,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_see
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from promote" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from promote" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from promote" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from resume" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from resume" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from resume" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from resume" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from resume" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -476,7 +476,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_see
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from status" -l wait -d 'With -monitor, how long to wait for something new before the deployment is printed again' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from status" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from status" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from status" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from status" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from status" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from status" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -494,7 +494,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_see
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from status" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from status" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from unblock" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from unblock" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from unblock" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from unblock" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand deployment; and __fish_seen_subcommand_from unblock" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -516,7 +516,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand eval; and not __fish_seen_
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and not __fish_seen_subcommand_from delete explain list status" -f -a "list" -d 'List evaluations'
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and not __fish_seen_subcommand_from delete explain list status" -f -a "status" -d 'Show an evaluation'
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from delete" -l filter -d 'Delete the evaluations that match this expression' -r
-complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from delete" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from delete" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from delete" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from delete" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from delete" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -531,7 +531,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subc
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from delete" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from delete" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from explain" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -552,7 +552,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subc
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from list" -l job -d 'Only evaluations of this job' -r
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from list" -l status -d 'Only evaluations in this status' -r
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from list" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from list" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from list" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from list" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from list" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from list" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -570,7 +570,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subc
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from list" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from status" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from status" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from status" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from status" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from status" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from status" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -589,7 +589,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subc
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from status" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand eval; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand eval-status" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand eval-status" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand eval-status" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand eval-status" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand eval-status" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand eval-status" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -614,7 +614,7 @@ false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand exec" -l t -d 'Give the command a terminal. Default: if standard input and output are terminals' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand exec" -l e -d 'Character that begins a command to this program at the beginning of a line, or none' -r
-complete -c encamp -n "__fish_encamp_using_subcommand exec" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand exec" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand exec" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand exec" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand exec" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -635,7 +635,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l list -d 'Print the
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l write -d 'Write the result into the files' -r -f -a "true\t''
 false\t''"
-complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand fmt" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -654,7 +654,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand fmt" -s h -l help -d 'Prin
 complete -c encamp -n "__fish_encamp_using_subcommand fs" -l n -d 'With -tail, that many lines' -r
 complete -c encamp -n "__fish_encamp_using_subcommand fs" -l c -d 'With -tail, that many bytes' -r
 complete -c encamp -n "__fish_encamp_using_subcommand fs" -l group -d 'With -job, take an allocation of this task group' -r
-complete -c encamp -n "__fish_encamp_using_subcommand fs" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand fs" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand fs" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand fs" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand fs" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -675,7 +675,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand fs" -l no-color -d 'Print 
 complete -c encamp -n "__fish_encamp_using_subcommand fs" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand fs" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand init" -l template -d 'Write the job file of this name that the cluster keeps' -r
-complete -c encamp -n "__fish_encamp_using_subcommand init" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand init" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand init" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand init" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand init" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -699,7 +699,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l hcl2-strict -d
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l var-file -d 'File with values for variables of the job file, in HCL. Can be given several times' -r
-complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand inspect" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -749,7 +749,7 @@ false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from action" -l t -d 'Give the command a terminal. Default: if standard input and output are terminals' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from action" -l e -d 'Character that begins a command to this program at the beginning of a line, or none' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from action" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from action" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from action" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from action" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from action" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -764,7 +764,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from action" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from action" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from allocs" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from allocs" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from allocs" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from allocs" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from allocs" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from allocs" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -782,7 +782,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from allocs" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from allocs" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from deployments" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from deployments" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from deployments" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from deployments" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from deployments" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from deployments" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -804,7 +804,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from dispatch" -l idempotency-token -d 'Make only one job, however often the command runs with this token' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from dispatch" -l id-prefix-template -d 'Part of the ID of the job that is made' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from dispatch" -l priority -d 'Priority of the job that is made, instead of the parameterized job\'s' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from dispatch" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from dispatch" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from dispatch" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from dispatch" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from dispatch" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -822,7 +822,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from dispatch" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from dispatch" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from dispatch" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from eval" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from eval" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from eval" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from eval" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from eval" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -843,7 +843,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from history" -l diff-version -d 'With -p, compare with this version' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from history" -l version -d 'Show only this version' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from history" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from history" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from history" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from history" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from history" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from history" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -861,7 +861,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from history" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from history" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from init" -l template -d 'Write the job file of this name that the cluster keeps' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from init" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from init" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from init" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from init" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from init" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -885,7 +885,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l var -d 'Set a variable of the job file, as key=value. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l var-file -d 'File with values for variables of the job file, in HCL. Can be given several times' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from inspect" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -925,7 +925,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l diff -d 'Print how the job differs from the registered one' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -950,7 +950,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from plan" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from promote" -l group -d 'Promote only this group. Can be given several times' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from promote" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from promote" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from promote" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from promote" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from promote" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -971,7 +971,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from restart" -l group -d 'Restart only allocations of this group. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from restart" -l task -d 'Restart only this task. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from restart" -l on-error -d 'What to do after errors: ask, or fail' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from restart" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from restart" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from restart" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from restart" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from restart" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -990,7 +990,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from restart" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from restart" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from restart" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from revert" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from revert" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from revert" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from revert" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from revert" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1016,7 +1016,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l check-index -d 'Register only if the job\'s modify index is this; 0 only if the job does not exist' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l eval-priority -d 'Priority of the evaluation, instead of the job\'s' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l consul-namespace -d 'Consul namespace to set in the job' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1040,7 +1040,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from scale" -l check-index -d 'Scale only if the job\'s modify index is this' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from scale" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from scale" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from scale" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from scale" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from scale" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1056,7 +1056,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from scale" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from scale" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from scale" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from scaling-events" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from scaling-events" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from scaling-events" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from scaling-events" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from scaling-events" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1071,7 +1071,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from scaling-events" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from scaling-events" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from scaling-events" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from start" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from start" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from start" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from start" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from start" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1088,7 +1088,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from start" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from start" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from status" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from status" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from status" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from status" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from status" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from status" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1109,7 +1109,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from status" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from stop" -l eval-priority -d 'Priority of the evaluation, instead of the job\'s' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from stop" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from stop" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from stop" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from stop" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from stop" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1140,7 +1140,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l var-file -d 'File with values for variables of the job file, in HCL. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l vault-namespace -d 'Vault namespace to set in the job' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l snapshot -d 'Ask nobody, and check against the namespaces, node pools and settings of this cluster snapshot file or server backup' -r
-complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand job; and __fish_seen_subcommand_from validate" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1160,7 +1160,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand logs" -l n -d 'With -tail,
 complete -c encamp -n "__fish_encamp_using_subcommand logs" -l c -d 'With -tail, that many bytes' -r
 complete -c encamp -n "__fish_encamp_using_subcommand logs" -l task -d 'The task' -r
 complete -c encamp -n "__fish_encamp_using_subcommand logs" -l group -d 'With -job, take an allocation of this task group' -r
-complete -c encamp -n "__fish_encamp_using_subcommand logs" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand logs" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand logs" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand logs" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand logs" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1183,7 +1183,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand logs" -s h -l help -d 'Pri
 complete -c encamp -n "__fish_encamp_using_subcommand monitor" -l log-level -d 'Least level of what is printed. Default: info' -r
 complete -c encamp -n "__fish_encamp_using_subcommand monitor" -l node-id -d 'The log of this node' -r
 complete -c encamp -n "__fish_encamp_using_subcommand monitor" -l server-id -d 'The log of this server, by name or ID; leader for the one that leads' -r
-complete -c encamp -n "__fish_encamp_using_subcommand monitor" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand monitor" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand monitor" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand monitor" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand monitor" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1207,7 +1207,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand namespace; and not __fish_
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and not __fish_seen_subcommand_from apply delete inspect list status" -f -a "status" -d 'Show a namespace'
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from apply" -l description -d 'What the namespace is for' -r
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from apply" -l quota -d 'Quota of the namespace; community clusters have none' -r
-complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from apply" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from apply" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from apply" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from apply" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from apply" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1222,7 +1222,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from apply" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from apply" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from apply" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from delete" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from delete" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from delete" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from delete" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from delete" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1237,7 +1237,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from delete" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from inspect" -l t -d 'Print by this template, in the syntax of Go\'s text/template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from inspect" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from inspect" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from inspect" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from inspect" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from inspect" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1252,7 +1252,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from inspect" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from inspect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from list" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from list" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from list" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from list" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from list" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from list" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1268,7 +1268,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from list" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from status" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from status" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from status" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from status" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from status" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand namespace; and __fish_seen_subcommand_from status" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1291,7 +1291,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand node; and not __fish_seen_
 complete -c encamp -n "__fish_encamp_using_subcommand node; and not __fish_seen_subcommand_from config drain eligibility identity meta pool status" -f -a "meta" -d 'Interact with metadata of nodes'
 complete -c encamp -n "__fish_encamp_using_subcommand node; and not __fish_seen_subcommand_from config drain eligibility identity meta pool status" -f -a "pool" -d 'Interact with node pools'
 complete -c encamp -n "__fish_encamp_using_subcommand node; and not __fish_seen_subcommand_from config drain eligibility identity meta pool status" -f -a "status" -d 'Show nodes'
-complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from config" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from config" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from config" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from config" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from config" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1310,7 +1310,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subc
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from drain" -l deadline -d 'How long allocations have to move before they are stopped. Default: 1h' -r
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from drain" -l m -d 'Why, for the node\'s records' -r
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from drain" -l meta -d 'More for the node\'s records: key=value. Can be repeated' -r
-complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from drain" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from drain" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from drain" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from drain" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from drain" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1334,7 +1334,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subc
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from drain" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from drain" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from drain" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from eligibility" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from eligibility" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from eligibility" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from eligibility" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from eligibility" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1369,7 +1369,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subc
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from status" -l page-token -d 'Where the page begins: what the page before said' -r
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from status" -l filter -d 'Only entries that match this expression' -r
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from status" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from status" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from status" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from status" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from status" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand node; and __fish_seen_subcommand_from status" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1403,7 +1403,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand operator; and not __fish_s
 complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from api" -l X -d 'Method. Default: GET, or POST if there is a body' -r
 complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from api" -l H -d 'One more header, key: value. Can be repeated' -r
 complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from api" -l filter -d 'Filter expression, as parameter of the request' -r
-complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from api" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from api" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from api" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from api" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from api" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1425,7 +1425,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_
 complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from autopilot" -f -a "set-config" -d 'Change how failed servers are dealt with'
 complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from metrics" -l format -d 'Format: prometheus' -r
 complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from metrics" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from metrics" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from metrics" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from metrics" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from metrics" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand operator; and __fish_seen_subcommand_from metrics" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1472,7 +1472,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand plan" -l config -d 'Set a 
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l diff -d 'Print how the job differs from the registered one' -r -f -a "true\t''
 false\t''"
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand plan" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand plan" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plan" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1500,7 +1500,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand plugin; and not __fish_see
 complete -c encamp -n "__fish_encamp_using_subcommand plugin; and not __fish_seen_subcommand_from status" -f -a "status" -d 'Show storage plugins'
 complete -c encamp -n "__fish_encamp_using_subcommand plugin; and __fish_seen_subcommand_from status" -l type -d 'Only plugins of this type: csi' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plugin; and __fish_seen_subcommand_from status" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand plugin; and __fish_seen_subcommand_from status" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand plugin; and __fish_seen_subcommand_from status" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plugin; and __fish_seen_subcommand_from status" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plugin; and __fish_seen_subcommand_from status" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand plugin; and __fish_seen_subcommand_from status" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1527,7 +1527,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand run" -l vault-namespace -d
 complete -c encamp -n "__fish_encamp_using_subcommand run" -l check-index -d 'Register only if the job\'s modify index is this; 0 only if the job does not exist' -r
 complete -c encamp -n "__fish_encamp_using_subcommand run" -l eval-priority -d 'Priority of the evaluation, instead of the job\'s' -r
 complete -c encamp -n "__fish_encamp_using_subcommand run" -l consul-namespace -d 'Consul namespace to set in the job' -r
-complete -c encamp -n "__fish_encamp_using_subcommand run" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand run" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand run" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand run" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand run" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1559,7 +1559,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand server; and not __fish_see
 complete -c encamp -n "__fish_encamp_using_subcommand server; and not __fish_seen_subcommand_from force-leave join members" -f -a "force-leave" -d 'Make a failed server leave'
 complete -c encamp -n "__fish_encamp_using_subcommand server; and not __fish_seen_subcommand_from force-leave join members" -f -a "join" -d 'Join servers to a cluster'
 complete -c encamp -n "__fish_encamp_using_subcommand server; and not __fish_seen_subcommand_from force-leave join members" -f -a "members" -d 'List the servers'
-complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from force-leave" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from force-leave" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from force-leave" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from force-leave" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from force-leave" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1574,7 +1574,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_su
 complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from force-leave" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from force-leave" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from force-leave" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from join" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from join" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from join" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from join" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from join" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1589,7 +1589,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_su
 complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from join" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from join" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from members" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from members" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from members" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from members" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from members" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand server; and __fish_seen_subcommand_from members" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1611,7 +1611,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand service; and not __fish_se
 complete -c encamp -n "__fish_encamp_using_subcommand service; and not __fish_seen_subcommand_from delete info list" -f -a "delete" -d 'Take back a registration of a service'
 complete -c encamp -n "__fish_encamp_using_subcommand service; and not __fish_seen_subcommand_from delete info list" -f -a "info" -d 'Show where a service runs'
 complete -c encamp -n "__fish_encamp_using_subcommand service; and not __fish_seen_subcommand_from delete info list" -f -a "list" -d 'List services'
-complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from delete" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from delete" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from delete" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from delete" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from delete" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1629,7 +1629,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_s
 complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from info" -l page-token -d 'Where the page begins: what the page before said' -r
 complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from info" -l filter -d 'Only entries that match this expression' -r
 complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from info" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from info" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from info" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from info" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from info" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from info" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1647,7 +1647,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_s
 complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from info" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from list" -l name -d 'Accepted for compatibility' -r
 complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from list" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from list" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from list" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from list" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from list" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand service; and __fish_seen_subcommand_from list" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1745,7 +1745,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l out -d 'File to write' -r
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l concurrency -d 'Requests at the same time. Default: 16' -r
-complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1763,7 +1763,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from fetch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l concurrency -d 'Requests at the same time. Default: 16' -r
-complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1781,7 +1781,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand snapshot; and __fish_seen_subcommand_from inspect" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c encamp -n "__fish_encamp_using_subcommand start" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand start" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand start" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand start" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand start" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1797,7 +1797,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand start" -l insecure -d 'The
 complete -c encamp -n "__fish_encamp_using_subcommand start" -l no-color -d 'Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same'
 complete -c encamp -n "__fish_encamp_using_subcommand start" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand start" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c encamp -n "__fish_encamp_using_subcommand status" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand status" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand status" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand status" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand status" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1814,7 +1814,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand status" -l no-color -d 'Pr
 complete -c encamp -n "__fish_encamp_using_subcommand status" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand stop" -l eval-priority -d 'Priority of the evaluation, instead of the job\'s' -r
-complete -c encamp -n "__fish_encamp_using_subcommand stop" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand stop" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand stop" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand stop" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand stop" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1837,7 +1837,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand stop" -s h -l help -d 'Pri
 complete -c encamp -n "__fish_encamp_using_subcommand system; and not __fish_seen_subcommand_from gc reconcile" -s h -l help -d 'Print help'
 complete -c encamp -n "__fish_encamp_using_subcommand system; and not __fish_seen_subcommand_from gc reconcile" -f -a "gc" -d 'Delete what is dead'
 complete -c encamp -n "__fish_encamp_using_subcommand system; and not __fish_seen_subcommand_from gc reconcile" -f -a "reconcile" -d 'Have the servers count again'
-complete -c encamp -n "__fish_encamp_using_subcommand system; and __fish_seen_subcommand_from gc" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand system; and __fish_seen_subcommand_from gc" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand system; and __fish_seen_subcommand_from gc" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand system; and __fish_seen_subcommand_from gc" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand system; and __fish_seen_subcommand_from gc" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1853,7 +1853,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand system; and __fish_seen_su
 complete -c encamp -n "__fish_encamp_using_subcommand system; and __fish_seen_subcommand_from gc" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand system; and __fish_seen_subcommand_from reconcile" -s h -l help -d 'Print help'
 complete -c encamp -n "__fish_encamp_using_subcommand system; and __fish_seen_subcommand_from reconcile" -f -a "summaries" -d 'Count the summaries of all jobs again'
-complete -c encamp -n "__fish_encamp_using_subcommand ui" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand ui" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand ui" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand ui" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand ui" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1877,7 +1877,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand validate" -l var -d 'Set a
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l var-file -d 'File with values for variables of the job file, in HCL. Can be given several times' -r
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l vault-namespace -d 'Vault namespace to set in the job' -r
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l snapshot -d 'Ask nobody, and check against the namespaces, node pools and settings of this cluster snapshot file or server backup' -r
-complete -c encamp -n "__fish_encamp_using_subcommand validate" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand validate" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand validate" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1903,7 +1903,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand var; and not __fish_seen_s
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from get" -l item -d 'Print the value of this key only' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from get" -l out -d 'Format: go-template, hcl, json, none or table' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from get" -l template -d 'The template, with -out=go-template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from get" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from get" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from get" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from get" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from get" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1919,7 +1919,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from get" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from get" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from init" -l out -d 'Format of the file: hcl or json' -r
-complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from init" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from init" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from init" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from init" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from init" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1939,7 +1939,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from list" -l filter -d 'Only entries that match this expression' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from list" -l out -d 'Format: go-template, json, table or terse. Default: table on a terminal, else json' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from list" -l template -d 'The template, with -out=go-template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from list" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from list" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from list" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from list" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from list" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1960,7 +1960,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from lock" -l backoff -d 'Time between two attempts to get the lock. Default: a little more than -ttl' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from lock" -l shell -d 'Give the command to a shell' -r -f -a "true\t''
 false\t''"
-complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from lock" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from lock" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from lock" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from lock" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from lock" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1977,7 +1977,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from lock" -l force-color -d 'Print with colours even where output is not a terminal. NOMAD_CLI_FORCE_COLOR does the same'
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from lock" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from purge" -l check-index -d 'Delete it only if its modify index is this' -r
-complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from purge" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from purge" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from purge" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from purge" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from purge" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -1995,7 +1995,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subco
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from put" -l in -d 'Format of a specification whose name does not tell: hcl or json' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from put" -l out -d 'Format: go-template, hcl, json, none or table' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from put" -l template -d 'The template, with -out=go-template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from put" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from put" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from put" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from put" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand var; and __fish_seen_subcommand_from put" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -2019,7 +2019,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand volume; and __fish_seen_su
 complete -c encamp -n "__fish_encamp_using_subcommand volume; and __fish_seen_subcommand_from status" -l node -d 'Only volumes of this node' -r
 complete -c encamp -n "__fish_encamp_using_subcommand volume; and __fish_seen_subcommand_from status" -l node-pool -d 'Only host volumes of this node pool' -r
 complete -c encamp -n "__fish_encamp_using_subcommand volume; and __fish_seen_subcommand_from status" -l t -d 'Print the result by this template' -r
-complete -c encamp -n "__fish_encamp_using_subcommand volume; and __fish_seen_subcommand_from status" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand volume; and __fish_seen_subcommand_from status" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand volume; and __fish_seen_subcommand_from status" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand volume; and __fish_seen_subcommand_from status" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand volume; and __fish_seen_subcommand_from status" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
@@ -2044,7 +2044,7 @@ complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l stop -d 'Stop 
 complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l config -d 'Set a setting of the scheduler configuration: key=value, for example scheduler_algorithm=spread. Repeatable' -r
 complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l snapshot -d 'Cluster snapshot file or server backup to work on, instead of the running cluster at the address' -r
 complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l concurrency -d 'Requests at the same time. Default: 16' -r
-complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l address -d 'Address of the cluster\'s HTTP API. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
+complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l address -d 'Address of the cluster\'s HTTP API, or several with commas between them: when one does not answer, the next is tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646' -r
 complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l region -d 'Region the request goes to. Overrides NOMAD_REGION' -r
 complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l namespace -d 'Namespace the request is about. Overrides NOMAD_NAMESPACE' -r
 complete -c encamp -n "__fish_encamp_using_subcommand what-if" -l token -d 'Secret id of the token that authorises the request. Overrides NOMAD_TOKEN' -r
