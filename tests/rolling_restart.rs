@@ -24,13 +24,16 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Variables and namespaces are written again and again.
 const NAMES: usize = 8;
 
+/// Makes a write with its number: what is written, as what, and how the command ended.
+type Write = fn(&Writer<'_>, usize) -> (String, String, Ran);
+
 /// A command in a loop.
 struct Writer<'a> {
     /// Where the addresses begin, so that each server is the first of one writer.
     first: usize,
     addresses: &'a [String],
     /// Runs it for the n-th time: what was written where.
-    write: fn(&Writer<'_>, usize) -> (String, String, Ran),
+    write: Write,
     folder: Folder,
     /// Commands that ended well.
     done: AtomicUsize,
@@ -186,8 +189,7 @@ fn no_command_fails_while_servers_are_restarted() {
     assert_eq!(set.status, 200, "{}", set.body);
 
     let addresses: Vec<String> = servers.iter().map(|s| s.agent().address()).collect();
-    let writes: [(&str, fn(&Writer<'_>, usize) -> (String, String, Ran)); 3] =
-        [("job", job), ("variable", variable), ("namespace", namespace)];
+    let writes: [(&str, Write); 3] = [("job", job), ("variable", variable), ("namespace", namespace)];
     let writer = |(first, (name, write))| Writer {
         first,
         addresses: &addresses,

@@ -10,8 +10,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
+use rustix::process::{getpriority_process, setpriority_process};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver};
+use tokio::sync::oneshot;
 
 #[cfg(test)]
 use super::deterministic::guest;
@@ -123,6 +125,30 @@ pub async fn unblock<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stati
     tokio::task::spawn_blocking(work).await.map_err(|e| Unfinished(e.to_string()))
 }
 
+/// How much less than others a thread in the background gets of a busy processor (a nice value).
+const BACKGROUND: i32 = 10;
+
+/// Leaves busy processors to others from now on, as this thread. Where that can't be done the work is still done.
+fn give_way() {
+    if getpriority_process(None).is_ok_and(|nice| nice < BACKGROUND) {
+        let _ = setpriority_process(None, BACKGROUND);
+    }
+}
+
+/// Runs long work on a thread of its own that leaves busy processors to others.
+///
+/// # Errors
+/// It panicked, or there is no room for the thread.
+pub async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Unfinished> {
+    let (done, finished) = oneshot::channel();
+    spawn("background", move || {
+        give_way();
+        let _ = done.send(work());
+    })
+    .map_err(|e| Unfinished(e.to_string()))?;
+    finished.await.map_err(|_| Unfinished("the task panicked".into()))
+}
+
 /// Wakes threads that wait with a lock.
 #[derive(Debug, Default)]
 pub struct Signal {
@@ -166,6 +192,15 @@ impl Signal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn work_in_the_background_comes_back() {
+        let priority = || getpriority_process(None).expect("known");
+        let here = priority();
+        assert_eq!(in_background(priority).await, Ok(here.max(BACKGROUND)));
+        assert_eq!(priority(), here);
+        assert_eq!(in_background(|| panic!("on purpose")).await, Err::<(), _>(Unfinished("the task panicked".into())));
+    }
 
     #[test]
     fn messages_are_waited_for() {

@@ -216,10 +216,11 @@ impl Builder {
         };
         let state = state.ok_or_else(|| StoreError::Machine("a snapshot is written only once".into()))?;
         let (snapshots, description) = (self.snapshots.clone(), self.description.clone());
-        let path = blocking(move || {
+        let written = threads::in_background(move || {
             guarded("writing a snapshot", || snapshots.write(&description, state)).and_then(|written| written)
         });
-        let snapshot = Box::new(SnapshotFile::open(&path.await?)?);
+        let path = written.await.map_err(|e| StoreError::Machine(format!("work on a snapshot stopped: {e}")))??;
+        let snapshot = Box::new(SnapshotFile::open(&path)?);
         self.progress.note_snapshot(&self.description);
         Ok(Snapshot { meta: self.description.meta.clone(), snapshot })
     }

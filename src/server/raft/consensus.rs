@@ -432,7 +432,7 @@ impl Consensus {
     async fn keep_address(self, id: ServerId, peer: Peer) {
         let mut leadership = self.leadership();
         loop {
-            let Ok(now) = leadership.wait_for(|l| l.is_leader || l.failed.is_some()).await.map(|l| l.clone()) else {
+            let Ok(now) = leadership.wait_for(|l| l.is_leader || l.failed.is_some()).await else {
                 return;
             };
             if now.failed.is_some() {
