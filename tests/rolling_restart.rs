@@ -158,7 +158,8 @@ fn progress(writers: &[Writer<'_>], shared: &Shared) {
 fn restarted_one_by_one(servers: &mut [Member], writers: &[Writer<'_>], shared: &Shared, signal: &str, leaves: bool) {
     for n in 0..servers.len() {
         let code = servers[n].end(signal);
-        assert_eq!(code, if leaves { 0 } else { 1 }, "server {n} after {signal}");
+        // A leave that takes longer than five seconds ends with 1, too.
+        assert!(code == 1 || leaves && code == 0, "server {n} ended with {code} after {signal}");
         progress(writers, shared);
         servers[n].start();
         if leaves {
@@ -182,6 +183,10 @@ fn no_command_fails_while_servers_are_restarted() {
         servers.push(server);
     }
     whole(&servers);
+    wait_for("the cluster has a key", || match servers[0].read("/v1/operator/keyring/keys")? {
+        Json::Array(keys) if !keys.is_empty() => Ok(()),
+        none => Err(none.to_string()),
+    });
     // Those who left vote again soon.
     let soon = json!({"CleanupDeadServers": false, "LastContactThreshold": "200ms", "MaxTrailingLogs": 250,
         "ServerStabilizationTime": "500ms"});
