@@ -50,23 +50,14 @@ pub fn take_over(applied: &Applied, released: Released, now: i64, broker: &mut B
 }
 
 /// Fills queues that were just switched on from the store.
-///
-/// A blocked evaluation that has not seen the newest version of its job is to be scheduled at once: the last leader had handed it out,
-/// and may have cancelled the evaluation of that version for it.
 pub fn refill(store: &StateStore, now: i64, broker: &mut Broker, blocked: &mut BlockedEvals) {
     for eval in store.evals_by_create() {
         match eval.status.as_str() {
             "pending" => broker.restore(eval.clone(), now),
-            "blocked" if !saw_newest(store, eval) => broker.restore(eval.clone(), now),
             "blocked" => broker.enqueue_all(blocked.block(eval.clone(), None, now), now),
             _ => {}
         }
     }
-}
-
-fn saw_newest(store: &StateStore, eval: &Evaluation) -> bool {
-    let job = store.state().job(&eval.namespace, &eval.job_id);
-    job.is_none_or(|j| j.job_modify_index <= eval.snapshot_index)
 }
 
 #[cfg(test)]
@@ -140,21 +131,5 @@ mod tests {
         assert_eq!(w.store.eval("blocked").map(|e| e.status.as_str()), Some("canceled"));
         w.broker.ack("first", "t", NOW).expect("ours");
         assert_eq!((w.broker.stats().cancelable, w.take().as_deref()), (0, Some("newest")));
-    }
-
-    #[test]
-    fn a_new_leader_schedules_what_has_not_seen_the_newest_version() {
-        for (seen, want) in [(1, Some("blocked")), (2, None)] {
-            let mut w = World::new();
-            w.register(None);
-            w.register(None);
-            w.evals(vec![eval("blocked", 80, "blocked", seen)]);
-            let (mut broker, mut blocked) = (Broker::new(), BlockedEvals::default());
-            broker.set_enabled(true);
-            blocked.set_enabled(true, NOW);
-            refill(&w.store, NOW, &mut broker, &mut blocked);
-            w.broker = broker;
-            assert_eq!(w.take().as_deref(), want);
-        }
     }
 }
