@@ -145,7 +145,8 @@ fn every_command_that_is_named_exists() {
             if !prefixed && (words.len() < 2 || !GROUPS.contains(&words[0])) {
                 continue;
             }
-            let plain = |w: &&&str| !w.starts_with('-') && w.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+            let part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            let plain = |w: &&&str| w.starts_with(|c: char| c.is_ascii_lowercase()) && w.chars().all(part);
             let command: Vec<&str> = words.iter().take_while(plain).copied().collect();
             let help = run(&[&command[..], &["-help"]].concat()).stdout;
             let usage = format!("Usage: encamp {} ", command.join(" "));
