@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 
-use crate::model::outcome::{NO_LEADER, NOT_READY};
+use crate::model::outcome;
 
 /// Why there is no answer, or not the wanted one. No text holds a token or a password.
 #[derive(Debug, thiserror::Error)]
@@ -78,7 +78,7 @@ impl ApiError {
             ApiError::Transport { .. } => true,
             ApiError::Status { status: 429 | 502 | 503 | 504, .. } => true,
             // Elections take a moment.
-            ApiError::Status { status: 500, body } => body.contains(NO_LEADER) || body.contains(NOT_READY),
+            ApiError::Status { status: 500, body } => outcome::is_without_leader(body),
             ApiError::Unknown(last) => last.is_temporary(),
             _ => false,
         }

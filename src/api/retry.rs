@@ -14,7 +14,7 @@ use reqwest::Method;
 
 use super::client::Query;
 use super::error::ApiError;
-use crate::model::outcome::{MAY_BE_DONE, NO_LEADER, NOT_READY, STOPPED};
+use crate::model::outcome::{is_unknown, is_without_leader};
 
 /// Attempts at a read from a single address, the first included.
 const ATTEMPTS: u32 = 5;
@@ -106,19 +106,10 @@ enum Outcome {
 
 fn outcome(error: &ApiError) -> Outcome {
     match error {
-        ApiError::Transport { connecting, .. } => {
-            if *connecting {
-                Outcome::Unreached
-            } else {
-                Outcome::Unknown
-            }
-        }
-        ApiError::Status { status: 500 | 503, body } if [NO_LEADER, NOT_READY].iter().any(|t| body.contains(t)) => {
-            Outcome::NoLeader
-        }
-        ApiError::Status { status: 500, body } if [STOPPED, MAY_BE_DONE].iter().any(|t| body.contains(t)) => {
-            Outcome::Unknown
-        }
+        ApiError::Transport { connecting: true, .. } => Outcome::Unreached,
+        ApiError::Transport { .. } => Outcome::Unknown,
+        ApiError::Status { status: 500 | 503, body } if is_without_leader(body) => Outcome::NoLeader,
+        ApiError::Status { status: 500, body } if is_unknown(body) => Outcome::Unknown,
         ApiError::Status { status: 429, .. } => Outcome::Unreached,
         ApiError::Status { status: 502..=504, .. } => Outcome::Unknown,
         _ => Outcome::Refused,
@@ -128,7 +119,7 @@ fn outcome(error: &ApiError) -> Outcome {
 /// Whether servers say by this text that the same request may succeed a little later.
 pub fn passes(error: &ApiError) -> bool {
     matches!(error, ApiError::Status { status: 500 | 503, body }
-        if [NO_LEADER, NOT_READY, STOPPED, MAY_BE_DONE].iter().any(|t| body.contains(t)))
+        if is_without_leader(body) || is_unknown(body))
 }
 
 /// When a request is sent again.
@@ -205,6 +196,7 @@ pub fn asked(header: Option<&str>) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::outcome::{NO_LEADER, NOT_READY};
 
     fn transport(connecting: bool) -> ApiError {
         ApiError::Transport { method: "Put", url: "http://a/v1/jobs".into(), problem: "broken".into(), connecting }

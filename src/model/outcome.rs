@@ -9,3 +9,13 @@ pub const NOT_READY: &str = "Not ready to serve consistent reads";
 pub const STOPPED: &str = "consensus has stopped";
 /// Part of the texts where the answer came too late, or never.
 pub const MAY_BE_DONE: &str = "it may still be applied";
+
+/// Whether a text says that nothing was done, as there is no leader yet.
+pub fn is_without_leader(text: &str) -> bool {
+    text.contains(NO_LEADER) || text.contains(NOT_READY)
+}
+
+/// Whether a text says that nobody knows.
+pub fn is_unknown(text: &str) -> bool {
+    text.contains(STOPPED) || text.contains(MAY_BE_DONE)
+}

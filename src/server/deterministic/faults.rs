@@ -85,6 +85,10 @@ async fn part(cluster: &Cluster, random: &mut Random) {
             }
         }
     }
+    cut_for_a_while(cluster, links, random).await;
+}
+
+async fn cut_for_a_while(cluster: &Cluster, links: Vec<(Place, Place)>, random: &mut Random) {
     cluster.sim.note(format_args!("cut: {links:?}"));
     cluster.network.cut(links);
     tokio::time::sleep(while_(random)).await;
@@ -98,11 +102,7 @@ async fn isolate_leader(cluster: &Cluster, random: &mut Random) {
     cluster.sim.watch.count("cuts around a server", 1);
     let others = (0..cluster.size()).filter(|o| *o != at);
     let links: Vec<(Place, Place)> = others.flat_map(|o| [(o, at), (at, o)]).filter(|_| random.below(4) > 0).collect();
-    cluster.sim.note(format_args!("cut: {links:?}"));
-    cluster.network.cut(links);
-    tokio::time::sleep(while_(random)).await;
-    cluster.network.cut(Vec::new());
-    cluster.sim.note(format_args!("no cut"));
+    cut_for_a_while(cluster, links, random).await;
 }
 
 async fn storm(cluster: &Cluster, random: &mut Random) {

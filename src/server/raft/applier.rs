@@ -67,8 +67,11 @@ fn guarded<T>(what: &str, work: impl FnOnce() -> T) -> Result<T, StoreError> {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let done = threads::unblock(work).await;
-    done.map_err(|e| StoreError::Machine(format!("work on a snapshot stopped: {e}")))?
+    threads::unblock(work).await.map_err(stopped)?
+}
+
+fn stopped(why: threads::Unfinished) -> StoreError {
+    StoreError::Machine(format!("work on a snapshot stopped: {why}"))
 }
 
 fn restore(machine: &dyn Machine, found: &Found) -> Result<(), StoreError> {
@@ -219,7 +222,7 @@ impl Builder {
         let written = threads::in_background(move || {
             guarded("writing a snapshot", || snapshots.write(&description, state)).and_then(|written| written)
         });
-        let path = written.await.map_err(|e| StoreError::Machine(format!("work on a snapshot stopped: {e}")))??;
+        let path = written.await.map_err(stopped)??;
         let snapshot = Box::new(SnapshotFile::open(&path)?);
         self.progress.note_snapshot(&self.description);
         Ok(Snapshot { meta: self.description.meta.clone(), snapshot })

@@ -2,13 +2,12 @@
 //! not heard by it, would wait for it without end.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use openraft::Vote;
 use openraft::raft::VoteRequest;
 use tokio::time::Instant;
 
-use super::Consensus;
+use super::{Consensus, status};
 
 /// How often it is looked at, in parts of the lease.
 const LOOKS: u32 = 4;
@@ -47,9 +46,8 @@ impl Consensus {
         }
         let metrics = self.raft().metrics();
         let metrics = metrics.borrow();
-        let alone = metrics.membership_config.voter_ids().count() == 1;
-        let acked = metrics.millis_since_quorum_ack.is_some_and(|ms| Duration::from_millis(ms) < self.lease());
-        (metrics.state.is_leader() && !alone && !acked).then_some(metrics.current_term)
+        let lonely = metrics.state.is_leader() && !status::answered(&metrics, self.lease());
+        lonely.then_some(metrics.current_term)
     }
 
     /// Whether this server stands for election when it hears of no leader. Who gave up does not until it has heard from another

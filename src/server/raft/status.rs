@@ -125,14 +125,18 @@ pub(super) fn role(state: ServerState) -> Role {
     }
 }
 
+/// Whether a quorum has answered the leader within `lease`; who is the only voter needs no answer.
+pub(super) fn answered(metrics: &RaftMetrics<ServerId, Peer>, lease: Duration) -> bool {
+    let alone = metrics.membership_config.voter_ids().count() == 1;
+    alone || metrics.millis_since_quorum_ack.is_some_and(|ms| Duration::from_millis(ms) < lease)
+}
+
 /// What the metrics say about leadership. A leader that no quorum has answered for `lease` counts as leader no more: others
 /// elect a new one after that time at the earliest.
 fn judge(metrics: &RaftMetrics<ServerId, Peer>, lease: Duration) -> Leadership {
     let membership = &metrics.membership_config;
-    let alone = membership.voter_ids().count() == 1;
-    let acked = metrics.millis_since_quorum_ack.is_some_and(|ms| Duration::from_millis(ms) < lease);
     let runs = metrics.running_state.is_ok();
-    let is_leader = runs && metrics.state.is_leader() && (alone || acked);
+    let is_leader = runs && metrics.state.is_leader() && answered(metrics, lease);
     let leader = metrics.current_leader.filter(|l| runs && (*l != metrics.id || is_leader));
     let peer = |id| membership.nodes().find(|(n, _)| **n == id).map(|(_, p)| p.clone());
     Leadership {
