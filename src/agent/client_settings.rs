@@ -1,14 +1,12 @@
 //! From the agent's configuration to the node's settings.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use super::Config;
 use crate::client;
 use crate::client::config::{DrainOnShutdown, GcConfig, MockConfig, RawExecConfig, Reserved};
 use crate::model::duration::parse_duration;
-use crate::model::{ClientHostNetworkConfig, ClientHostVolumeConfig};
+use crate::model::{ClientHostNetworkConfig, ClientHostVolumeConfig, duration};
 
 /// The node's settings. The address of the HTTP interface must be known.
 pub fn settings(config: &Config) -> client::Config {
@@ -128,6 +126,6 @@ fn mock_driver(config: &Config) -> Option<MockConfig> {
     }
     let after = given.and_then(|g| value(g, "shutdown_periodic_duration")?.as_str());
     let switched = given.and_then(|g| value(g, "shutdown_periodic_after")?.as_bool()).unwrap_or(false);
-    let after = after.and_then(|t| parse_duration(t).ok()).map(|n| Duration::from_nanos(n.max(0).unsigned_abs()));
+    let after = after.and_then(|t| parse_duration(t).ok()).map(duration::of_nanos);
     Some(MockConfig { shutdown_periodic_after: after.filter(|_| switched) })
 }

@@ -77,7 +77,7 @@ impl SimNode {
 
     async fn pause(&self, draw: impl FnOnce(&mut Random) -> i64) {
         let nanos = draw(&mut self.random.lock().unwrap_or_else(PoisonError::into_inner));
-        tokio::time::sleep(Duration::from_nanos(nanos.max(0).unsigned_abs())).await;
+        tokio::time::sleep(duration::of_nanos(nanos)).await;
     }
 
     /// Runs until it is dropped. `gate` bounds how many register at once.

@@ -1,6 +1,13 @@
-//! Durations as text: `1h30m`, `-1.5s` (`spec/jobspec.md §3.1`).
+//! Durations: of nanoseconds, and as text: `1h30m`, `-1.5s` (`spec/jobspec.md §3.1`).
+
+use std::time::Duration;
 
 use super::time::{HOUR, MINUTE, SECOND};
+
+/// So many nanoseconds; nothing for less than none.
+pub fn of_nanos(nanos: i64) -> Duration {
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
+}
 
 /// Nanoseconds of a unit.
 fn unit(name: &str) -> Option<u64> {
@@ -96,6 +103,11 @@ fn quote(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_duration_is_negative() {
+        assert_eq!([-1, 0, SECOND].map(of_nanos), [Duration::ZERO, Duration::ZERO, Duration::from_secs(1)]);
+    }
 
     #[test]
     fn durations() {

@@ -14,6 +14,7 @@ use super::gossip::{Gossip, Identity};
 use super::pool::Pool;
 use super::service::Service;
 use crate::http::app::{Membership, Pending};
+use crate::model::duration;
 use crate::server::Server;
 use crate::server::peers::{Bootstrap, Change, KnownServer, Status, View, bootstrap};
 use crate::server::raft::{Peer, ServerId};
@@ -235,7 +236,7 @@ impl Members {
                 healthy.remove(&k.id);
             }
         }
-        let least = Duration::from_nanos(autopilot.server_stabilization_time.max(0).unsigned_abs());
+        let least = duration::of_nanos(autopilot.server_stabilization_time);
         let stable = |id| healthy.get(&id).is_some_and(|since| now - *since >= least);
         let (region, expect) = (own.region.as_str(), self.joining.expect);
         let (known, members, autopilot, stable) = (&known, &members, &autopilot, &stable);

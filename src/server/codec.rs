@@ -20,7 +20,8 @@ pub fn encode_to<T: Serialize>(value: &T, out: &mut impl Write) -> Result<(), St
 
 /// Decodes a value.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    decode_from(bytes)
+    let mut d = rmp_serde::Deserializer::from_read_ref(bytes).with_human_readable();
+    T::deserialize(&mut d).map_err(|e| e.to_string())
 }
 
 /// Decodes the next value.

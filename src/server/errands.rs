@@ -1,7 +1,6 @@
 //! What a worker of a follower asks of the leader (`spec/server.md §6`, `§7.1`): evaluations to work on, and what becomes of them.
 //! The follower schedules on its own state.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,9 +12,9 @@ use super::error::Error;
 use super::handle::Server;
 use super::ids;
 use super::ops::Operation;
-use super::plan_check::ByNode;
 use super::queues::{PendingPlan, PlanAnswer, Queues};
 use super::threads::{self, Instant, NoMessage};
+use super::travel::{self, Verdict, attach_job};
 use crate::model::*;
 
 /// Longest wait for an evaluation.
@@ -87,7 +86,7 @@ pub enum Outcome {
     /// An evaluation to work on.
     Taken(Box<Taken>),
     /// What became of a plan.
-    Planned(Box<PlanAnswer>),
+    Planned(Box<Verdict>),
 }
 
 /// An evaluation that was handed out to another server.
@@ -143,17 +142,13 @@ pub async fn carry_out(server: &Server, errand: Errand) -> Result<Outcome, Error
         Errand::StillOurs { id, token } => queues.broker().reset(&id, &token, ids::now()).map_err(refused)?,
         Errand::Submit { token, mut plan, snapshot_index } => {
             attach_job(server, &mut plan)?;
-            let id = plan.eval_id.clone();
+            let (id, sizes) = (plan.eval_id.clone(), travel::sizes(&plan));
             let paused = Paused::begin(queues, &id, &token).map_err(refused)?;
             let own = server.clone();
             let waited = threads::unblock(move || submit(&own, *plan, snapshot_index)).await;
             drop(paused);
-            let mut answer = waited.map_err(|e| Error::internal(e.to_string()))?.map_err(Error::internal)?;
-            let accepted = &mut answer.accepted;
-            for list in [&mut accepted.node_update, &mut accepted.node_allocation, &mut accepted.node_preemptions] {
-                without_jobs(list, |_| true);
-            }
-            return Ok(Outcome::Planned(Box::new(answer)));
+            let answer = waited.map_err(|e| Error::internal(e.to_string()))?.map_err(Error::internal)?;
+            return Ok(Outcome::Planned(Box::new(Verdict::new(answer, sizes))));
         }
         Errand::Write { id, token, eval } => {
             queues.broker().reset(&id, &token, ids::now()).map_err(refused)?;
@@ -188,18 +183,6 @@ impl Drop for Paused<'_> {
     }
 }
 
-/// The job of a plan is the leader's current one (§7.1 step 2).
-fn attach_job(server: &Server, plan: &mut Plan) -> Result<(), Error> {
-    let Some(job) = &plan.job else { return Ok(()) };
-    let missing = || Error::internal(format!("job {:?} in namespace {:?} not found", job.id, job.namespace));
-    let job = server.snapshot().state().job(&job.namespace, &job.id).cloned().ok_or_else(missing)?;
-    for alloc in plan.node_allocation.values_mut().flatten().filter(|a| a.job.is_none()) {
-        Arc::make_mut(alloc).job = Some(job.clone());
-    }
-    plan.job = Some(job);
-    Ok(())
-}
-
 /// Has the applier check and commit a plan; waits for the answer, outside of the runtime.
 pub(super) fn submit(server: &Server, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
     let (sender, mut receiver) = mpsc::channel(1);
@@ -214,47 +197,6 @@ pub(super) fn submit(server: &Server, plan: Plan, snapshot_index: u64) -> Result
             Err(NoMessage::Late) => {}
         }
     }
-}
-
-fn without_jobs(list: &mut ByNode, drop: impl Fn(&Allocation) -> bool) {
-    for alloc in list.values_mut().flatten() {
-        if alloc.job.is_some() && drop(alloc) {
-            Arc::make_mut(alloc).job = None;
-        }
-    }
-}
-
-/// The plan as it travels: only jobs that the leader can't know by the plan's own are sent along.
-pub(super) fn travelling(plan: &Plan) -> Plan {
-    let mut plan = plan.clone();
-    plan.annotations = None;
-    let own = plan.job.clone();
-    let same = |a: &Allocation| match (&a.job, &own) {
-        (Some(a), Some(own)) => a.version == own.version && a.create_index == own.create_index,
-        _ => false,
-    };
-    without_jobs(&mut plan.node_update, |_| true);
-    without_jobs(&mut plan.node_preemptions, |_| true);
-    without_jobs(&mut plan.node_allocation, same);
-    plan.job = own.map(|j| Arc::new(Job { id: j.id.clone(), namespace: j.namespace.clone(), ..Job::default() }));
-    plan
-}
-
-/// The answer to a plan that travelled, with the allocations as the scheduler made them.
-pub(super) fn returned(mut answer: PlanAnswer, plan: &Plan) -> PlanAnswer {
-    let lists = [&plan.node_update, &plan.node_allocation, &plan.node_preemptions];
-    let made: [HashMap<&str, &Arc<Allocation>>; 3] =
-        lists.map(|list| list.values().flatten().map(|a| (a.id.as_str(), a)).collect());
-    let accepted = &mut answer.accepted;
-    let lists = [&mut accepted.node_update, &mut accepted.node_allocation, &mut accepted.node_preemptions];
-    for (list, made) in lists.into_iter().zip(&made) {
-        for alloc in list.values_mut().flatten() {
-            if let Some(own) = made.get(alloc.id.as_str()) {
-                *alloc = Arc::clone(own);
-            }
-        }
-    }
-    answer
 }
 
 /// Runs an errand of one of this server's workers, outside of the runtime; again while there is no leader.
@@ -319,30 +261,5 @@ mod tests {
         assert_eq!(queues.broker().next_deadline(), None, "a plan takes as long as it takes");
         drop(call);
         assert!(queues.broker().next_deadline().is_some(), "it is handed out again");
-    }
-
-    #[test]
-    fn plans_travel_without_what_the_leader_knows() {
-        let job = |version| Arc::new(Job { id: "j".into(), version, ..Job::default() });
-        let alloc =
-            |id: &str, version| Arc::new(Allocation { id: id.into(), job: Some(job(version)), ..Default::default() });
-        let on = |list: Vec<Arc<Allocation>>| ByNode::from([("n".to_string(), list)]);
-        let plan = Plan {
-            job: Some(job(2)),
-            node_update: on(vec![alloc("stop", 1)]),
-            node_allocation: on(vec![alloc("new", 2), alloc("old", 1)]),
-            ..Plan::default()
-        };
-        let sent = travelling(&plan);
-        let jobs = |list: &ByNode| list.values().flatten().map(|a| a.job.is_some()).collect::<Vec<_>>();
-        assert_eq!((jobs(&sent.node_update), jobs(&sent.node_allocation)), (vec![false], vec![false, true]));
-        let bytes = super::super::codec::encode(&sent).expect("written");
-        let read: Plan = super::super::codec::decode(&bytes).expect("read");
-        assert_eq!(read.node_allocation, sent.node_allocation);
-
-        let mut answer = PlanAnswer::default();
-        answer.accepted.node_allocation = on(vec![sent.node_allocation["n"][0].clone()]);
-        let back = returned(answer, &plan);
-        assert_eq!(back.accepted.node_allocation["n"], [plan.node_allocation["n"][0].clone()]);
     }
 }

@@ -49,7 +49,7 @@ impl From<ProposeError> for Error {
     fn from(e: ProposeError) -> Error {
         match e {
             ProposeError::NotLeader { .. } => Error::no_leader(),
-            ProposeError::Timeout | ProposeError::NoRoom(_) | ProposeError::Fatal(_) => Error::internal(e.to_string()),
+            ProposeError::Timeout | ProposeError::Refused(_) | ProposeError::Fatal(_) => Error::internal(e.to_string()),
         }
     }
 }

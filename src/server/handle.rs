@@ -27,8 +27,8 @@ use super::store::Store;
 use super::threads;
 use super::worker::Worker;
 use super::{leader, raft};
-use crate::model::Bytes;
 use crate::model::outcome::NOT_READY;
+use crate::model::{Bytes, duration};
 use crate::state::StoreSnapshot;
 use crate::telemetry::Metrics;
 
@@ -259,10 +259,10 @@ impl Server {
     /// How long a node waits until it is told what is new for it. When thousands have something new at once, work goes first:
     /// a node that waited hears of all that came meanwhile in one answer.
     pub(super) fn node_news_due(&self) -> Duration {
-        let busy = self.queues().broker().has_ready();
+        let busy = self.queues().broker().has_ready() || self.workers().iter().any(|w| w.busy());
         let mut rate = self.0.node_news.lock().unwrap_or_else(PoisonError::into_inner);
         let wait = rate.take_as(ids::now(), if busy { NEWS_WHILE_BUSY } else { 1.0 });
-        Duration::from_nanos(wait.unsigned_abs())
+        duration::of_nanos(wait)
     }
 
     /// The root keys, unwrapped.

@@ -243,7 +243,7 @@ async fn duplicate_reaper(server: Server) {
 
 /// Load shedding (§5.3): cancels what newer evaluations replaced, in large batches.
 async fn cancelable_reaper(server: Server) {
-    let interval = Duration::from_nanos(reapers::REAP_INTERVAL.unsigned_abs());
+    let interval = duration::of_nanos(reapers::REAP_INTERVAL);
     let mut every = tokio::time::interval(interval);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -284,7 +284,7 @@ async fn cancelable_reaper(server: Server) {
 
 /// Evaluations whose plans were rejected too often are tried again (§8.4).
 async fn unblock_failed(server: Server) {
-    let mut every = tokio::time::interval(Duration::from_nanos(super::blocked::FAILED_UNBLOCK_INTERVAL.unsigned_abs()));
+    let mut every = tokio::time::interval(duration::of_nanos(super::blocked::FAILED_UNBLOCK_INTERVAL));
     every.tick().await;
     loop {
         every.tick().await;

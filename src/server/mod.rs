@@ -54,6 +54,7 @@ pub mod rollout;
 pub mod settings;
 pub mod store;
 mod threads;
+mod travel;
 pub mod var_locks;
 pub mod watch;
 pub mod worker;

@@ -14,6 +14,7 @@ use super::ops::Operation;
 use super::planner::{WorkerPlanner, Workplace};
 use super::queues::PlanAnswer;
 use super::threads::{self, Instant};
+use super::travel;
 use crate::model::*;
 use crate::scheduler::{self, Context, NodeOrder};
 use crate::state::StoreSnapshot;
@@ -113,6 +114,11 @@ impl Worker {
     /// What it does.
     pub fn workload(&self) -> Workload {
         *self.workload.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it works on an evaluation.
+    pub fn busy(&self) -> bool {
+        matches!(self.workload(), Workload::WaitingForRaft | Workload::Scheduling | Workload::Submitting)
     }
 
     /// `Started`, `Paused` or `Stopped`.
@@ -256,20 +262,16 @@ fn labels(eval: &Evaluation) -> [(&str, &str); 4] {
     ]
 }
 
-fn nanos(n: i64) -> Duration {
-    Duration::from_nanos(n.max(0).unsigned_abs())
-}
-
 fn record_wait(server: &Server, d: &Delivery) {
     if let Some(wait) = d.wait {
-        server.metrics().time("nomad.broker.wait_time", nanos(wait), &labels(&d.eval));
+        server.metrics().time("nomad.broker.wait_time", duration::of_nanos(wait), &labels(&d.eval));
     }
 }
 
 fn record_end(server: &Server, f: &super::broker::Finished) {
-    server.metrics().time("nomad.broker.process_time", nanos(f.process), &labels(&f.eval));
+    server.metrics().time("nomad.broker.process_time", duration::of_nanos(f.process), &labels(&f.eval));
     if let Some(response) = f.response {
-        server.metrics().time("nomad.broker.response_time", nanos(response), &labels(&f.eval));
+        server.metrics().time("nomad.broker.response_time", duration::of_nanos(response), &labels(&f.eval));
     }
 }
 
@@ -293,9 +295,9 @@ impl Desk<'_> {
 
     fn submit_afar(&self, plan: &Plan, snapshot_index: u64) -> Result<PlanAnswer, String> {
         let token = self.delivery.token.clone();
-        let errand = Errand::Submit { token, plan: Box::new(errands::travelling(plan)), snapshot_index };
+        let errand = Errand::Submit { token, plan: Box::new(travel::travelling(plan)), snapshot_index };
         match self.ask(&errand)? {
-            Outcome::Planned(answer) => Ok(errands::returned(*answer, plan)),
+            Outcome::Planned(verdict) => Ok(verdict.of(plan)),
             _ => Err("the leader gave no answer to the plan".into()),
         }
     }

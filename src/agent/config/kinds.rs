@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json};
 
 use super::decode;
+use crate::model::duration;
 
 /// A setting as sources write it.
 pub trait Setting: Default {
@@ -311,7 +312,7 @@ pub struct Nanos(pub i64);
 impl Nanos {
     /// As a duration; below zero it is 0.
     pub fn duration(self) -> Duration {
-        Duration::from_nanos(u64::try_from(self.0).unwrap_or(0))
+        duration::of_nanos(self.0)
     }
 }
 

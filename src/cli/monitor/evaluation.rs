@@ -8,7 +8,7 @@ use crate::cli::connection::Connection;
 use crate::cli::render::metrics::metric_lines;
 use crate::cli::render::ui::Ui;
 use crate::cli::render::values;
-use crate::model::{AllocListStub, Evaluation, format_duration, quoted};
+use crate::model::{AllocListStub, Evaluation, duration, format_duration, quoted};
 
 /// The pause between two looks.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -136,7 +136,7 @@ fn watch_one(connection: &Connection, lines: &mut Lines<'_, '_>, id: &str, verbo
         if eval.wait != 0 {
             let wait = format_duration(eval.wait);
             lines.info(&format!("Monitoring next evaluation {} in {wait}", shown(&eval.next_eval)));
-            connection.pause(Duration::from_nanos(u64::try_from(eval.wait).unwrap_or(0)));
+            connection.pause(duration::of_nanos(eval.wait));
         }
         return Err(eval.next_eval);
     }

@@ -1,7 +1,6 @@
 //! `var lock`: runs a command while it holds the lock of a variable (`spec/cli.md §12.2`).
 
 use std::process::ExitStatus;
-use std::time::Duration;
 
 use tokio::process::Command;
 
@@ -15,7 +14,7 @@ use crate::cli::flags::parse_int;
 use crate::cli::general::GeneralFlags;
 use crate::cli::registry::Run;
 use crate::model::duration::parse_duration;
-use crate::model::{SECOND, VariableLock, format_duration, quoted};
+use crate::model::{SECOND, VariableLock, duration, format_duration, quoted};
 
 /// Run a command under a lock
 ///
@@ -136,7 +135,7 @@ impl VarLock {
     /// Waits for the lock. Nothing if another holds it and this command does not want to wait.
     async fn acquire(&self, client: &Client, variable: &Variable) -> Result<Option<Variable>, String> {
         let pause = self.backoff.unwrap_or_else(|| self.ttl.saturating_add(self.ttl / 10));
-        let pause = Duration::from_nanos(u64::try_from(pause).unwrap_or(0));
+        let pause = duration::of_nanos(pause);
         let mut failures = 0;
         loop {
             match client.lock_variable(variable).await {
@@ -169,7 +168,7 @@ impl VarLock {
             process
         };
         let mut child = process.kill_on_drop(true).spawn().map_err(|e| format!("the command can't be run: {e}"))?;
-        let period = Duration::from_nanos(u64::try_from(self.ttl.max(SECOND) / 2).unwrap_or(0));
+        let period = duration::of_nanos(self.ttl.max(SECOND) / 2);
         let mut failures = 0;
         loop {
             tokio::select! {

@@ -30,7 +30,7 @@ use super::runner::{Shared, locked};
 use super::servers::{Credentials, Servers};
 use super::store::ClientRecord;
 use super::types::HostStats;
-use crate::model::{Allocation, NodeEvent};
+use crate::model::{Allocation, NodeEvent, duration};
 
 /// A running node.
 pub struct Agent {
@@ -94,7 +94,7 @@ impl Agent {
     /// Waits; false if the agent stops meanwhile.
     async fn pause(&self, nanos: i64) -> bool {
         tokio::select! {
-            () = tokio::time::sleep(super::clock::nanos(nanos)) => true,
+            () = tokio::time::sleep(duration::of_nanos(nanos)) => true,
             () = self.stopped() => false,
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::model::duration;
 use crate::model::duration::parse_duration;
 
 /// A `config` block; the errors name the key.
@@ -80,7 +81,7 @@ impl Block<'_> {
             return Ok(Duration::ZERO);
         }
         let nanos = parse_duration(&text).map_err(|e| format!("{key} {text} not a valid duration: {e}"))?;
-        Ok(Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)))
+        Ok(duration::of_nanos(nanos))
     }
 
     /// An inner block. Job files write blocks as lists of one.

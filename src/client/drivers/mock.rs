@@ -17,6 +17,7 @@ use crate::client::config::MockConfig;
 use crate::client::logs::rotate::Rotator;
 use crate::client::procfs::Table;
 use crate::client::types::{MemoryStats, ResourceUsage};
+use crate::model::duration;
 
 const COMMAND_KEYS: &[&str] = &[
     "run_for",
@@ -204,7 +205,7 @@ impl Handle {
         let (tell, exit) = watch::channel(None);
         let (kill, mut killed) = watch::channel(false);
         let script = state.script.clone();
-        let ran = clock::nanos(clock::now().saturating_sub(state.started));
+        let ran = duration::of_nanos(clock::now().saturating_sub(state.started));
         let left = if again { script.run_for.saturating_sub(ran) } else { script.run_for };
         if let (false, Some(logs)) = (again, state.logs) {
             for (which, output) in [("stdout", &script.stdout), ("stderr", &script.stderr)] {

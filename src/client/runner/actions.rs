@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::alloc::AllocRunner;
 use super::locked;
 use super::task::TaskRunner;
-use crate::client::clock;
 use crate::client::drivers::RunningTask;
 use crate::client::error::ClientError;
 use crate::client::events::{self, state};
 use crate::client::policy::status;
+use crate::model::duration;
 
 impl AllocRunner {
     /// Ends all tasks, in the order of `spec/client.md §9.5`; poststop tasks run after that.
@@ -49,7 +49,7 @@ impl AllocRunner {
         if delay > 0 && live {
             let mut hurry = self.hurry.subscribe();
             tokio::select! {
-                () = tokio::time::sleep(clock::nanos(delay)) => {}
+                () = tokio::time::sleep(duration::of_nanos(delay)) => {}
                 _ = hurry.wait_for(|h| *h) => {}
             }
         }

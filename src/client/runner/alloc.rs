@@ -20,7 +20,7 @@ use crate::client::policy::status::{self, KillCause, Role};
 use crate::client::services::run::Checks;
 use crate::client::store::{AllocRecord, TaskRecord};
 use crate::model::{
-    AllocDeploymentStatus, AllocNetworkStatus, Allocation, SortedMap, Task, TaskState, Time, client_status,
+    AllocDeploymentStatus, AllocNetworkStatus, Allocation, SortedMap, Task, TaskState, Time, client_status, duration,
 };
 
 /// Text of an allocation that ran longer than it may.
@@ -291,7 +291,7 @@ impl AllocRunner {
             let health_at = locked(&self.inner).health_at;
             let sleep_until = |at: Option<i64>| async move {
                 match at {
-                    Some(at) => tokio::time::sleep(clock::nanos(at.saturating_sub(clock::now()))).await,
+                    Some(at) => tokio::time::sleep(duration::of_nanos(at.saturating_sub(clock::now()))).await,
                     None => std::future::pending().await,
                 }
             };

@@ -13,7 +13,7 @@ use super::task::TaskRunner;
 use super::{Shared, locked};
 use crate::client::policy::identity;
 use crate::client::{clock, events, secret_file, users};
-use crate::model::{IdentityRequest, SignedIdentity, Task, WorkloadIdentity};
+use crate::model::{IdentityRequest, SignedIdentity, Task, WorkloadIdentity, duration};
 
 /// How long a task waits for its first tokens.
 const FIRST_WAIT: Duration = Duration::from_secs(60);
@@ -70,7 +70,7 @@ impl AllocRunner {
         let work = async {
             let mut failed = 0;
             while let Some(wait) = self.ask(&mut failed).await {
-                tokio::time::sleep(clock::nanos(wait)).await;
+                tokio::time::sleep(duration::of_nanos(wait)).await;
             }
         };
         tokio::select! {

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use super::locked;
 use super::task::TaskRunner;
-use crate::client::clock;
 use crate::client::drivers::{Exit, RunningTask};
 use crate::client::events::{self, state};
-use crate::model::{TaskEvent, format_duration};
+use crate::model::{TaskEvent, duration, format_duration};
 
 /// Pauses between the attempts to stop a task, in seconds.
 const PAUSES: [u64; 4] = [5, 20, 80, 120];
@@ -53,7 +52,7 @@ impl TaskRunner {
                 tokio::select! {
                     // Ended by itself: nothing is left to kill.
                     exit = handle.wait() => return exit,
-                    () = tokio::time::sleep(clock::nanos(delay)) => {}
+                    () = tokio::time::sleep(duration::of_nanos(delay)) => {}
                     _ = hurry.wait_for(|h| *h) => {}
                 }
             }
@@ -68,7 +67,7 @@ impl TaskRunner {
 
     /// Stops the task, with several attempts.
     pub(super) async fn stop(&self, handle: &Arc<dyn RunningTask>) -> Result<(), String> {
-        let timeout = clock::nanos(self.kill_timeout());
+        let timeout = duration::of_nanos(self.kill_timeout());
         let signal = self.task().kill_signal.clone();
         let mut pauses = PAUSES.into_iter();
         loop {

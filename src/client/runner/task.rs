@@ -14,7 +14,7 @@ use crate::client::policy::restart::{Decision, Ending, RestartTracker};
 use crate::client::procfs::Table;
 use crate::client::store::TaskRecord;
 use crate::client::types::TaskResourceUsage;
-use crate::model::{Allocation, Task, TaskEvent, TaskState};
+use crate::model::{Allocation, Task, TaskEvent, TaskState, duration};
 
 /// Runs one task of an allocation.
 pub struct TaskRunner {
@@ -356,7 +356,7 @@ impl TaskRunner {
             biased;
             () = self.killed() => Next::Dead,
             () = self.going() => Next::Shutdown,
-            () = tokio::time::sleep(clock::nanos(delay)) => Next::Again,
+            () = tokio::time::sleep(duration::of_nanos(delay)) => Next::Again,
         }
     }
 }

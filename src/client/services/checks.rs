@@ -9,7 +9,7 @@ use sha2::Digest;
 use super::{Place, address};
 use crate::client::clock;
 use crate::model::json::is_default;
-use crate::model::{Service, ServiceCheck};
+use crate::model::{Service, ServiceCheck, duration};
 
 /// Status words of results.
 pub mod status {
@@ -116,7 +116,14 @@ fn of_check(check: &ServiceCheck, service: &Service, place: &Place) -> Result<Ch
         body: env.replace(&check.body),
         tls_skip_verify: check.tls_skip_verify,
     });
-    Ok(Check { first, host, port, http, interval: clock::nanos(check.interval), timeout: clock::nanos(check.timeout) })
+    Ok(Check {
+        first,
+        host,
+        port,
+        http,
+        interval: duration::of_nanos(check.interval),
+        timeout: duration::of_nanos(check.timeout),
+    })
 }
 
 /// A name for the check that no other one has.

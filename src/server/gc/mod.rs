@@ -9,7 +9,6 @@ pub mod rules;
 mod tests;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::task::JoinSet;
 
@@ -79,7 +78,7 @@ pub fn start_tickers(server: &Server, tasks: &mut JoinSet<()>) {
     for (kind, interval) in kinds {
         let server = server.clone();
         tasks.spawn(async move {
-            let interval = Duration::from_nanos(interval.max(SECOND).unsigned_abs());
+            let interval = duration::of_nanos(interval.max(SECOND));
             loop {
                 tokio::time::sleep(interval).await;
                 enqueue(&server, kind);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::keys::in_state;
-use crate::model::{VariableEncrypted, root_key_state as state};
+use crate::model::{VariableEncrypted, duration, root_key_state as state};
 use crate::server::error::Error;
 use crate::server::handle::Server;
 use crate::server::ids;
@@ -41,7 +41,7 @@ async fn within(server: &Server, snapshot: &StoreSnapshot, budget: Duration) -> 
                 return Ok(false);
             }
             let wait = rate.take(ids::now());
-            tokio::time::sleep(Duration::from_nanos(wait.max(0).unsigned_abs())).await;
+            tokio::time::sleep(duration::of_nanos(wait)).await;
             rewrite(server, &v).await?;
         }
         if server.snapshot().variables_of_key(key_id).next().is_none() {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::model::duration;
 use crate::server::Server;
 use crate::server::ids;
 use crate::server::ops::Operation;
@@ -41,15 +42,11 @@ pub trait Machine: Send {
     fn failed(&mut self);
 }
 
-fn nanos(n: i64) -> Duration {
-    Duration::from_nanos(n.max(0).unsigned_abs())
-}
-
 /// Runs a machine until leadership ends. Reads of the store are limited to `rate`.
 pub async fn run<M: Machine>(server: Server, mut machine: M, mut rate: Rate) {
     let mut new_id = ids::uuid;
     loop {
-        tokio::time::sleep(nanos(rate.take(ids::now()))).await;
+        tokio::time::sleep(duration::of_nanos(rate.take(ids::now()))).await;
         let keys = machine.keys();
         // The place is taken before the store is read: no write is missed.
         let waiter = server.store().watches().wait_for(keys.clone());
@@ -68,7 +65,7 @@ pub async fn run<M: Machine>(server: Server, mut machine: M, mut rate: Rate) {
         }
         match machine.next() {
             Some(next) => {
-                let sleep = nanos(next.saturating_sub(ids::now())).min(LONGEST_SLEEP);
+                let sleep = duration::of_nanos(next.saturating_sub(ids::now())).min(LONGEST_SLEEP);
                 let _ = tokio::time::timeout(sleep, waiter.changed()).await;
             }
             None => waiter.changed().await,

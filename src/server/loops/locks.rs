@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
+use crate::model::duration;
 use crate::server::Server;
 use crate::server::ids;
 use crate::server::ops::{Operation, Reply, VariableChange, VariableReply, VariableWrite};
@@ -28,8 +29,7 @@ pub async fn drive(server: Server) {
         let lost = server.queues().locks().expired(ids::now());
         join_all(lost.iter().map(|l| give_back(&server, l))).await;
         let next = server.queues().locks().next_deadline();
-        let until =
-            next.map_or(LONGEST_SLEEP, |t| Duration::from_nanos(t.saturating_sub(ids::now()).max(0).unsigned_abs()));
+        let until = next.map_or(LONGEST_SLEEP, |t| duration::of_nanos(t.saturating_sub(ids::now())));
         tokio::time::sleep(until.min(LONGEST_SLEEP)).await;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::model::Job;
+use crate::model::{Job, duration};
 use crate::server::Server;
 use crate::server::error::Error;
 use crate::server::ids;
@@ -56,8 +56,7 @@ pub async fn catch_up(server: &Server, now: i64) -> Result<(), Error> {
 pub async fn drive(server: Server) {
     loop {
         let next = server.queues().periodic().next_deadline();
-        let until =
-            next.map_or(LONGEST_SLEEP, |t| Duration::from_nanos(t.saturating_sub(ids::now()).max(0).unsigned_abs()));
+        let until = next.map_or(LONGEST_SLEEP, |t| duration::of_nanos(t.saturating_sub(ids::now())));
         tokio::select! {
             biased;
             () = tokio::time::sleep(until.min(LONGEST_SLEEP)) => {}

@@ -116,9 +116,9 @@ impl Applier {
         let width = match &entry.payload {
             EntryPayload::Normal(batch) => {
                 replies = guarded("applying an operation", || {
-                    batch.0.iter().zip(first..).map(|(op, index)| self.machine.apply(index, op)).collect()
+                    batch.operations().iter().zip(first..).map(|(op, index)| self.machine.apply(index, op)).collect()
                 })?;
-                batch.0.len() as u64
+                batch.operations().len() as u64
             }
             EntryPayload::Blank | EntryPayload::Membership(_) => {
                 guarded("skipping an entry", || self.machine.skip(first))?;

@@ -22,6 +22,7 @@ mod membership;
 mod network;
 mod propose;
 mod room;
+mod sending;
 mod snapshots;
 mod status;
 #[cfg(test)]

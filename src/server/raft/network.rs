@@ -18,6 +18,7 @@ use openraft::{RaftNetwork, RaftNetworkFactory};
 use serde::{Deserialize, Serialize};
 
 use super::Consensus;
+use super::sending::{Sendings, Way};
 use super::types::{Peer, ServerId, Types};
 use crate::server::codec;
 
@@ -77,16 +78,16 @@ pub(super) struct Network(pub Arc<dyn Transport>);
 
 /// One other server.
 pub(super) struct Remote {
-    transport: Arc<dyn Transport>,
-    id: ServerId,
-    peer: Peer,
+    way: Arc<Way>,
+    sendings: Sendings,
 }
 
 impl RaftNetworkFactory<Types> for Network {
     type Network = Remote;
 
     async fn new_client(&mut self, id: ServerId, peer: &Peer) -> Remote {
-        Remote { transport: self.0.clone(), id, peer: peer.clone() }
+        let way = Way { transport: self.0.clone(), id, peer: peer.clone() };
+        Remote { way: Arc::new(way), sendings: Sendings::default() }
     }
 }
 
@@ -94,25 +95,28 @@ type CallError<E> = RPCError<ServerId, Peer, RaftError<ServerId, E>>;
 
 impl Remote {
     async fn call<E: std::error::Error>(&self, message: Message, limit: Duration) -> Result<Answer, CallError<E>> {
-        let sent = tokio::time::timeout(limit, self.transport.send(self.id, &self.peer, message)).await;
-        let error = match sent {
-            Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(error)) => {
-                // openraft tries again at once.
-                tokio::time::sleep(PAUSE).await;
-                error
-            }
-            Err(_) => TransportError(format!("{} did not answer within {limit:?}", self.peer.address)),
-        };
-        // Not `Unreachable`: while openraft waits after that, chance decides whether news or the end of the wait is seen first, and
-        // the deterministic test of a cluster could not give the same run twice.
-        Err(RPCError::Network(NetworkError::new(&error)))
+        let sent = tokio::time::timeout(limit, self.way.send(message)).await;
+        failed(sent.unwrap_or_else(|_| Err(self.way.late(limit)))).await
     }
 
     #[expect(clippy::result_large_err, reason = "openraft's type")]
     fn remote<T, E: std::error::Error>(&self, answer: Result<T, RaftError<ServerId, E>>) -> Result<T, CallError<E>> {
-        answer.map_err(|e| RPCError::RemoteError(RemoteError::new_with_node(self.id, self.peer.clone(), e)))
+        let Way { id, peer, .. } = &*self.way;
+        answer.map_err(|e| RPCError::RemoteError(RemoteError::new_with_node(*id, peer.clone(), e)))
     }
+}
+
+/// What openraft is told if there is no answer.
+async fn failed<E: std::error::Error>(sent: Result<Answer, TransportError>) -> Result<Answer, CallError<E>> {
+    let error = match sent {
+        Ok(answer) => return Ok(answer),
+        Err(error) => error,
+    };
+    // openraft tries again at once.
+    tokio::time::sleep(PAUSE).await;
+    // Not `Unreachable`: while openraft waits after that, chance decides whether news or the end of the wait is seen first, and
+    // the deterministic test of a cluster could not give the same run twice.
+    Err(RPCError::Network(NetworkError::new(&error)))
 }
 
 /// The answer belongs to another kind of message.
@@ -126,7 +130,13 @@ impl RaftNetwork<Types> for Remote {
         request: AppendEntriesRequest<Types>,
         option: RPCOption,
     ) -> Result<AppendEntriesResponse<ServerId>, RPCError<ServerId, Peer, RaftError<ServerId>>> {
-        match self.call(Message::Append(request), option.hard_ttl()).await? {
+        let limit = option.hard_ttl();
+        let answer = if request.entries.is_empty() {
+            self.call(Message::Append(request), limit).await?
+        } else {
+            failed(self.sendings.append(&self.way, request, limit).await).await?
+        };
+        match answer {
             Answer::Append(answer) => self.remote(answer),
             _ => Err(mixed_up()),
         }

@@ -41,9 +41,9 @@ pub enum ProposeError {
     /// It took too long; the operation may still be applied.
     #[error("the operation was not applied in time; {}", outcome::MAY_BE_DONE)]
     Timeout,
-    /// The disk has no room for more; the operation was not applied.
+    /// The disk has no room for more, or it can't be encoded; the operation was not applied.
     #[error("{0}")]
-    NoRoom(String),
+    Refused(String),
     /// The node has stopped, for instance because its disk failed.
     #[error("{}: {}", outcome::STOPPED, .0)]
     Fatal(String),
@@ -91,14 +91,22 @@ async fn gather(raft: Raft<Types>, log: Log, room: Room, metrics: Metrics, mut p
             && !barrier
         {
             told.refused(&error);
-            tell(waiting, Err(ProposeError::NoRoom(error.to_string())));
+            tell(waiting, Err(ProposeError::Refused(error.to_string())));
             continue;
         }
-        metrics.sample("raft.batch.operations", ops.len() as f64, &[]);
+        let count = ops.len();
+        let batch = match Batch::new(ops) {
+            Ok(batch) => batch,
+            Err(error) => {
+                tell(waiting, Err(ProposeError::Refused(format!("operations can't be encoded: {error}"))));
+                continue;
+            }
+        };
+        metrics.sample("raft.batch.operations", count as f64, &[]);
         metrics.time("raft.batch.wait", oldest.map_or(Duration::ZERO, |since| since.elapsed()), &[]);
         let commit = metrics.timer("raft.commitTime");
         // Sent from this one task, so entries keep the order of the queue.
-        let sent = raft.client_write_ff(Batch(Arc::new(ops))).await;
+        let sent = raft.client_write_ff(batch).await;
         let (raft, log) = (raft.clone(), log.clone());
         in_flight.spawn(async move {
             let outcome = match sent {

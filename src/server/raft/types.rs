@@ -7,6 +7,7 @@ use std::sync::Arc;
 use openraft::{EntryPayload, LogId, StorageError};
 use serde::{Deserialize, Serialize, de, ser};
 
+use crate::server::codec;
 use crate::server::ops::{Operation, Reply};
 
 use super::snapshots::SnapshotFile;
@@ -84,13 +85,81 @@ pub struct Peer {
 
 /// One entry of the log: operations that were proposed at about the same time, applied in order. Each takes an index of
 /// its own; entries without operations (a new leader's blank one, memberships) take one index too.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct Batch(pub Arc<Vec<Arc<Operation>>>);
+///
+/// Its encoding is kept: the same bytes go to disk and to every other server, and from there to its disk.
+#[derive(Clone)]
+pub struct Batch(Arc<Content>);
+
+struct Content {
+    operations: Vec<Arc<Operation>>,
+    encoded: Vec<u8>,
+}
+
+impl Batch {
+    /// Of operations.
+    ///
+    /// # Errors
+    /// One of them can't be encoded.
+    pub fn new(operations: Vec<Arc<Operation>>) -> Result<Batch, String> {
+        let encoded = codec::encode(&operations)?;
+        Ok(Batch(Arc::new(Content { operations, encoded })))
+    }
+
+    /// Of an encoding.
+    fn read(encoded: Vec<u8>) -> Result<Batch, String> {
+        let operations = codec::decode(&encoded)?;
+        Ok(Batch(Arc::new(Content { operations, encoded })))
+    }
+
+    /// What it holds.
+    pub fn operations(&self) -> &[Arc<Operation>] {
+        &self.0.operations
+    }
+}
 
 /// Says how many operations it holds; what they hold may be secret.
 impl fmt::Debug for Batch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Batch({} operations)", self.0.len())
+        write!(f, "Batch({} operations)", self.operations().len())
+    }
+}
+
+impl Serialize for Batch {
+    fn serialize<S: ser::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(&self.0.encoded)
+    }
+}
+
+impl<'de> Deserialize<'de> for Batch {
+    fn deserialize<D: de::Deserializer<'de>>(from: D) -> Result<Batch, D::Error> {
+        from.deserialize_any(Bytes)
+    }
+}
+
+struct Bytes;
+
+impl<'de> de::Visitor<'de> for Bytes {
+    type Value = Batch;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("encoded operations")
+    }
+
+    fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Batch, E> {
+        Batch::read(bytes.to_vec()).map_err(E::custom)
+    }
+
+    fn visit_byte_buf<E: de::Error>(self, bytes: Vec<u8>) -> Result<Batch, E> {
+        Batch::read(bytes).map_err(E::custom)
+    }
+
+    /// As logs held them at first.
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut operations: A) -> Result<Batch, A::Error> {
+        let mut read = Vec::new();
+        while let Some(operation) = operations.next_element()? {
+            read.push(operation);
+        }
+        Batch::new(read).map_err(de::Error::custom)
     }
 }
 
@@ -119,7 +188,7 @@ impl<'de> Deserialize<'de> for Applied {
 /// How many indexes an entry takes.
 pub(super) fn width(payload: &EntryPayload<Types>) -> u32 {
     match payload {
-        EntryPayload::Normal(batch) => u32::try_from(batch.0.len()).unwrap_or(u32::MAX),
+        EntryPayload::Normal(batch) => u32::try_from(batch.operations().len()).unwrap_or(u32::MAX),
         EntryPayload::Blank | EntryPayload::Membership(_) => 1,
     }
 }
@@ -142,5 +211,17 @@ mod tests {
         ] {
             assert!(bad.parse::<ServerId>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn entries_are_encoded_once() {
+        let batch = Batch::new((0..3).map(|_| Arc::new(Operation::Barrier)).collect()).expect("encoded");
+        let written = codec::encode(&batch).expect("written");
+        let read: Batch = codec::decode(&written).expect("read");
+        assert_eq!((read.operations().len(), &read.0.encoded), (3, &batch.0.encoded));
+        // An older log.
+        let read: Batch = codec::decode(&batch.0.encoded).expect("read");
+        assert_eq!((read.operations().len(), &read.0.encoded), (3, &batch.0.encoded));
+        assert!(codec::decode::<Batch>(&codec::encode(&7).expect("written")).is_err());
     }
 }

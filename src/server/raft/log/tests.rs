@@ -23,7 +23,7 @@ fn id(term: u64, index: u64) -> EntryId {
 fn entry(term: u64, index: u64, ops: usize) -> Entry<Types> {
     let payload = match ops {
         0 => EntryPayload::Blank,
-        n => EntryPayload::Normal(Batch(Arc::new((0..n).map(|_| Arc::new(Operation::Barrier)).collect()))),
+        n => EntryPayload::Normal(Batch::new((0..n).map(|_| Arc::new(Operation::Barrier)).collect()).expect("encoded")),
     };
     Entry { log_id: id(term, index), payload }
 }

@@ -1,6 +1,7 @@
 //! Tests of consensus as a whole.
 
 mod alone;
+mod sending;
 mod snapshots;
 mod suite;
 pub mod support;

@@ -1,0 +1,139 @@
+//! Entries on their way to another server. openraft waits for an answer no longer than one heartbeat interval, and would then send
+//! the same entries again: large ones over and over, to a server that is busy reading them. Here what is on its way stays on its
+//! way, and signs of life go beside it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openraft::Vote;
+use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::network::{Answer, Message, Transport, TransportError};
+use super::types::{EntryId, Peer, ServerId, Types};
+
+/// A request to append entries.
+pub(super) type Append = AppendEntriesRequest<Types>;
+type Sent = Result<Answer, TransportError>;
+
+/// Unanswered entries are sent again after so many times the limit of a call, twice as late each time that this was too early.
+const FIRST: u32 = 10;
+/// At the latest after this.
+const LATEST: Duration = Duration::from_secs(30);
+
+/// The way to another server.
+pub(super) struct Way {
+    pub(super) transport: Arc<dyn Transport>,
+    pub(super) id: ServerId,
+    pub(super) peer: Peer,
+}
+
+impl Way {
+    /// Sends a message and waits for the answer.
+    pub(super) async fn send(&self, message: Message) -> Sent {
+        self.transport.send(self.id, &self.peer, message).await
+    }
+
+    /// The answer did not come in time.
+    pub(super) fn late(&self, limit: Duration) -> TransportError {
+        TransportError(format!("{} did not answer within {limit:?}", self.peer.address))
+    }
+}
+
+/// Entries that have been sent; they are taken back when it is dropped.
+struct Sending {
+    vote: Vote<ServerId>,
+    prev: Option<EntryId>,
+    last: Option<EntryId>,
+    begun: Instant,
+    answer: JoinHandle<Sent>,
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.answer.abort();
+    }
+}
+
+impl Sending {
+    fn begin(way: &Arc<Way>, request: Append) -> Sending {
+        let (vote, prev, last) = (request.vote, request.prev_log_id, last(&request));
+        let way = way.clone();
+        let answer = tokio::spawn(async move { way.send(Message::Append(request)).await });
+        Sending { vote, prev, last, begun: Instant::now(), answer }
+    }
+
+    /// Whether it is what the request asks for, or the first part of it.
+    fn serves(&self, request: &Append) -> bool {
+        self.vote == request.vote && self.prev == request.prev_log_id && self.last <= last(request)
+    }
+}
+
+fn last(request: &Append) -> Option<EntryId> {
+    request.entries.last().map(|e| e.log_id).or(request.prev_log_id)
+}
+
+/// What is on its way to one server.
+#[derive(Default)]
+pub(super) struct Sendings {
+    current: Option<Sending>,
+    /// When the current one is sent again, counted from its beginning.
+    patience: Duration,
+}
+
+impl Sendings {
+    /// Sends entries, unless they are on their way, and waits for the answer. When that takes long it sends a sign of life, and gives
+    /// the answer to that, as far as it says that nothing has arrived yet.
+    ///
+    /// # Errors
+    /// The other server could not be reached, or answered neither within nine tenths of `limit`.
+    pub(super) async fn append(&mut self, way: &Arc<Way>, request: Append, limit: Duration) -> Sent {
+        let end = Instant::now() + limit * 9 / 10;
+        let first = limit * FIRST;
+        self.patience = self.patience.max(first);
+        let wanted = last(&request);
+        let sign = Append {
+            vote: request.vote,
+            prev_log_id: request.prev_log_id,
+            leader_commit: request.leader_commit,
+            entries: Vec::new(),
+        };
+        let current = match self.current.take() {
+            Some(s) if !s.serves(&request) => None,
+            Some(s) if s.begun.elapsed() > self.patience => {
+                self.patience = (self.patience * 2).min(LATEST).max(first);
+                None
+            }
+            kept => kept,
+        };
+        let sending = self.current.insert(current.unwrap_or_else(|| Sending::begin(way, request)));
+        let arrived = sending.last;
+        let answer = tokio::select! {
+            biased;
+            answer = &mut sending.answer => answer,
+            shown = show_life(way, sign, limit, end) => return shown,
+        };
+        self.current = None;
+        self.patience = (self.patience / 2).max(first);
+        match answer {
+            Ok(Ok(Answer::Append(Ok(AppendEntriesResponse::Success)))) if arrived != wanted => {
+                Ok(Answer::Append(Ok(AppendEntriesResponse::PartialSuccess(arrived))))
+            }
+            Ok(answer) => answer,
+            Err(e) => Err(TransportError(format!("sending entries to {} stopped: {e}", way.peer.address))),
+        }
+    }
+}
+
+/// A sign of life, after a while; an answer that all is well is held back until `end`, as it would only be asked again.
+async fn show_life(way: &Way, sign: Append, limit: Duration, end: Instant) -> Sent {
+    tokio::time::sleep(limit / 4).await;
+    let prev = sign.prev_log_id;
+    let shown = timeout_at(end, way.send(Message::Append(sign))).await.unwrap_or_else(|_| Err(way.late(limit)))?;
+    if !matches!(&shown, Answer::Append(Ok(AppendEntriesResponse::Success))) {
+        return Ok(shown);
+    }
+    sleep_until(end).await;
+    Ok(Answer::Append(Ok(AppendEntriesResponse::PartialSuccess(prev))))
+}
