@@ -17,7 +17,6 @@ mod member;
 mod program;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::SystemTime;
 
 use crash_support::checks::Verdict;
 use crash_support::kept;
@@ -31,10 +30,6 @@ use fault_support::tally::Tally;
 const ROUNDS: u64 = 4;
 /// Most rounds of a cluster: then it is full of the past.
 const LIFE: u64 = 10;
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
 
 /// The kinds that are wanted.
 fn kinds() -> Vec<Kind> {
@@ -96,10 +91,7 @@ fn keep(cluster: &mut Cluster, seed: u64) -> String {
 
 #[test]
 fn what_was_acknowledged_survives_faults() {
-    let rounds = number("ENCAMP_FAULT_ROUNDS").unwrap_or(ROUNDS);
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |d| d.as_secs());
-    let first = number("ENCAMP_FAULT_SEED").unwrap_or(now % 1_000_000);
-    println!("ENCAMP_FAULT_SEED={first} ENCAMP_FAULT_ROUNDS={rounds}");
+    let (first, rounds) = crash_support::run_of("FAULT", ROUNDS);
     let (mut tally, mut problems) = (Tally::default(), Vec::new());
     let mut cluster = None;
     for seed in first..first + rounds {

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use agent::{Agent, call, wait_for};
 use crash_support::checks::{self, LISTS, NODE_MB, NODE_MHZ, Verdict};
@@ -37,10 +37,6 @@ const LIFE: u64 = 10;
 const AT_ONCE: u64 = 4;
 /// Longest wait until a server that was killed has done all that is open.
 const SETTLE: Duration = Duration::from_secs(60);
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
 
 /// Snapshots and cuts of the log come all the time.
 fn config(folder: &Folder) -> String {
@@ -278,10 +274,7 @@ impl Tally {
 /// A killed node waits up to ten seconds before it reports again, so several clusters wait at the same time.
 #[test]
 fn what_was_acknowledged_survives_kills() {
-    let rounds = number("ENCAMP_CRASH_ROUNDS").unwrap_or(ROUNDS);
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |d| d.as_secs());
-    let seed = number("ENCAMP_CRASH_SEED").unwrap_or(now % 1_000_000);
-    println!("ENCAMP_CRASH_SEED={seed} ENCAMP_CRASH_ROUNDS={rounds}");
+    let (seed, rounds) = crash_support::run_of("CRASH", ROUNDS);
     let lives = rounds.div_ceil(LIFE).max(AT_ONCE.min(rounds));
     let next = AtomicU64::new(0);
     let results: Mutex<Vec<Result<Tally, String>>> = Mutex::default();

@@ -10,3 +10,12 @@ pub mod kept;
 pub mod ledger;
 pub mod view;
 pub mod writers;
+
+/// Seed and rounds of a run, from `ENCAMP_<KIND>_SEED` and `ENCAMP_<KIND>_ROUNDS`; told, so that it can be had again.
+pub fn run_of(kind: &str, rounds: u64) -> (u64, u64) {
+    let number = |what: &str| std::env::var(format!("ENCAMP_{kind}_{what}")).ok()?.parse().ok();
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(1, |d| d.as_secs());
+    let run = (number("SEED").unwrap_or(now % 1_000_000), number("ROUNDS").unwrap_or(rounds));
+    println!("ENCAMP_{kind}_SEED={} ENCAMP_{kind}_ROUNDS={}", run.0, run.1);
+    run
+}

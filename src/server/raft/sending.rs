@@ -128,8 +128,13 @@ impl Sendings {
 
 /// A sign of life, after a while; an answer that all is well is held back until `end`, as it would only be asked again.
 async fn show_life(way: &Way, sign: Append, limit: Duration, end: Instant) -> Sent {
-    tokio::time::sleep(limit / 4).await;
     let prev = sign.prev_log_id;
+    // openraft can't be told that nothing at all has arrived.
+    if prev.is_none() {
+        sleep_until(end).await;
+        return Err(way.late(limit));
+    }
+    tokio::time::sleep(limit / 4).await;
     let shown = timeout_at(end, way.send(Message::Append(sign))).await.unwrap_or_else(|_| Err(way.late(limit)))?;
     if !matches!(&shown, Answer::Append(Ok(AppendEntriesResponse::Success))) {
         return Ok(shown);

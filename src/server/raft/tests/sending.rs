@@ -98,6 +98,20 @@ async fn lost_entries_are_sent_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_first_entries_of_a_log_are_waited_for() {
+    let (slow, way) = to_server(&[150]);
+    let mut sendings = Sendings::default();
+    let first = || Append { prev_log_id: None, ..request(12) };
+    assert!(
+        sendings.append(&way, first(), LIMIT).await.is_err(),
+        "there is nothing that could be said to have arrived"
+    );
+    let answer = sendings.append(&way, first(), LIMIT).await;
+    assert!(matches!(answer, Ok(Answer::Append(Ok(AppendEntriesResponse::Success)))));
+    assert_eq!((slow.entries.lock().unwrap().len(), slow.signs.load(Ordering::Relaxed)), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_not_asked_for_any_more_is_taken_back() {
     let (slow, way) = to_server(&[1_000_000, 10]);
     let mut sendings = Sendings::default();
