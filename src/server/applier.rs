@@ -15,6 +15,7 @@ use super::plan_check::{self, Checked};
 use super::queues::{PendingPlan, PlanAnswer};
 use super::rejection::{self, RejectionTracker};
 use super::threads::{self, Instant};
+use super::travel;
 use crate::model::*;
 use crate::state::{StateStore, Table};
 
@@ -284,7 +285,7 @@ pub fn entry(
     let victims: Vec<&Arc<Allocation>> = checked.node_preemptions.values().flatten().collect();
     PlanResults {
         eval_id: plan.eval_id.clone(),
-        job: plan.job.as_ref().map(|j| store.state().job(&j.namespace, &j.id).unwrap_or(j).clone()),
+        job: plan.job.as_ref().map(|j| travel::planned_for(store.state(), j).unwrap_or(j).clone()),
         stops: checked.node_update.values().flatten().map(stop).collect(),
         victims: victims.iter().map(|a| (a.id.clone(), a.preempted_by_allocation.clone())).collect(),
         placements: checked.node_allocation.values().flatten().map(placement).collect(),

@@ -7,7 +7,7 @@
 //!   [`heartbeat`], [`reapers`], [`node_evals`], [`periodic`], [`dispatch`], [`plan_check`], [`rollout`],
 //!   [`var_locks`], [`evaluating`], [`planner`]. Times and random numbers come in; they say when they are due.
 //! - [`queues`]: those machines with locks and wake-ups. [`worker`], [`applier`]: from evaluations to committed plans;
-//!   [`errands`]: what workers of followers ask of the leader.
+//!   [`errands`]: what workers of followers ask of the leader; `travel`: how their plans get there.
 //! - [`peers`]: the servers that know each other, and who of them is a member of consensus.
 //! - [`leader`]: taking over and handing over; [`loops`], [`gc`], [`node_status`], [`metrics`]: what it does meanwhile.
 //! - [`keyring`]: root keys, what is encrypted and signed with them.

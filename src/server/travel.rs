@@ -10,6 +10,7 @@ use super::handle::Server;
 use super::plan_check::{ByNode, Checked};
 use super::queues::PlanAnswer;
 use crate::model::*;
+use crate::state::State;
 
 /// What became of a plan, without what its maker knows.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -67,11 +68,21 @@ impl Verdict {
     }
 }
 
-/// The job of a plan is the leader's current one (§7.1 step 2).
+/// The job that a plan was made for, as it is stored now. §7.1 step 2 takes the current version, which may be newer than what the
+/// scheduler saw: its allocations would count as up to date with the resources of the old one, and get those of the new one by an
+/// update in place, for which no room is looked for (§7.4 rule 6).
+pub(super) fn planned_for<'a>(state: &'a State, job: &Job) -> Option<&'a Arc<Job>> {
+    let same = |j: &&Arc<Job>| j.version == job.version && j.create_index == job.create_index;
+    let current = state.job(&job.namespace, &job.id);
+    let older = || state.job_version(&job.namespace, &job.id, job.version).filter(same);
+    current.filter(same).or_else(older).or(current)
+}
+
+/// Attaches the job to a plan that came without.
 pub(super) fn attach_job(server: &Server, plan: &mut Plan) -> Result<(), Error> {
     let Some(job) = &plan.job else { return Ok(()) };
     let missing = || Error::internal(format!("job {:?} in namespace {:?} not found", job.id, job.namespace));
-    let job = server.snapshot().state().job(&job.namespace, &job.id).cloned().ok_or_else(missing)?;
+    let job = planned_for(server.snapshot().state(), job).cloned().ok_or_else(missing)?;
     for alloc in plan.node_allocation.values_mut().flatten().filter(|a| a.job.is_none()) {
         Arc::make_mut(alloc).job = Some(job.clone());
     }
@@ -99,13 +110,45 @@ pub(super) fn travelling(plan: &Plan) -> Plan {
     without_jobs(&mut plan.node_update, |_| true);
     without_jobs(&mut plan.node_preemptions, |_| true);
     without_jobs(&mut plan.node_allocation, same);
-    plan.job = own.map(|j| Arc::new(Job { id: j.id.clone(), namespace: j.namespace.clone(), ..Job::default() }));
+    let tuple = |j: Arc<Job>| Job {
+        id: j.id.clone(),
+        namespace: j.namespace.clone(),
+        version: j.version,
+        create_index: j.create_index,
+        ..Job::default()
+    };
+    plan.job = own.map(|j| Arc::new(tuple(j)));
     plan
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn plans_keep_the_job_that_they_were_made_for() {
+        use crate::server::tests::{Dir, job, put_job, start};
+        let dir = Dir::new();
+        let server = start(&dir, &crate::server::ids::uuid()).await;
+        put_job(&server, job("web", 1)).await;
+        let old = server.snapshot().state().job("default", "web").cloned().unwrap();
+        let alloc = Arc::new(Allocation { id: "a".into(), job: Some(old.clone()), ..Default::default() });
+        let node_allocation = ByNode::from([("n".to_string(), vec![alloc])]);
+        let plan = Plan { job: Some(old.clone()), node_allocation, ..Plan::default() };
+        put_job(&server, job("web", 2)).await;
+        let mut arrived = travelling(&plan);
+        attach_job(&server, &mut arrived).unwrap();
+        let embedded = arrived.node_allocation["n"][0].job.as_ref().unwrap();
+        assert_eq!((arrived.job.as_ref().unwrap().version, embedded.version), (0, 0));
+        assert_eq!(embedded.task_groups, old.task_groups);
+        let snapshot = server.snapshot();
+        let version = |version, create_index| {
+            planned_for(snapshot.state(), &Job { version, create_index, ..Job::clone(&old) }).map(|j| j.version)
+        };
+        let [now, gone, other] = [version(1, old.create_index), version(7, old.create_index), version(0, 1_000_000)];
+        assert_eq!((now, gone, other), (Some(1), Some(1), Some(1)), "a version that is not stored: the current one");
+        server.shutdown().await;
+    }
 
     #[test]
     fn plans_travel_without_what_the_leader_knows() {

@@ -138,8 +138,7 @@ impl Worker {
     fn run(&self, server: &Server) {
         let mut failures = 0;
         while !self.stopping.load(Ordering::Acquire) && !server.queues().stopping() {
-            // The state of a server whose log failed stays as it is: an evaluation that waits for it is handed back too late.
-            if self.paused.load(Ordering::Acquire) || server.consensus().stopped().is_some() {
+            if self.paused.load(Ordering::Acquire) {
                 self.now_doing(Workload::Paused);
                 threads::sleep(PAUSED);
                 continue;
