@@ -3,6 +3,7 @@
 
 use super::queues::PlanAnswer;
 use super::reapers::modify_time;
+use super::travel;
 use crate::model::*;
 use crate::scheduler::{PlanResult, Planner};
 use crate::state::StoreSnapshot;
@@ -76,8 +77,7 @@ impl Planner for WorkerPlanner<'_> {
         if let Some(job) = &plan.job {
             let latest = self.place.snapshot();
             let missing = || format!("job {:?} in namespace {:?} not found", job.id, job.namespace);
-            let current = latest.state().job(&job.namespace, &job.id).ok_or_else(missing)?;
-            plan.job = Some(current.clone());
+            plan.job = Some(travel::planned_for(latest.state(), job).ok_or_else(missing)?.clone());
         }
         let PlanAnswer { accepted, refresh_index, .. } = self.place.submit(plan, self.snapshot.latest_index())?;
         let mut refresh = None;
