@@ -206,9 +206,13 @@ pub struct End {
 }
 
 impl End {
+    fn gone(&self) -> bool {
+        !self.network.is(self.at, self.start)
+    }
+
     /// Servers that are gone send nothing.
     async fn unless_gone(&self) {
-        if !self.network.is(self.at, self.start) {
+        if self.gone() {
             std::future::pending().await
         }
     }
@@ -305,7 +309,10 @@ impl Others for Line {
     fn run<'a>(&'a self, leader: ServerId, _: &'a Peer, errand: &'a Errand) -> BoxFuture<'a, Result<Outcome, Error>> {
         let end = self.0.clone();
         Box::pin(async move {
-            end.unless_gone().await;
+            // A thread of a server that is gone has to see that it is to end.
+            if end.gone() {
+                return Err(Error::no_leader());
+            }
             let Some(place) = end.network.place_of(leader) else { return Err(Error::no_leader()) };
             // As on a wire.
             let bytes = codec::encode(errand).map_err(Error::internal)?;
