@@ -122,9 +122,11 @@ where
     let tell = |line| bar.set_message(line);
     let done = runtime.block_on(async {
         tokio::select! {
-            done = scenario(&tell) => done,
+            // Signals are heard before the first server starts.
+            biased;
             // Servers and their data go before the program does.
             signal = stopped() => Err(LoadError(format!("stopped by signal: {signal}"))),
+            done = scenario(&tell) => done,
         }
     });
     bar.finish_and_clear();
