@@ -272,7 +272,7 @@ pub fn entry(
         followup_eval_id: a.followup_eval_id.clone(),
     };
     let same_job = |a: &Allocation| match (&a.job, &plan.job) {
-        (Some(a), Some(b)) => a.version == b.version && a.create_index == b.create_index,
+        (Some(a), Some(b)) => travel::same_version(a, b),
         _ => false,
     };
     let placement = |a: &Arc<Allocation>| {

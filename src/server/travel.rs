@@ -68,11 +68,16 @@ impl Verdict {
     }
 }
 
+/// Whether two records of a job are of the same registration.
+pub(super) fn same_version(a: &Job, b: &Job) -> bool {
+    a.version == b.version && a.create_index == b.create_index
+}
+
 /// The job that a plan was made for, as it is stored now. §7.1 step 2 takes the current version, which may be newer than what the
 /// scheduler saw: its allocations would count as up to date with the resources of the old one, and get those of the new one by an
 /// update in place, for which no room is looked for (§7.4 rule 6).
 pub(super) fn planned_for<'a>(state: &'a State, job: &Job) -> Option<&'a Arc<Job>> {
-    let same = |j: &&Arc<Job>| j.version == job.version && j.create_index == job.create_index;
+    let same = |j: &&Arc<Job>| same_version(j, job);
     let current = state.job(&job.namespace, &job.id);
     let older = || state.job_version(&job.namespace, &job.id, job.version).filter(same);
     current.filter(same).or_else(older).or(current)
@@ -104,7 +109,7 @@ pub(super) fn travelling(plan: &Plan) -> Plan {
     plan.annotations = None;
     let own = plan.job.clone();
     let same = |a: &Allocation| match (&a.job, &own) {
-        (Some(a), Some(own)) => a.version == own.version && a.create_index == own.create_index,
+        (Some(a), Some(own)) => same_version(a, own),
         _ => false,
     };
     without_jobs(&mut plan.node_update, |_| true);

@@ -115,7 +115,7 @@ impl Watch {
             }
         }
         if matches!(op, Operation::PlanResults(_) | Operation::NodeChange(_))
-            && let Err(text) = given_once(store.state(), false)
+            && let Err(text) = given_once(store.state(), |_| true)
         {
             sim.broken(&format!("at index {index}: {text}"));
         }
@@ -150,17 +150,17 @@ impl Watch {
     }
 }
 
-/// Nothing is given away twice: counted from the records alone. When all has come to rest that is so for what replaces something, too:
-/// before, what it replaces may still run, because its node rejected its part of the plan (`spec/server.md §7`).
-pub fn given_once(state: &State, resting: bool) -> Verdict {
+/// Nothing is given away twice: counted from the records alone. What a job `may` still replace can run beside its replacement: its
+/// node rejected its part of the plan (`spec/server.md §7`).
+pub fn given_once(state: &State, may: impl Fn(&Job) -> bool) -> Verdict {
     for id in state.nodes().map(|n| &n.node.id) {
         within_capacity(state, id).map_err(|e| format!("node {id}: {e}"))?;
     }
-    state.jobs().try_for_each(|j| no_twins(state, &j.current, resting))
+    state.jobs().try_for_each(|j| no_twins(state, &j.current, &may))
 }
 
 /// No name of a job is placed twice.
-fn no_twins(state: &State, job: &Job, resting: bool) -> Verdict {
+fn no_twins(state: &State, job: &Job, may: &impl Fn(&Job) -> bool) -> Verdict {
     let everywhere = matches!(job.r#type.as_str(), "system" | "sysbatch");
     let mut names: BTreeMap<(&str, &str), &Allocation> = BTreeMap::new();
     let allocs = state.allocs_of_job(&job.namespace, &job.id);
@@ -168,7 +168,7 @@ fn no_twins(state: &State, job: &Job, resting: bool) -> Verdict {
         let place = if everywhere { a.node_id.as_str() } else { "" };
         let Some(other) = names.insert((&a.name, place), a) else { continue };
         let replaces = a.previous_allocation == other.id || other.previous_allocation == a.id;
-        if resting || !replaces {
+        if !(replaces && may(job)) {
             return Err(format!("{} is live as {} and as {}", a.name, other.id, a.id));
         }
     }

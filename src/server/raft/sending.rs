@@ -90,8 +90,7 @@ impl Sendings {
     /// The other server could not be reached, or answered neither within nine tenths of `limit`.
     pub(super) async fn append(&mut self, way: &Arc<Way>, request: Append, limit: Duration) -> Sent {
         let end = Instant::now() + limit * 9 / 10;
-        let first = limit * FIRST;
-        self.patience = self.patience.max(first);
+        self.patience = self.patience.max(limit * FIRST);
         let wanted = last(&request);
         let sign = Append {
             vote: request.vote,
@@ -102,7 +101,7 @@ impl Sendings {
         let current = match self.current.take() {
             Some(s) if !s.serves(&request) => None,
             Some(s) if s.begun.elapsed() > self.patience => {
-                self.patience = (self.patience * 2).min(LATEST).max(first);
+                self.patience = (self.patience * 2).min(LATEST);
                 None
             }
             kept => kept,
@@ -115,7 +114,7 @@ impl Sendings {
             shown = show_life(way, sign, limit, end) => return shown,
         };
         self.current = None;
-        self.patience = (self.patience / 2).max(first);
+        self.patience /= 2;
         match answer {
             Ok(Ok(Answer::Append(Ok(AppendEntriesResponse::Success)))) if arrived != wanted => {
                 Ok(Answer::Append(Ok(AppendEntriesResponse::PartialSuccess(arrived))))
