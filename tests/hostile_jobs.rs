@@ -37,17 +37,8 @@ struct Run {
     said: String,
 }
 
-/// The program that is measured, if it is not the one the tests were built with.
-fn given() -> Option<String> {
-    std::env::var("ENCAMP_PROGRAM").ok().filter(|p| !p.is_empty())
-}
-
-fn optimised() -> bool {
-    !cfg!(debug_assertions) || given().is_some()
-}
-
 fn seconds(limit: f64) -> f64 {
-    if optimised() { limit } else { limit * DEBUG_FACTOR }
+    if program::optimised() { limit } else { limit * DEBUG_FACTOR }
 }
 
 /// State letter and seconds of processor time of a process; a process that has ended keeps them until it is waited for.
@@ -72,13 +63,7 @@ fn validate(folder: &program::Folder, case: &Case) -> Run {
     let out = fs::File::create(&said).expect("a file for the output");
     let mut command = Command::new("sh");
     // The limit is a safety net for the machine; what is checked is the memory in use.
-    command.args([
-        "-c",
-        "ulimit -v 6000000; ulimit -t 60; exec \"$0\" \"$@\"",
-        given().as_deref().unwrap_or(env!("CARGO_BIN_EXE_encamp")),
-        "job",
-        "validate",
-    ]);
+    command.args(["-c", "ulimit -v 6000000; ulimit -t 60; exec \"$0\" \"$@\"", &program::path(), "job", "validate"]);
     if case.kind == Kind::Json {
         command.arg("-json");
     }
@@ -134,7 +119,7 @@ fn hostile_files_end_soon_and_small() {
         return;
     }
     let only = std::env::var("ENCAMP_HOSTILE").ok();
-    if !optimised() && only.is_none() {
+    if !program::optimised() && only.is_none() {
         println!("skipped: needs --release, or ENCAMP_PROGRAM");
         return;
     }

@@ -485,7 +485,7 @@ fn bombs_are_refused_quickly() {
     for name in ["bomb-zeros.snap", "bomb-state.snap"] {
         let begin = Instant::now();
         let ran = Command::new("python3")
-            .args(["-c", measure, env!("CARGO_BIN_EXE_encamp"), "job", "plan", "-snapshot"])
+            .args(["-c", measure, &program::path(), "job", "plan", "-snapshot"])
             .args([&out.path().join(name), &job])
             .output()
             .expect("python3");

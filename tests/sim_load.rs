@@ -34,7 +34,7 @@ fn sim(name: &str, args: &[&str]) -> Json {
 }
 
 fn start(name: &str, data: &Path, args: &[&str]) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_encamp"));
+    let mut command = Command::new(program::path());
     command.args(["sim", name, "-json", "-data-dir"]).arg(data).args(args);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program")
 }
@@ -131,7 +131,7 @@ fn wrong_numbers_are_refused() {
         (&["c1m", "-allocs=-1"], "-allocs must be between 1 and 10000000, not -1"),
         (&["c1m", "x"], "This command takes no arguments"),
     ] {
-        let out = Command::new(env!("CARGO_BIN_EXE_encamp")).arg("sim").args(args).output().expect("the program");
+        let out = Command::new(program::path()).arg("sim").args(args).output().expect("the program");
         let text = String::from_utf8_lossy(&out.stdout) + String::from_utf8_lossy(&out.stderr);
         assert!(!out.status.success() && text.contains(want), "{args:?}: {text}");
     }

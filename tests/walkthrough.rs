@@ -189,7 +189,7 @@ fn the_document_is_what_happens() {
         other => Err(format!("{other:?}")),
     });
     println!("node ready {} ms after the start", begin.elapsed().as_millis());
-    assert!(!agent::optimised() || begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    assert!(!program::optimised() || begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
 
     let mut walk = Walk { agent: &agent, folder: &folder, ids: Ids::default(), ran: Vec::new() };
     let mut parts = section.split_inclusive("<!-- preempted -->\n");

@@ -99,7 +99,8 @@ pub fn write(store: &StateStore, mut to: &mut dyn Write) -> io::Result<()> {
     put(&Record::End)
 }
 
-/// Reads a snapshot into a new store.
+/// Reads a snapshot into a new store: the one that was written, with nothing mended, because servers read what they wrote at
+/// different times and go on with the same log.
 pub fn read(from: &mut dyn Read) -> io::Result<StateStore> {
     let mut from = BufReader::with_capacity(1 << 16, from);
     let mut next = || codec::decode_from::<Record>(&mut from).map_err(|e| invalid(format!("state snapshot: {e}")));
@@ -156,23 +157,8 @@ pub fn read(from: &mut dyn Read) -> io::Result<StateStore> {
         }
     }
     store.put_allocs(allocs);
-    cancel_orphans(&mut store);
     store.settle_index();
     let index = store.latest_index();
     store.add_built_ins(index.max(1));
     Ok(store)
-}
-
-/// Rollouts whose job is gone end (`spec/server.md §13.8`).
-fn cancel_orphans(store: &mut StateStore) {
-    let state = store.state();
-    let orphan = |d: &&Arc<Deployment>| d.active() && state.job(&d.namespace, &d.job_id).is_none();
-    let orphans: Vec<Arc<Deployment>> = store.deployments_by_create().filter(orphan).cloned().collect();
-    for d in orphans {
-        store.put_deployment(Arc::new(Deployment {
-            status: "cancelled".into(),
-            status_description: "Cancelled because job is stopped".into(),
-            ..Deployment::clone(&d)
-        }));
-    }
 }

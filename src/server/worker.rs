@@ -138,7 +138,8 @@ impl Worker {
     fn run(&self, server: &Server) {
         let mut failures = 0;
         while !self.stopping.load(Ordering::Acquire) && !server.queues().stopping() {
-            if self.paused.load(Ordering::Acquire) {
+            // A server whose log has failed does not see what its plans do: others are to have the evaluations.
+            if self.paused.load(Ordering::Acquire) || server.consensus().stopped().is_some() {
                 self.now_doing(Workload::Paused);
                 threads::sleep(PAUSED);
                 continue;

@@ -8,8 +8,8 @@ use std::process::Command;
 
 use serde_json::Value as Json;
 
-use crate::agent::{self, Agent, call, program, wait_for};
-use crate::program::Folder;
+use crate::agent::{self, Agent, call, wait_for};
+use crate::program::{self, Folder};
 
 /// What an agent is.
 pub enum Role {
@@ -95,7 +95,7 @@ impl Member {
     /// Starts it and does not wait.
     pub fn launch(&mut self) {
         let config = self.folder.file("agent.hcl", self.config());
-        let words: Vec<String> = self.wrapper.iter().cloned().chain([program()]).collect();
+        let words: Vec<String> = self.wrapper.iter().cloned().chain([program::path()]).collect();
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).args(["agent", "-config"]).arg(config);
         self.agent = Some(Agent::launch(&self.folder, &mut command));

@@ -6,8 +6,8 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-use crate::agent::{Agent, PATIENCE, program, wait_for};
-use crate::program::Folder;
+use crate::agent::{Agent, PATIENCE, wait_for};
+use crate::program::{self, Folder};
 
 /// Nothing has this ID.
 pub const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
@@ -142,7 +142,7 @@ pub fn with_mounts(folder: &Folder, mounts: &str) -> Option<Command> {
         return None;
     }
     let mut command = shell(&format!("{mounts} && exec \"$0\" \"$@\""));
-    command.args([&program(), "agent", "-config", "agent.hcl"]);
+    command.args([&program::path(), "agent", "-config", "agent.hcl"]);
     Some(command)
 }
 

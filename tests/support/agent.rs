@@ -1,7 +1,5 @@
 //! A running agent: the real program, started in a folder on a free port, stopped at the end.
 //!
-//! `ENCAMP_PROGRAM=path`: another build than the one the tests were built with.
-//!
 //! Each test uses a part of it. It needs `program.rs` beside it.
 #![allow(dead_code)]
 
@@ -14,21 +12,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 
-use crate::program::Folder;
+use crate::program::{self, Folder};
 
 /// Longest wait for anything.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The program that runs.
-pub fn program() -> String {
-    let given = std::env::var("ENCAMP_PROGRAM").ok().filter(|p| !p.is_empty());
-    given.unwrap_or_else(|| env!("CARGO_BIN_EXE_encamp").into())
-}
-
-/// Whether the program is compiled with optimisation, as far as is known.
-pub fn optimised() -> bool {
-    !cfg!(debug_assertions) || std::env::var("ENCAMP_PROGRAM").is_ok_and(|p| !p.is_empty())
-}
 
 /// What was answered.
 #[derive(Debug, Clone, Default)]
@@ -112,7 +99,7 @@ impl Agent {
 
     /// Starts an agent with those flags, and does not wait.
     pub fn spawn(folder: &Folder, args: &[&str]) -> Agent {
-        Agent::launch(folder, Command::new(program()).arg("agent").args(args))
+        Agent::launch(folder, Command::new(program::path()).arg("agent").args(args))
     }
 
     /// Starts an agent by a command. What it leaves behind is in the folder, too.

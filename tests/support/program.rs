@@ -1,5 +1,7 @@
 //! Runs the real program.
 //!
+//! `ENCAMP_PROGRAM=path`: another build than the one the tests were built with.
+//!
 //! Each test uses a part of it.
 #![allow(dead_code)]
 
@@ -7,6 +9,21 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+/// The build that was given instead of the tests' own.
+fn given() -> Option<String> {
+    std::env::var("ENCAMP_PROGRAM").ok().filter(|p| !p.is_empty())
+}
+
+/// The program that runs.
+pub fn path() -> String {
+    given().unwrap_or_else(|| env!("CARGO_BIN_EXE_encamp").into())
+}
+
+/// Whether the program is compiled with optimisation, as far as is known.
+pub fn optimised() -> bool {
+    !cfg!(debug_assertions) || given().is_some()
+}
 
 /// What a run left behind.
 #[derive(Debug)]
@@ -48,7 +65,7 @@ impl Drop for Folder {
 /// Runs the program in a folder with an otherwise empty environment.
 pub fn run_with(folder: &Path, args: &[&str], env: &[(&str, &str)], stdin: Option<&Path>) -> Ran {
     let input = stdin.map_or_else(Stdio::null, |p| std::fs::File::open(p).expect("the input").into());
-    let out = Command::new(env!("CARGO_BIN_EXE_encamp"))
+    let out = Command::new(path())
         .args(args)
         .current_dir(folder)
         .env_clear()
@@ -66,7 +83,7 @@ pub fn run_with(folder: &Path, args: &[&str], env: &[(&str, &str)], stdin: Optio
 /// Runs the program in a folder with an otherwise empty environment and that text on standard input, and ends it when it takes
 /// too long: the exit code is then -1.
 pub fn run_for(patience: Duration, folder: &Path, args: &[&str], env: &[(&str, &str)], input: &str) -> Ran {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_encamp"))
+    let mut child = Command::new(path())
         .args(args)
         .current_dir(folder)
         .env_clear()

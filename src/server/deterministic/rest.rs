@@ -136,6 +136,7 @@ fn tables(store: &StoreSnapshot) -> Vec<(&'static str, u32)> {
         ("jobs", sum(state.jobs().flat_map(|j| j.versions.values().cloned().collect::<Vec<_>>()))),
         ("allocations", sum(store.allocs_by_create().map(|a| a.alloc.clone()))),
         ("evaluations", sum(store.evals_from("").cloned())),
+        ("deployments", sum(store.deployments_by_create().cloned())),
         ("summaries", sum(store.summaries().cloned())),
         ("variables", sum(store.variables().cloned())),
         ("keys", sum(store.root_keys().cloned())),

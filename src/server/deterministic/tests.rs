@@ -13,6 +13,9 @@ const SEEDS: u64 = 200;
 /// Seeds within which a bug made on purpose has to be found.
 const ENOUGH: u64 = 100;
 
+/// A word after so many seeds, for long runs.
+const WORD: u64 = 500;
+
 /// What many seeds bring about; otherwise nobody looked at it.
 const OCCURS: [&str; 16] = [
     "crashes",
@@ -43,6 +46,7 @@ fn setting(name: &str) -> Option<u64> {
 struct Tally {
     occurred: BTreeMap<&'static str, u64>,
     failures: Vec<String>,
+    done: u64,
     /// The same for the same seeds, in any order.
     digest: u64,
 }
@@ -60,6 +64,10 @@ fn seeds(first: u64, count: u64, most_failures: usize) -> Tally {
         let mut tally = tally.lock().unwrap();
         outcome.counts.into_iter().for_each(|(what, n)| *tally.occurred.entry(what).or_default() += n);
         tally.digest ^= outcome.digest;
+        tally.done += 1;
+        if tally.done.is_multiple_of(WORD) {
+            eprintln!("{} of {count} seeds", tally.done);
+        }
         if let Some(why) = outcome.broken {
             let again = format!("ENCAMP_CLUSTER_SEED={seed} cargo test --lib faults_break_nothing -- --nocapture");
             eprintln!("seed {seed}: {why}\nto see it again:\n  {again}");
@@ -81,7 +89,7 @@ fn faults_break_nothing() {
     let (first, count) =
         (setting("ENCAMP_CLUSTER_START").unwrap_or(1), setting("ENCAMP_CLUSTER_SEEDS").unwrap_or(SEEDS));
     let begin = Instant::now();
-    let Tally { occurred, failures, digest } =
+    let Tally { occurred, failures, digest, .. } =
         seeds(first, count, setting("ENCAMP_CLUSTER_FAILURES").unwrap_or(1) as usize);
     println!("{count} seeds from {first} in {:.1} s, digest {digest:016x}", begin.elapsed().as_secs_f64());
     occurred.iter().for_each(|(what, n)| println!("{n:>10} {what}"));

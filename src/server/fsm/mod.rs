@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use super::ops::{Operation, Reply};
 use super::persist;
-use crate::model::Evaluation;
+use crate::model::{Deployment, Evaluation};
 use crate::state::StateStore;
 
 /// Settings of the state machine; equal on all servers.
@@ -72,7 +72,8 @@ impl Applied {
 pub fn apply(store: &mut StateStore, index: u64, op: &Operation, limits: Limits) -> Applied {
     if let Operation::Restore { state } = op {
         return match persist::read(&mut state.0.as_slice()) {
-            Ok(read) => {
+            Ok(mut read) => {
+                cancel_orphans(&mut read);
                 *store = read;
                 Applied { restored: true, ..Applied::only(Reply::Done) }
             }
@@ -89,6 +90,21 @@ pub fn apply(store: &mut StateStore, index: u64, op: &Operation, limits: Limits)
             Applied { reply, changes, unblocks, dropped_evals, restored: false }
         }
         Err(text) => Applied::only(Reply::Refused(text)),
+    }
+}
+
+/// Rollouts whose job is gone end (`spec/server.md §13.8`). The specification does so whenever a snapshot is read, also by a server
+/// that starts again; then servers with the same log differ.
+fn cancel_orphans(store: &mut StateStore) {
+    let state = store.state();
+    let orphan = |d: &&Arc<Deployment>| d.active() && state.job(&d.namespace, &d.job_id).is_none();
+    let orphans: Vec<Arc<Deployment>> = store.deployments_by_create().filter(orphan).cloned().collect();
+    for d in orphans {
+        store.put_deployment(Arc::new(Deployment {
+            status: "cancelled".into(),
+            status_description: "Cancelled because job is stopped".into(),
+            ..Deployment::clone(&d)
+        }));
     }
 }
 

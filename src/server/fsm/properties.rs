@@ -346,7 +346,6 @@ fn the_store_does_not_depend_on_how_it_came_to_be() {
         let mut file = Vec::new();
         persist::write(&s, &mut file).unwrap();
         let read = persist::read(&mut file.as_slice()).unwrap();
-        // Reading cancels rollouts whose job is gone; there are none, since purging removes them.
         same(&dump(&read), &whole, &format!("seed {seed}: written and read"));
         same(&dump(&rebuilt(&s)), &whole, &format!("seed {seed}: rebuilt from its rows"));
         counts_hold(&s);

@@ -367,6 +367,20 @@ fn successful_evaluations_cancel_blocked_ones() {
 }
 
 #[test]
+fn rollouts_without_a_job_end_with_the_entry_that_restores_them() {
+    let mut s = new_store();
+    let d = Deployment { id: "d1".into(), job_id: "web".into(), status: "running".into(), ..Default::default() };
+    s.put_deployment(Arc::new(d.clone()));
+    let mut file = Vec::new();
+    persist::write(&s, &mut file).unwrap();
+    // A server that starts again goes on with a log in which the rollout is active.
+    let read = persist::read(&mut file.as_slice()).unwrap();
+    assert_eq!(**read.state().deployment("d1").unwrap(), d);
+    ok(&mut s, 11, Operation::Restore { state: Bytes(file) });
+    assert_eq!(s.state().deployment("d1").unwrap().status, "cancelled");
+}
+
+#[test]
 fn deployments_count_placements_and_health() {
     let mut s = new_store();
     register(&mut s, 10, job("web", "service"), Some(pending("e1", "web")));
