@@ -22,7 +22,9 @@ pub fn entail(applied: &Applied, index: u64, now: i64, blocked: &mut BlockedEval
         match e.status.as_str() {
             "pending" => released.push((e.clone(), None)),
             "blocked" => released.extend(blocked.block(e.clone(), None, now)),
-            "complete" if e.failed_tg_allocs.is_empty() => blocked.untrack(&e.namespace, &e.job_id, now),
+            // §3.4 drops what the job has when one of its evaluations succeeds. The store cancels that in the same entry, each of
+            // them a change: an evaluation that ended earlier, with its purged job, can still have a plan in a later entry.
+            _ if e.terminal() => blocked.untrack(&e.id, now),
             _ => {}
         }
     }
@@ -66,7 +68,7 @@ mod tests {
 
     use super::*;
     use crate::server::fsm::{self, Limits};
-    use crate::server::ops::{JobRegister, Operation, Reply};
+    use crate::server::ops::{JobRegister, Operation, PlanResults, Reply};
     use crate::server::tests::job;
 
     const NOW: i64 = 1_700_000_000_000_000_000;
@@ -115,6 +117,21 @@ mod tests {
             let taken = self.broker.dequeue(&["service".to_string()], NOW, 0, || "t".into());
             taken.expect("enabled").map(|d| d.eval.id.clone())
         }
+    }
+
+    #[test]
+    fn a_plan_of_an_evaluation_that_has_ended_leaves_blocked_ones_tracked() {
+        let mut w = World::new();
+        w.register(Some(eval("first", 50, "pending", 0)));
+        // As when its job is purged and registered again while a worker has it.
+        w.evals(vec![eval("first", 50, "complete", 1)]);
+        w.evals(vec![eval("blocked", 50, "blocked", 1)]);
+        w.write(Operation::PlanResults(Box::new(PlanResults { eval_id: "first".into(), ..Default::default() })));
+        assert_eq!(w.store.eval("blocked").map(|e| e.status.as_str()), Some("blocked"));
+        assert_eq!(w.blocked.stats().blocked, 1);
+        w.evals(vec![eval("second", 50, "complete", 2)]);
+        assert_eq!(w.store.eval("blocked").map(|e| e.status.as_str()), Some("canceled"));
+        assert_eq!(w.blocked.stats().blocked, 0);
     }
 
     #[test]

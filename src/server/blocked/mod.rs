@@ -188,13 +188,9 @@ impl BlockedEvals {
         out
     }
 
-    /// Forgets the evaluations of a job, since it got what it wanted.
-    pub fn untrack(&mut self, namespace: &str, job_id: &str, now: i64) {
-        let seats = self.jobs.get(&(namespace.to_string(), job_id.to_string()));
-        let ids: Vec<Arc<str>> = seats.into_iter().flat_map(|s| s.values().cloned()).collect();
-        for id in ids {
-            self.forget(&id, now);
-        }
+    /// Forgets an evaluation that has ended in the store: its job got what it wanted, or is gone.
+    pub fn untrack(&mut self, id: &str, now: i64) {
+        self.forget(id, now);
     }
 
     /// Something became free on nodes of a computed class at that index: releases all evaluations but those that are

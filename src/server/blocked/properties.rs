@@ -129,9 +129,9 @@ proptest! {
                     same(b.unblock_resources(std::slice::from_ref(&key), index, now), naive.release(want));
                 }
                 13 => {
-                    let job = format!("j{}", x % 4);
-                    b.untrack("", &job, now);
-                    naive.release(|e| e.job_id == job);
+                    let id = format!("again{}", x % 3);
+                    b.untrack(&id, now);
+                    naive.release(|e| e.id == id);
                 }
                 14 => same(b.unblock_failed(now), naive.release(|e| e.triggered_by == "max-plan-attempts")),
                 _ => {

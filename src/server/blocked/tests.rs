@@ -137,7 +137,8 @@ fn system_jobs_wait_for_each_node() {
     assert_eq!(ids(&b.unblock_node("n1", 0)), ["n1"]);
     assert!(b.unblock_node("n3", 0).is_empty());
     block(&mut b, system("n1-again", "n1", 5));
-    b.untrack("default", "sys", 0);
+    b.untrack("n1-again", 0);
+    b.untrack("n2", 0);
     assert_eq!(b.stats().blocked, 1);
     assert!(b.by_node.is_empty());
     block(&mut b, system("n2", "n2", 6));

@@ -20,6 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(4);
 /// How many jobs there may be.
 const JOBS: u64 = 5;
 
+/// Those of them whose versions are rolled out step by step.
+const ROLLED_OUT: [u64; 2] = [1, 4];
+
 /// A made-up version of a job. Its type goes with its ID.
 fn version(number: u64, random: &mut Random) -> Job {
     let mut job = job(&format!("job-{number}"), random.below(6) as i64);
@@ -27,6 +30,15 @@ fn version(number: u64, random: &mut Random) -> Job {
     job.priority = [50, 50, 30, 80, 70][number as usize % 5];
     if job.r#type == "system" {
         job.task_groups[0].count = 1;
+    }
+    if ROLLED_OUT.contains(&number) {
+        job.task_groups[0].update = Some(UpdateStrategy {
+            max_parallel: 1 + random.below(3) as i64,
+            health_check: "task_states".into(),
+            progress_deadline: 20 * SECOND,
+            auto_revert: random.below(3) == 0,
+            ..Default::default()
+        });
     }
     // Without one, what failed is not replaced.
     job.task_groups[0].reschedule_policy = Some(ReschedulePolicy {

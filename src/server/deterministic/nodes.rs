@@ -162,6 +162,17 @@ impl Node {
         }
     }
 
+    /// The verdict on an allocation of a rollout: there is none at first, and it stays.
+    fn health(&mut self, a: &Allocation, status: &str) -> Option<bool> {
+        let known = a.health();
+        if known.is_some() || a.deployment_id.is_empty() {
+            return known;
+        }
+        let bad = status == client_status::FAILED || !self.calm.now() && self.random.below(30) == 0;
+        let good = status == client_status::RUNNING && self.random.below(3) > 0;
+        (bad || good).then_some(!bad)
+    }
+
     /// What there is to tell about an allocation.
     fn carry_out(&mut self, a: &Allocation) -> Option<Allocation> {
         if a.client_terminal() {
@@ -182,8 +193,14 @@ impl Node {
             .sim
             .watch
             .count("reports of failed allocations", u64::from(status != last && status == client_status::FAILED));
-        (status != a.client_status || status != last).then(|| Allocation {
+        let health = self.health(a, status);
+        (status != a.client_status || status != last || health != a.health()).then(|| Allocation {
             client_status: status.into(),
+            deployment_status: health.map(|h| AllocDeploymentStatus {
+                healthy: Some(h),
+                timestamp: Time::from_unix_nanos(ids::now()),
+                ..a.deployment_status.clone().unwrap_or_default()
+            }),
             task_states: [("t".to_string(), task_state(status))].into(),
             job: None,
             modify_time: ids::now(),

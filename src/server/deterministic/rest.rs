@@ -1,6 +1,7 @@
 //! Everything comes to rest, and what holds then.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Verdict;
@@ -85,6 +86,13 @@ fn at_rest(cluster: &Cluster, nodes: &[String]) -> Verdict {
             }
         }
     }
+    // What is rolled out needs no more than reports, or room.
+    let jobs = store.state();
+    let open =
+        |d: &&Arc<Deployment>| d.active() && !jobs.job(&d.namespace, &d.job_id).is_some_and(|j| waits(&store, j));
+    if let Some(d) = store.deployments_by_create().find(open) {
+        return Err(format!("deployment {} of {} version {} is {}", d.id, d.job_id, d.job_version, d.status));
+    }
     // Duplicates are called off in a moment.
     blocked(&leader, &store)
 }
@@ -163,7 +171,23 @@ fn waits(store: &StoreSnapshot, job: &Job) -> bool {
     store.evals_of_job(&job.namespace, &job.id).any(|e| e.status == "blocked")
 }
 
-/// A job has what it asks for, or less and waits for room.
+/// Whether the rollout of a job's version has failed: what is not placed by then is not placed (`spec/reconciliation.md §5`).
+fn failed(store: &StoreSnapshot, job: &Job) -> bool {
+    let latest = store.state().latest_deployment(&job.namespace, &job.id);
+    latest.is_some_and(|d| d.status == "failed" && d.job_version == job.version)
+}
+
+/// Whether an allocation failed and stays in its place all the same, which the reference has in two cases (`spec/reconciliation.md`):
+/// it was called healthy, and failed while the rest was still rolled out (§6.4); a delayed evaluation found it and makes no follow-up
+/// for it (§3, quirk 2).
+fn left_alone(store: &StoreSnapshot, a: &Allocation) -> bool {
+    let went_on = |d: &Arc<Deployment>| d.modify_index > a.modify_index;
+    let rolled_out = a.health() == Some(true) && store.state().deployment(&a.deployment_id).is_some_and(went_on);
+    let forgotten = !a.followup_eval_id.is_empty() && store.eval(&a.followup_eval_id).is_none();
+    a.desired_status == "run" && a.client_status == client_status::FAILED && (rolled_out || forgotten)
+}
+
+/// A job has what it asks for, or less and waits for room, or less after a rollout that failed.
 fn placed(store: &StoreSnapshot, job: &Job) -> Verdict {
     if job.r#type == "batch" {
         return Ok(());
@@ -175,10 +199,12 @@ fn placed(store: &StoreSnapshot, job: &Job) -> Verdict {
         _ => job.task_groups[0].count,
     };
     let allocs = store.state().allocs_of_job(&job.namespace, &job.id);
-    let live = allocs.iter().filter(|a| !a.alloc.terminal()).count() as i64;
+    let count = |of: &dyn Fn(&Allocation) -> bool| allocs.iter().filter(|a| of(&a.alloc)).count() as i64;
+    let (live, left) = (count(&|a| !a.terminal()), count(&|a| left_alone(store, a)));
     // Jobs that were never evaluated are registers.
     let evaluated = store.evals_of_job(&job.namespace, &job.id).next().is_some();
-    if evaluated && live != wanted && !(live < wanted && waits(store, job)) {
+    let enough = live + left >= wanted || waits(store, job) || failed(store, job);
+    if evaluated && (live > wanted || !enough) {
         let states =
             |a: &Allocation| format!("{} {} {} at {}", a.name, a.desired_status, a.client_status, a.modify_index);
         let all: Vec<String> = allocs.iter().map(|a| states(&a.alloc)).collect();
