@@ -83,6 +83,7 @@ impl Applier {
         let signing_key = self.signing_key(&pending);
         let metrics = self.server.metrics().clone();
         metrics.sample("nomad.plan.outstanding_apply", self.in_flight as f64, &[]);
+        let mut up_to_date = false;
         loop {
             if let Err(text) = self.catch_up(pending.snapshot_index) {
                 answer(&pending, Err(text));
@@ -92,10 +93,13 @@ impl Applier {
             let timer = metrics.timer("nomad.plan.evaluate");
             let (checked, mut refresh) = judge(ahead, &pending.plan);
             drop(timer);
-            // What was in the way may be on its way itself. Its index is known when it is committed: on an older state the
-            // scheduler would only make the same plan again, until its attempts are used up.
             if refresh != 0 {
-                if !self.wait_for_fewer(1) {
+                // What was in the way may be on its way itself, and its index is known when it is committed; or it is gone, and the
+                // state ahead does not know. Refused for that the scheduler would only make the same plan again, until its attempts
+                // are used up.
+                if !up_to_date {
+                    up_to_date = self.wait_for_fewer(1);
+                    self.ahead = None;
                     continue;
                 }
                 refresh = refresh.max(self.previous);
@@ -159,16 +163,14 @@ impl Applier {
 
     /// Makes the state to check against: not older than the plan's.
     fn catch_up(&mut self, snapshot_index: u64) -> Result<(), String> {
-        if self.restored != self.server.store().restored() {
-            // Of a state that is no more.
+        // Of a state that is no more, or too old.
+        if self.restored != self.server.store().restored() || self.taken.elapsed() > AHEAD_AT_MOST {
             self.ahead = None;
         }
-        if self.ahead.is_some() && self.taken.elapsed() > AHEAD_AT_MOST {
-            while self.in_flight > 0 {
-                let Some(ended) = threads::receive(&mut self.ended.1) else { break };
-                self.note(ended);
-            }
-            self.ahead = None;
+        // A new one knows of no plan that is still on its way.
+        while self.ahead.is_none() && self.in_flight > 0 {
+            let Some(ended) = threads::receive(&mut self.ended.1) else { break };
+            self.note(ended);
         }
         let least = self.previous.max(snapshot_index);
         if self.in_flight == 0 && self.ahead.as_ref().is_some_and(|s| s.latest_index() < least) {
@@ -323,9 +325,9 @@ mod tests {
 
     const NODE: &str = "11111111-0000-4000-8000-000000000001";
 
-    /// A plan that wants more than half of the node.
-    fn plan(job: &Arc<Job>) -> Plan {
-        let cpu = AllocatedCpuResources { cpu_shares: 600, ..Default::default() };
+    /// A plan that wants some of the node's 1,000 MHz.
+    fn plan(job: &Arc<Job>, eval_id: &str, cpu_shares: i64) -> Plan {
+        let cpu = AllocatedCpuResources { cpu_shares, ..Default::default() };
         let task = AllocatedTaskResources { cpu, ..Default::default() };
         let resources =
             AllocatedResources { tasks: [("t".to_string(), task)].into_iter().collect(), ..Default::default() };
@@ -342,40 +344,60 @@ mod tests {
             ..Default::default()
         };
         let node_allocation = [(NODE.to_string(), vec![Arc::new(alloc)])].into_iter().collect();
-        Plan { job: Some(job.clone()), node_allocation, ..Default::default() }
+        Plan { eval_id: eval_id.into(), job: Some(job.clone()), node_allocation, ..Default::default() }
+    }
+
+    /// A server with a node and a job; the job and an evaluation.
+    async fn begun(dir: &Dir) -> (Server, Arc<Job>, String) {
+        let server = start(dir, &ids::uuid()).await;
+        node_rpc::register(&server, node(NODE), "").await.unwrap();
+        node_rpc::update_status(&server, NODE, "secret", "", "ready").await.unwrap();
+        put_job(&server, job("web", 1)).await;
+        let job = server.snapshot().state().job("default", "web").cloned().unwrap();
+        let eval = Evaluation { id: ids::uuid(), status: "complete".into(), ..Default::default() };
+        let eval_id = eval.id.clone();
+        server.commit(Operation::EvalUpdate { evals: vec![eval] }).await.unwrap();
+        (server, job, eval_id)
+    }
+
+    /// Hands in plans behind other writes: they are on their way together, and get higher indexes than the applier can foresee.
+    async fn handed_in(server: &Server, plans: Vec<Plan>) -> Vec<Result<PlanAnswer, String>> {
+        let mut applier = Applier::new(server.clone());
+        applier.catch_up(0).unwrap();
+        let mut writes = join_all((0..50).map(|n| put_job(server, job(&format!("other-{n}"), 1))));
+        assert!(futures_util::poll!(&mut writes).is_pending());
+        let handle = move |plan| {
+            let (answer, told) = mpsc::channel(1);
+            applier.handle(PendingPlan { plan, snapshot_index: 0, answer, on_its_way: Arc::default() });
+            told
+        };
+        let applied = std::thread::spawn(move || plans.into_iter().map(handle).collect::<Vec<_>>());
+        let told = tokio::task::spawn_blocking(|| {
+            applied.join().unwrap().into_iter().map(|mut told| told.blocking_recv().unwrap()).collect()
+        });
+        tokio::join!(async { told.await.unwrap() }, writes).0
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn who_was_refused_sees_what_was_in_the_way() {
         let dir = Dir::new();
-        let server = start(&dir, &ids::uuid()).await;
-        node_rpc::register(&server, node(NODE), "").await.unwrap();
-        node_rpc::update_status(&server, NODE, "secret", "", "ready").await.unwrap();
-        put_job(&server, job("first", 1)).await;
-        put_job(&server, job("second", 1)).await;
-        let jobs = |id: &str| server.snapshot().state().job("default", id).cloned().unwrap();
-        let eval = Evaluation { id: ids::uuid(), status: "complete".into(), ..Default::default() };
-        let eval_id = eval.id.clone();
-        server.commit(Operation::EvalUpdate { evals: vec![eval] }).await.unwrap();
-        let mut applier = Applier::new(server.clone());
-        applier.catch_up(0).unwrap();
-        let plans = ["first", "second"].map(|id| Plan { eval_id: eval_id.clone(), ..plan(&jobs(id)) });
-        // On their way before the plans: those get higher indexes than the applier can foresee.
-        let mut writes = join_all((0..50).map(|n| put_job(&server, job(&format!("other-{n}"), 1))));
-        assert!(futures_util::poll!(&mut writes).is_pending());
-        let applied = std::thread::spawn(move || {
-            plans.map(|plan| {
-                let (answer, told) = mpsc::channel(1);
-                applier.handle(PendingPlan { plan, snapshot_index: 0, answer, on_its_way: Arc::default() });
-                told
-            })
-        });
-        let told = tokio::task::spawn_blocking(|| {
-            applied.join().unwrap().map(|mut told| told.blocking_recv().unwrap().unwrap())
-        });
-        let ([first, second], _) = tokio::join!(async { told.await.unwrap() }, writes);
+        let (server, job, eval) = begun(&dir).await;
+        let told = handed_in(&server, vec![plan(&job, &eval, 600), plan(&job, &eval, 600)]).await;
+        let [Ok(first), Ok(second)] = &told[..] else { panic!("{told:?}") };
         assert!(first.index != 0 && first.refresh_index == 0);
         assert!(second.index == 0 && second.refresh_index >= first.index, "{second:?}, {}", first.index);
+        server.shutdown().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_plan_that_fails_does_not_hide_one_that_is_on_its_way() {
+        let dir = Dir::new();
+        let (server, job, eval) = begun(&dir).await;
+        let unknown = plan(&job, &ids::uuid(), 100);
+        let told = handed_in(&server, vec![plan(&job, &eval, 600), unknown, plan(&job, &eval, 600)]).await;
+        let [Ok(first), Err(why), Ok(last)] = &told[..] else { panic!("{told:?}") };
+        assert!(first.index != 0 && why.contains("does not exist"), "{first:?} {why}");
+        assert!(last.index == 0 && last.refresh_index >= first.index, "{last:?}, {}", first.index);
         server.shutdown().await;
     }
 }

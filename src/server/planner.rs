@@ -29,7 +29,7 @@ pub trait Workplace {
     fn write(&mut self, eval: Evaluation, new: bool) -> Result<(), String>;
 
     /// Gives the worker's evaluation to the blocked ones; it stays out until it is acked.
-    fn block(&mut self, eval: Evaluation);
+    fn block(&mut self, eval: Evaluation) -> Result<(), String>;
 }
 
 /// The planner of one evaluation.
@@ -127,8 +127,9 @@ impl Planner for WorkerPlanner<'_> {
         } else if let Err(text) = self.place.still_ours() {
             self.fail(text);
         }
+        // Acked without, it would be blocked in the store, and nobody would ever look at it again.
         if self.failed.is_none() {
-            self.place.block(eval);
+            self.failed = self.place.block(eval).err();
         }
     }
 }

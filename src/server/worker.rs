@@ -358,14 +358,12 @@ impl Workplace for Desk<'_> {
         self.server.commit_blocking(Operation::EvalUpdate { evals: vec![eval] }).map(drop)
     }
 
-    fn block(&mut self, eval: Evaluation) {
+    fn block(&mut self, eval: Evaluation) -> Result<(), String> {
         let token = self.delivery.token.clone();
-        if !self.afar {
-            return self.server.queues().block(Arc::new(eval), Some(token));
+        if self.afar {
+            return self.ask(&Errand::Block { token, eval: Box::new(eval) }).map(drop);
         }
-        // What is not handed over comes back by the evaluation's timer.
-        if let Err(e) = self.ask(&Errand::Block { token, eval: Box::new(eval) }) {
-            tracing::warn!(target: "nomad.worker", error = e.as_str(), "failed to block evaluation");
-        }
+        self.server.queues().block(Arc::new(eval), Some(token));
+        Ok(())
     }
 }

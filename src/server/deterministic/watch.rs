@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::Verdict;
-use super::count::within_capacity;
+use super::count::{taken, within_capacity};
 use super::network::Place;
 use super::sim::{self, Sim};
 use crate::model::*;
@@ -154,9 +154,19 @@ impl Watch {
 /// node rejected its part of the plan (`spec/server.md §7`).
 pub fn given_once(state: &State, may: impl Fn(&Job) -> bool) -> Verdict {
     for id in state.nodes().map(|n| &n.node.id) {
-        within_capacity(state, id).map_err(|e| format!("node {id}: {e}"))?;
+        within_capacity(state, id).map_err(|e| format!("node {id}: {e}: {:?}", live_on(state, id)))?;
     }
     state.jobs().try_for_each(|j| no_twins(state, &j.current, &may))
+}
+
+/// What a node has, for messages.
+fn live_on(state: &State, node: &str) -> Vec<String> {
+    let tell = |a: &Allocation| {
+        let (t, version) = (taken(a), a.job.as_ref().map_or(0, |j| j.version));
+        let places = [&a.name, &a.id, &a.desired_status, &a.client_status].map(String::as_str).join(" ");
+        format!("{places} of version {version} with {} and {} since {}", t.cpu, t.memory, a.modify_index)
+    };
+    state.allocs_of_node(node).iter().filter(|e| !e.alloc.terminal()).map(|e| tell(&e.alloc)).collect()
 }
 
 /// No name of a job is placed twice.

@@ -143,6 +143,8 @@ struct Inner {
     silent: AtomicBool,
     /// It stands for election when it hears of no leader.
     stands: AtomicBool,
+    /// It lets others go first after an election without a winner.
+    rests: AtomicBool,
     /// When the leader last sent something.
     heard: Mutex<Option<Instant>>,
 }
@@ -188,7 +190,9 @@ impl Consensus {
             let purged = purged.map_or(0, |p| p.index);
             return Err(StoreError::Gap { path: settings.dir.clone(), purged }.into());
         }
-        let raft = Raft::new(settings.id, config, Network(transport), log.clone(), applier).await?;
+        let (network, core) = Network::new(transport);
+        let raft = Raft::new(settings.id, config, network, log.clone(), applier).await?;
+        let _ = core.set(raft.clone());
         if let Err(error) = Self::begin(settings, &raft).await {
             let _ = raft.shutdown().await;
             return Err(error);
@@ -204,6 +208,7 @@ impl Consensus {
             lease: settings.lease(),
             silent: AtomicBool::new(false),
             stands: AtomicBool::new(true),
+            rests: AtomicBool::new(false),
             heard: Mutex::new(None),
         };
         let consensus = Consensus { inner: Arc::new(inner) };
@@ -357,6 +362,10 @@ impl Consensus {
 
     pub(super) fn stands(&self) -> &AtomicBool {
         &self.inner.stands
+    }
+
+    pub(super) fn rests(&self) -> &AtomicBool {
+        &self.inner.rests
     }
 
     /// Whether it is silent, so that another server may lead.

@@ -1,16 +1,38 @@
 //! A leader that no majority answers makes room for another one. By itself consensus would go on sending: who still hears it, but is
 //! not heard by it, would wait for it without end.
+//!
+//! And servers whose elections have no winner go apart: openraft draws the time after which a server stands once for its life, so that
+//! two that drew the same would stand at the same moment again and again.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use openraft::Vote;
 use openraft::raft::VoteRequest;
 use tokio::time::Instant;
 
 use super::{Consensus, status};
+use crate::server::ids;
 
 /// How often it is looked at, in parts of the lease.
 const LOOKS: u32 = 4;
+
+/// Elections that nobody won.
+#[derive(Debug, Default)]
+struct Lots {
+    term: u64,
+    failed: u32,
+}
+
+impl Lots {
+    /// Whether it is time to draw: one more of several terms in a row has no leader.
+    fn next(&mut self, term: u64, led: bool) -> bool {
+        let newer = term > self.term;
+        self.term = term;
+        self.failed = if led { 0 } else { self.failed + u32::from(newer) };
+        newer && self.failed > 1
+    }
+}
 
 impl Consensus {
     /// Gives up leadership that has no majority for as long as a lease after the lease is over, until the node stops.
@@ -18,11 +40,13 @@ impl Consensus {
     /// The time is counted from the first look that finds it so: a process that was stopped hears its followers first.
     pub(super) async fn keep_lease(self) {
         let mut alone_since = None;
+        let mut lots = Lots::default();
         loop {
             tokio::time::sleep(self.lease() / LOOKS).await;
             if self.leadership().borrow().failed.is_some() {
                 return;
             }
+            self.go_apart(&mut lots);
             let Some(term) = self.unanswered() else {
                 alone_since = None;
                 continue;
@@ -54,8 +78,35 @@ impl Consensus {
     /// server: the others may hear it, and would vote for it again and again without its ever knowing.
     pub(super) fn stand(&self, stands: bool) {
         if self.stands().swap(stands, Ordering::AcqRel) != stands {
-            self.raft().runtime_config().elect(stands);
+            self.allow_elections();
         }
+    }
+
+    fn allow_elections(&self) {
+        let (stands, rests) = (self.stands().load(Ordering::Acquire), self.rests().load(Ordering::Acquire));
+        self.raft().runtime_config().elect(stands && !rests);
+    }
+
+    /// After each election but the first that nobody won this server stands no more for a time that is drawn, up to a lease.
+    fn go_apart(&self, lots: &mut Lots) {
+        let (term, led) = {
+            let metrics = self.raft().metrics();
+            let metrics = metrics.borrow();
+            (metrics.current_term, metrics.current_leader.is_some())
+        };
+        if !lots.next(term, led) {
+            return;
+        }
+        let most = u64::try_from(self.lease().as_millis()).unwrap_or(u64::MAX);
+        let rest = Duration::from_millis(ids::random_below(most));
+        self.rests().store(true, Ordering::Release);
+        self.allow_elections();
+        let own = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(rest).await;
+            own.rests().store(false, Ordering::Release);
+            own.allow_elections();
+        });
     }
 
     /// Votes for another server in the next term, which ends this one. Nobody has asked for that vote; should that server stand
@@ -76,5 +127,21 @@ impl Consensus {
         } else {
             self.stand(true);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_go_apart_after_the_second_election_without_a_winner() {
+        let mut lots = Lots::default();
+        let drawn: Vec<bool> =
+            [(3, true), (4, false), (4, false), (5, false), (5, false), (6, false), (6, true), (7, false)]
+                .into_iter()
+                .map(|(term, led)| lots.next(term, led))
+                .collect();
+        assert_eq!(drawn, [false, false, false, true, false, true, false, false]);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use openraft::error::{InstallSnapshotError, NetworkError, RPCError, RaftError, RemoteError};
@@ -14,7 +14,7 @@ use openraft::raft::{
     AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse, VoteRequest,
     VoteResponse,
 };
-use openraft::{RaftNetwork, RaftNetworkFactory};
+use openraft::{Raft, RaftNetwork, RaftNetworkFactory};
 use serde::{Deserialize, Serialize};
 
 use super::Consensus;
@@ -74,20 +74,35 @@ impl Transport for NoTransport {
 
 /// Connects openraft with a [`Transport`].
 #[derive(Clone)]
-pub(super) struct Network(pub Arc<dyn Transport>);
+pub(super) struct Network {
+    transport: Arc<dyn Transport>,
+    core: Core,
+}
+
+/// openraft's core, once it runs.
+pub(super) type Core = Arc<OnceLock<Raft<Types>>>;
 
 /// One other server.
 pub(super) struct Remote {
     way: Arc<Way>,
     sendings: Sendings,
+    core: Core,
+}
+
+impl Network {
+    /// The core is put in as soon as there is one.
+    pub(super) fn new(transport: Arc<dyn Transport>) -> (Network, Core) {
+        let core = Core::default();
+        (Network { transport, core: core.clone() }, core)
+    }
 }
 
 impl RaftNetworkFactory<Types> for Network {
     type Network = Remote;
 
     async fn new_client(&mut self, id: ServerId, peer: &Peer) -> Remote {
-        let way = Way { transport: self.0.clone(), id, peer: peer.clone() };
-        Remote { way: Arc::new(way), sendings: Sendings::default() }
+        let way = Way { transport: self.transport.clone(), id, peer: peer.clone() };
+        Remote { way: Arc::new(way), sendings: Sendings::default(), core: self.core.clone() }
     }
 }
 
@@ -97,6 +112,17 @@ impl Remote {
     async fn call<E: std::error::Error>(&self, message: Message, limit: Duration) -> Result<Answer, CallError<E>> {
         let sent = tokio::time::timeout(limit, self.way.send(message)).await;
         failed(sent.unwrap_or_else(|_| Err(self.way.late(limit)))).await
+    }
+
+    /// Waits until the core has dealt with all it was told so far. A vote for another server ends the task that sends to this one;
+    /// a core that finds news of a failed snapshot before that of the vote, which a slow disk is enough for, would hand the task the
+    /// next snapshot, and stop for good because nobody takes it.
+    async fn settle(&self) {
+        let Some(core) = self.core.get() else { return };
+        // Requests come before news in each round: when the second is answered, a round is over.
+        for _ in 0..2 {
+            let _ = core.with_raft_state(|_| ()).await;
+        }
     }
 
     #[expect(clippy::result_large_err, reason = "openraft's type")]
@@ -136,6 +162,9 @@ impl RaftNetwork<Types> for Remote {
         } else {
             failed(self.sendings.append(&self.way, request, limit).await).await?
         };
+        if matches!(answer, Answer::Append(Ok(AppendEntriesResponse::HigherVote(_)))) {
+            self.settle().await;
+        }
         match answer {
             Answer::Append(answer) => self.remote(answer),
             _ => Err(mixed_up()),
