@@ -4,13 +4,20 @@
 use super::blocked::{BlockedEvals, Released};
 use super::broker::Broker;
 use super::fsm::{Applied, Change};
+use super::ops::Operation;
 use crate::model::Evaluation;
 use crate::state::StateStore;
 
 /// What the blocked evaluations learn of a write; gives the evaluations that the broker is to get ([`take_over`]). `now` in
 /// Unix nanoseconds.
-pub fn entail(applied: &Applied, index: u64, now: i64, blocked: &mut BlockedEvals) -> Released {
+pub fn entail(op: &Operation, applied: &Applied, index: u64, now: i64, blocked: &mut BlockedEvals) -> Released {
     let mut released = Vec::new();
+    // A plan marks its evaluation alone: a worker has it, and says what becomes of it. As a blocked one it would be compared with
+    // others by the state it knew before.
+    let planned = match op {
+        Operation::PlanResults(p) => p.eval_id.as_str(),
+        _ => "",
+    };
     for u in &applied.unblocks {
         released.extend(blocked.unblock_class(&u.class, index, now));
         if let Some(node) = &u.node {
@@ -19,11 +26,13 @@ pub fn entail(applied: &Applied, index: u64, now: i64, blocked: &mut BlockedEval
     }
     for change in &applied.changes {
         let Change::Eval(e) = change else { continue };
+        if e.id == planned {
+            continue;
+        }
         match e.status.as_str() {
             "pending" => released.push((e.clone(), None)),
             "blocked" => released.extend(blocked.block(e.clone(), None, now)),
-            // §3.4 drops what the job has when one of its evaluations succeeds. The store cancels that in the same entry, each of
-            // them a change: an evaluation that ended earlier, with its purged job, can still have a plan in a later entry.
+            // §3.4 drops what the job has when one of its evaluations succeeds. The store cancels that in the same entry.
             _ if e.terminal() => blocked.untrack(&e.id, now),
             _ => {}
         }
@@ -68,7 +77,7 @@ mod tests {
 
     use super::*;
     use crate::server::fsm::{self, Limits};
-    use crate::server::ops::{JobRegister, Operation, PlanResults, Reply};
+    use crate::server::ops::{JobRegister, PlanResults, Reply};
     use crate::server::tests::job;
 
     const NOW: i64 = 1_700_000_000_000_000_000;
@@ -99,7 +108,7 @@ mod tests {
             self.index += 1;
             let applied = fsm::apply(&mut self.store, self.index, &op, Limits::default());
             assert!(!matches!(applied.reply, Reply::Refused(_)), "{:?}", applied.reply);
-            let released = entail(&applied, self.index, NOW, &mut self.blocked);
+            let released = entail(&op, &applied, self.index, NOW, &mut self.blocked);
             take_over(&applied, released, NOW, &mut self.broker);
         }
 
@@ -132,6 +141,21 @@ mod tests {
         w.evals(vec![eval("second", 50, "complete", 2)]);
         assert_eq!(w.store.eval("blocked").map(|e| e.status.as_str()), Some("canceled"));
         assert_eq!(w.blocked.stats().blocked, 0);
+    }
+
+    #[test]
+    fn a_blocked_evaluation_with_a_plan_is_no_duplicate() {
+        let mut w = World::new();
+        w.register(Some(eval("first", 50, "pending", 0)));
+        w.evals(vec![eval("older", 50, "blocked", 1)]);
+        // It is released and scheduled; another one of the job is blocked meanwhile.
+        assert_eq!(w.blocked.unblock_class("any", 9, NOW).len(), 1);
+        w.evals(vec![eval("newer", 50, "blocked", 9)]);
+        w.write(Operation::PlanResults(Box::new(PlanResults { eval_id: "older".into(), ..Default::default() })));
+        assert!(w.blocked.take_duplicates().is_empty());
+        w.blocked.block(Arc::new(eval("older", 50, "blocked", 10)), None, NOW);
+        let duplicates: Vec<String> = w.blocked.take_duplicates().iter().map(|e| e.id.clone()).collect();
+        assert_eq!((duplicates, w.blocked.stats().blocked), (vec!["newer".to_string()], 1));
     }
 
     #[test]

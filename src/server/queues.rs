@@ -315,7 +315,7 @@ impl Queues {
 impl Listener for Queues {
     fn applied(&self, index: u64, op: &Operation, applied: &Applied) {
         let now = ids::now();
-        let released = evaluating::entail(applied, index, now, &mut self.blocked());
+        let released = evaluating::entail(op, applied, index, now, &mut self.blocked());
         let ends = evaluating::ended(applied).next().is_some();
         if ends || !released.is_empty() || !applied.dropped_evals.is_empty() {
             let mut broker = self.broker();

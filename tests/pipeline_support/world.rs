@@ -125,7 +125,7 @@ impl World {
         if self.recent.len() > BEHIND {
             self.recent.pop_front();
         }
-        let released = evaluating::entail(&applied, index, self.now, &mut self.blocked);
+        let released = evaluating::entail(&op, &applied, index, self.now, &mut self.blocked);
         let again = released.iter().filter(|(e, _)| e.status == "blocked").count();
         self.tally.add("unblocks", again);
         evaluating::take_over(&applied, released, self.now, &mut self.broker);
