@@ -137,7 +137,7 @@ impl Workplace for Place<'_> {
         self.world.try_commit(Operation::EvalUpdate { evals: vec![eval] }).map(drop)
     }
 
-    fn block(&mut self, eval: Evaluation) {
+    fn block(&mut self, eval: Evaluation) -> Result<(), String> {
         let (token, now) = (self.delivery.token.clone(), self.world.now);
         let released = self.world.blocked.block(eval.into(), Some(token), now);
         self.world.tally.add("reblocks", 1);
@@ -145,6 +145,7 @@ impl Workplace for Place<'_> {
             println!("   evaluation {} is blocked again: {} released", self.delivery.eval.id, released.len());
         }
         self.world.broker.enqueue_all(released, now);
+        Ok(())
     }
 }
 
