@@ -84,7 +84,7 @@ async fn gather(raft: Raft<Types>, log: Log, room: Room, metrics: Metrics, mut p
             continue;
         }
         let oldest = gathered.iter().map(|(_, _, since)| *since).min();
-        let (ops, waiting): (Vec<_>, Vec<_>) = gathered.drain(..).map(|(op, waiting, _)| (op, waiting)).unzip();
+        let (ops, mut waiting): (Vec<_>, Vec<_>) = gathered.drain(..).map(|(op, waiting, _)| (op, waiting)).unzip();
         // A new leader needs its barrier, so that what is there can be read.
         let barrier = ops.iter().all(|op: &Arc<Operation>| matches!(**op, Operation::Barrier));
         if let Err(error) = room.check()
@@ -109,19 +109,32 @@ async fn gather(raft: Raft<Types>, log: Log, room: Room, metrics: Metrics, mut p
         let sent = raft.client_write_ff(batch).await;
         let (raft, log) = (raft.clone(), log.clone());
         in_flight.spawn(async move {
+            let stopped = || ProposeError::Fatal(why_stopped(&raft, &log));
             let outcome = match sent {
-                Ok(answer) => match answer.await {
-                    Ok(Ok(response)) => Ok(response.data),
-                    Ok(Err(error)) => Err(refused(error)),
-                    Err(_) => Err(ProposeError::Fatal(why_stopped(&raft, &log))),
+                // openraft never answers for an entry that a snapshot of another leader replaced. Nor does anybody wait for ever.
+                Ok(answer) => tokio::select! {
+                    biased;
+                    answer = answer => match answer {
+                        Ok(Ok(response)) => Ok(response.data),
+                        Ok(Err(error)) => Err(refused(error)),
+                        Err(_) => Err(stopped()),
+                    },
+                    () = given_up(&mut waiting) => return,
                 },
-                Err(_) => Err(ProposeError::Fatal(why_stopped(&raft, &log))),
+                Err(_) => Err(stopped()),
             };
             drop(commit);
             tell(waiting, outcome);
         });
     }
     while in_flight.join_next().await.is_some() {}
+}
+
+/// Returns when nobody waits any more.
+async fn given_up(waiting: &mut [oneshot::Sender<Outcome>]) {
+    for caller in waiting {
+        caller.closed().await;
+    }
 }
 
 /// When it was last told that there is no room.

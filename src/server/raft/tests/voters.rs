@@ -136,6 +136,42 @@ async fn a_late_server_catches_up_by_snapshot() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_whose_entries_a_snapshot_replaced_can_lead_again() {
+    let mut cluster = Cluster::start().await;
+    let old = cluster.leader(None).await;
+    cluster.propose(old, 5).await;
+    cluster.network.cut_off(cluster.settings[old].id);
+    let lonely = cluster.nodes[&old].0.clone();
+    let lost = tokio::spawn(async move { lonely.propose(Operation::Barrier).await });
+    let new = cluster.leader(Some(old)).await;
+    cluster.propose(new, 40).await;
+    for (_, (node, _)) in cluster.nodes.iter().filter(|(n, _)| **n != old) {
+        node.snapshot().await.expect("asked");
+        until("a snapshot", || node.stats().last_snapshot_index >= 40).await;
+        until("the log to be cut", || node.stats().purged > 0).await;
+    }
+    cluster.network.heal();
+    cluster.all_applied(45).await;
+    assert_eq!(cluster.nodes[&old].1.restored.load(Ordering::Relaxed), 1);
+    assert!(lost.await.expect("joined").is_err());
+    let back = cluster.nodes[&old].0.clone();
+    for _ in 0..10 {
+        let leader = cluster.leader(None).await;
+        if leader == old {
+            break;
+        }
+        let ask = || async { drop(back.raft().trigger().elect().await) };
+        cluster.nodes[&leader].0.hand_over(cluster.settings[old].id, ask).await;
+    }
+    assert!(back.leads());
+    let done = tokio::time::timeout(Duration::from_secs(30), back.propose(Operation::Barrier)).await;
+    assert!(matches!(done, Ok(Ok(_))), "{done:?}");
+    for n in 0..3 {
+        cluster.stop(n).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_hears_nothing_makes_room() {
     let mut cluster = Cluster::start().await;
     let old = cluster.leader(None).await;
