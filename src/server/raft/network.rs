@@ -162,11 +162,13 @@ impl RaftNetwork<Types> for Remote {
         } else {
             failed(self.sendings.append(&self.way, request, limit).await).await?
         };
-        if matches!(answer, Answer::Append(Ok(AppendEntriesResponse::HigherVote(_)))) {
-            self.settle().await;
-        }
         match answer {
-            Answer::Append(answer) => self.remote(answer),
+            Answer::Append(answer) => {
+                if matches!(answer, Ok(AppendEntriesResponse::HigherVote(_))) {
+                    self.settle().await;
+                }
+                self.remote(answer)
+            }
             _ => Err(mixed_up()),
         }
     }

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio::task::JoinHandle;
+
 use super::support::{Recorder, TempDir, peer, until};
 use crate::server::ops::Operation;
+use crate::server::raft::propose::Outcome;
 use crate::server::raft::{Consensus, MemoryNetwork, ProposeError, ServerId, Settings};
 
 struct Cluster {
@@ -67,6 +70,26 @@ impl Cluster {
         }
     }
 
+    /// Cuts the leader off, with a proposal that nobody else gets: the leader, the new one, and what becomes of the proposal.
+    async fn leader_cut_off(&self) -> (usize, usize, JoinHandle<Outcome>) {
+        let old = self.leader(None).await;
+        self.propose(old, 5).await;
+        self.network.cut_off(self.settings[old].id);
+        let lonely = self.nodes[&old].0.clone();
+        let lost = tokio::spawn(async move { lonely.propose(Operation::Barrier).await });
+        (old, self.leader(Some(old)).await, lost)
+    }
+
+    /// Replaces the logs, but for that of `except`, by snapshots of at least that index.
+    async fn cut_logs(&self, except: Option<usize>, index: u64) {
+        for (_, (node, _)) in self.nodes.iter().filter(|(n, _)| Some(**n) != except) {
+            node.snapshot().await.expect("asked");
+            until("a snapshot", || node.stats().last_snapshot_index >= index).await;
+            // Entries that are being sent to somebody are kept until that has ended.
+            until("the log to be cut", || node.stats().purged > 0).await;
+        }
+    }
+
     async fn all_applied(&self, count: u64) {
         // What was proposed twice may have been applied twice.
         let equal = || {
@@ -115,12 +138,7 @@ async fn a_late_server_catches_up_by_snapshot() {
     let late = (leader + 1) % 3;
     cluster.stop(late).await;
     cluster.propose(leader, 40).await;
-    for (node, _) in cluster.nodes.values() {
-        node.snapshot().await.expect("asked");
-        until("a snapshot", || node.stats().last_snapshot_index >= 40).await;
-        // Entries that are being sent to somebody are kept until that has ended.
-        until("the log to be cut", || node.stats().purged > 0).await;
-    }
+    cluster.cut_logs(None, 40).await;
     cluster.propose(leader, 3).await;
     cluster.run(late).await;
     cluster.all_applied(43).await;
@@ -138,18 +156,9 @@ async fn a_late_server_catches_up_by_snapshot() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_whose_entries_a_snapshot_replaced_can_lead_again() {
     let mut cluster = Cluster::start().await;
-    let old = cluster.leader(None).await;
-    cluster.propose(old, 5).await;
-    cluster.network.cut_off(cluster.settings[old].id);
-    let lonely = cluster.nodes[&old].0.clone();
-    let lost = tokio::spawn(async move { lonely.propose(Operation::Barrier).await });
-    let new = cluster.leader(Some(old)).await;
+    let (old, new, lost) = cluster.leader_cut_off().await;
     cluster.propose(new, 40).await;
-    for (_, (node, _)) in cluster.nodes.iter().filter(|(n, _)| **n != old) {
-        node.snapshot().await.expect("asked");
-        until("a snapshot", || node.stats().last_snapshot_index >= 40).await;
-        until("the log to be cut", || node.stats().purged > 0).await;
-    }
+    cluster.cut_logs(Some(old), 40).await;
     cluster.network.heal();
     cluster.all_applied(45).await;
     assert_eq!(cluster.nodes[&old].1.restored.load(Ordering::Relaxed), 1);
@@ -191,12 +200,7 @@ async fn a_leader_that_hears_nothing_makes_room() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_is_cut_off_gives_up_and_loses_nothing() {
     let mut cluster = Cluster::start().await;
-    let old = cluster.leader(None).await;
-    cluster.propose(old, 5).await;
-    cluster.network.cut_off(cluster.settings[old].id);
-    let lonely = cluster.nodes[&old].0.clone();
-    let lost = tokio::spawn(async move { lonely.propose(Operation::Barrier).await });
-    let new = cluster.leader(Some(old)).await;
+    let (old, new, lost) = cluster.leader_cut_off().await;
     until("the old leader gives up", || !cluster.nodes[&old].0.leadership().borrow().is_leader).await;
     cluster.propose(new, 5).await;
     cluster.network.heal();
