@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::access::Need;
 use super::error::Error;
-use super::filter::Object;
+use super::filter::Filter;
 use super::ids;
 use super::page::{Order, Pager};
 use super::request::{Request, found};
@@ -28,17 +28,17 @@ async fn list(request: Request) -> Outcome {
     request.need(&Need::Namespace(&options.namespace, READ))?;
     let prefix = ids::prefix("alloc", &options.prefix)?;
     let pager = Pager::new(&options)?;
-    let object = |a: &Arc<AllocEntry>| Object::new("Allocation", &*a.alloc);
+    let matches = |f: &Filter, a: &Arc<AllocEntry>| f.matches("Allocation", &*a.alloc);
     let keys = vec![WatchKey::Table(Table::Allocs)];
     let read = |store: &StateStore| {
         let wanted = |a: &&Arc<AllocEntry>| options.in_namespace(&a.alloc.namespace);
         let page = if prefix.is_empty() {
             let rows = store.allocs_by_create().filter(wanted).cloned();
             let token = |a: &Arc<AllocEntry>| format!("{}.{}", a.alloc.create_index, a.alloc.id);
-            pager.page(Order::Indexed, rows, token, object, |_| true)?
+            pager.page(Order::Indexed, rows, token, matches, |_| true)?
         } else {
             let rows = store.allocs_from(&prefix).take_while(|a| a.alloc.id.starts_with(&prefix));
-            pager.page(Order::Text, rows.filter(wanted).cloned(), |a| a.alloc.id.clone(), object, |_| true)?
+            pager.page(Order::Text, rows.filter(wanted).cloned(), |a| a.alloc.id.clone(), matches, |_| true)?
         };
         Ok((store.index_of(Table::Allocs), page))
     };

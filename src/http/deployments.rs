@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::access::Need;
 use super::error::Error;
-use super::filter::Object;
+use super::filter::Filter;
 use super::ids;
 use super::page::{Order, Pager};
 use super::request::{Request, found};
@@ -38,16 +38,16 @@ async fn list(request: Request) -> Outcome {
     request.need(&Need::Namespace(&options.namespace, READ))?;
     let prefix = ids::prefix("deployment", &options.prefix)?;
     let pager = Pager::new(&options)?;
-    let object = |d: &Arc<Deployment>| Object::new("Deployment", &**d);
+    let matches = |f: &Filter, d: &Arc<Deployment>| f.matches("Deployment", &**d);
     let keys = vec![WatchKey::Table(Table::Deployment)];
     let read = |store: &StateStore| {
         let wanted = |d: &&Arc<Deployment>| options.in_namespace(&d.namespace) && d.id.starts_with(&prefix);
         let page = if prefix.is_empty() {
             let rows = store.deployments_by_create().filter(wanted).cloned();
-            pager.page(Order::Indexed, rows, |d| format!("{}.{}", d.create_index, d.id), object, |_| true)?
+            pager.page(Order::Indexed, rows, |d| format!("{}.{}", d.create_index, d.id), matches, |_| true)?
         } else {
             let rows = store.state().deployments().filter(wanted).cloned();
-            pager.page(Order::Text, rows, |d| d.id.clone(), object, |_| true)?
+            pager.page(Order::Text, rows, |d| d.id.clone(), matches, |_| true)?
         };
         Ok((store.index_of(Table::Deployment), page))
     };

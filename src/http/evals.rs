@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::access::Need;
 use super::error::Error;
-use super::filter::{Filter, Object};
+use super::filter::Filter;
 use super::ids;
 use super::jobs::nanos;
 use super::page::{Order, Pager};
@@ -32,8 +32,8 @@ async fn evaluations(request: Request) -> Outcome {
     }
 }
 
-fn object(e: &Arc<Evaluation>) -> Object {
-    Object::new("Evaluation", &**e)
+fn matches(filter: &Filter, e: &Arc<Evaluation>) -> Result<bool, String> {
+    filter.matches("Evaluation", &**e)
 }
 
 async fn list(request: Request) -> Outcome {
@@ -52,10 +52,10 @@ async fn list(request: Request) -> Outcome {
         let wanted = |e: &&Arc<Evaluation>| options.in_namespace(&e.namespace);
         let page = if prefix.is_empty() {
             let rows = store.evals_by_create().filter(wanted).cloned();
-            pager.page(Order::Indexed, rows, |e| format!("{}.{}", e.create_index, e.id), object, keep)?
+            pager.page(Order::Indexed, rows, |e| format!("{}.{}", e.create_index, e.id), matches, keep)?
         } else {
             let rows = store.evals_from(&prefix).take_while(|e| e.id.starts_with(&prefix)).filter(wanted).cloned();
-            pager.page(Order::Text, rows, |e| e.id.clone(), object, keep)?
+            pager.page(Order::Text, rows, |e| e.id.clone(), matches, keep)?
         };
         Ok((store.index_of(Table::Evals), page))
     };
@@ -67,7 +67,7 @@ async fn list(request: Request) -> Outcome {
 fn matching(store: &StateStore, options: &ReadOptions, filter: Option<&Filter>) -> Result<Vec<Arc<Evaluation>>, Error> {
     let mut out = Vec::new();
     for e in store.evals_by_create().filter(|e| options.in_namespace(&e.namespace)) {
-        let fits = filter.map_or(Ok(true), |f| f.matches(&object(e))).map_err(Error::internal)?;
+        let fits = filter.map_or(Ok(true), |f| matches(f, e)).map_err(Error::internal)?;
         if fits && e.id.starts_with(&options.prefix) {
             out.push(e.clone());
         }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::access::Need;
 use super::error::Error;
-use super::filter::Object;
+use super::filter::Filter;
 use super::local::LocalClient;
 use super::page::{Order, Pager};
 use super::request::{Request, found};
@@ -39,7 +39,7 @@ pub async fn list(request: Request) -> Outcome {
         };
         let rows = store.state().host_volumes().filter(fits).cloned();
         let token = |v: &Arc<HostVolume>| format!("{}.{}", v.namespace, v.id);
-        let page = pager.page(Order::Text, rows, token, |v| Object::new("HostVolume", &**v), |_| true)?;
+        let page = pager.page(Order::Text, rows, token, |f, v| f.matches("HostVolume", &**v), |_| true)?;
         Ok((store.index_of(Table::HostVolumes), page))
     });
     let (page, meta) = read.await?;
@@ -72,8 +72,8 @@ async fn claims(request: Request) -> Outcome {
                 && access.allows(&Need::Namespace(&c.namespace, &need))
         };
         let rows = store.state().host_volume_claims().filter(fits).cloned();
-        let object = |c: &Arc<TaskGroupHostVolumeClaim>| Object::new("TaskGroupHostVolumeClaim", &**c);
-        let page = pager.page(Order::Text, rows, |c| c.id.clone(), object, |_| true)?;
+        let matches = |f: &Filter, c: &Arc<TaskGroupHostVolumeClaim>| f.matches("TaskGroupHostVolumeClaim", &**c);
+        let page = pager.page(Order::Text, rows, |c| c.id.clone(), matches, |_| true)?;
         Ok((store.index_of(Table::TaskVolume).max(1), page))
     });
     let (page, meta) = read.await?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::access::Need;
 use super::error::Error;
-use super::filter::Object;
+use super::filter::Filter;
 use super::job_writes as writes;
 use super::page::{Order, Pager};
 use super::params::decimal_uint;
@@ -144,8 +144,8 @@ async fn list(request: Request) -> Outcome {
     let pager = Pager::new(&options)?;
     let keys = vec![WatchKey::Table(Table::Jobs), WatchKey::Table(Table::JobSummary)];
     let read = |store: &StateStore| {
-        let object = |e: &Arc<JobEntry>| Object::new("Job", &*e.current);
-        let page = pager.page(Order::Text, rows(store, &options), token, object, |_| true)?;
+        let matches = |f: &Filter, e: &Arc<JobEntry>| f.matches("Job", &*e.current);
+        let page = pager.page(Order::Text, rows(store, &options), token, matches, |_| true)?;
         let stub = |e: &Arc<JobEntry>| {
             let job = &e.current;
             job.stub(store.summary(&job.namespace, &job.id).cloned(), with_meta)
@@ -349,9 +349,9 @@ async fn statuses(mut request: Request) -> Outcome {
         };
         let mut rows = rows(store, &options);
         rows.sort_by_cached_key(|e| (e.current.modify_index, token(e)));
-        let object = |e: &Arc<JobEntry>| Object::new("Job", &*e.current);
+        let matches = |f: &Filter, e: &Arc<JobEntry>| f.matches("Job", &*e.current);
         let number = |e: &Arc<JobEntry>| e.current.modify_index.to_string();
-        let page = pager.page(Order::Number, rows, number, object, wanted).map_err(as_internal)?;
+        let page = pager.page(Order::Number, rows, number, matches, wanted).map_err(as_internal)?;
         let mut index = 0;
         let mut jobs = Vec::with_capacity(page.rows.len());
         for e in &page.rows {

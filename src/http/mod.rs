@@ -16,7 +16,7 @@
 //!     let (page, meta) = request.blocking(&options, keys, |store| {
 //!         let rows = store.deployments_by_create().filter(|d| options.in_namespace(&d.namespace)).cloned();
 //!         let token = |d: &Arc<Deployment>| format!("{}.{}", d.create_index, d.id);
-//!         let page = pager.page(Order::Indexed, rows, token, |d| Object::new("Deployment", &**d), |_| true)?;
+//!         let page = pager.page(Order::Indexed, rows, token, |f, d| f.matches("Deployment", &**d), |_| true)?;
 //!         Ok((store.index_of(Table::Deployment), page))
 //!     }).await?;
 //!     Ok(Response::json(&page.rows)?.meta(&meta).next_token(page.next.as_deref()))

@@ -8,7 +8,6 @@ use serde_json::json;
 
 use super::access::{Level, Need};
 use super::error::Error;
-use super::filter::Object;
 use super::ids;
 use super::page::{Order, Page, Pager};
 use super::request::{ReadOptions, Request, found};
@@ -108,7 +107,7 @@ fn stub(n: &Node, shown: Shown) -> NodeListStub {
 }
 
 fn page_of(pager: &Pager, rows: impl Iterator<Item = Arc<Node>>) -> Result<Page<Arc<Node>>, Error> {
-    pager.page(Order::Text, rows, |n| n.id.clone(), |n| Object::new("Node", &**n), |_| true)
+    pager.page(Order::Text, rows, |n| n.id.clone(), |f, n| f.matches("Node", &**n), |_| true)
 }
 
 async fn list(request: Request) -> Outcome {

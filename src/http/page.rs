@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::error::Error;
-use super::filter::{Filter, Object};
+use super::filter::Filter;
 use super::request::ReadOptions;
 
 /// How rows are ordered, and so what a token means.
@@ -75,8 +75,8 @@ impl Pager {
         self
     }
 
-    /// The page of `rows`, which come in ascending order. `token` names a row, `object` gives it as filters see it, `keep`
-    /// says whether it may be shown.
+    /// The page of `rows`, which come in ascending order. `token` names a row, `matches` has a filter judge it, `keep` says
+    /// whether it may be shown.
     ///
     /// # Errors
     /// 400: the filter can't be applied to a row.
@@ -85,7 +85,7 @@ impl Pager {
         order: Order,
         rows: I,
         token: impl Fn(&T) -> String,
-        object: impl Fn(&T) -> Object,
+        matches: impl Fn(&Filter, &T) -> Result<bool, String>,
         keep: impl Fn(&T) -> bool,
     ) -> Result<Page<T>, Error>
     where
@@ -105,11 +105,10 @@ impl Pager {
             if !self.next_token.is_empty() && order.compare(&token(&row), &self.next_token) == skipped {
                 continue;
             }
-            if let Some(f) = &self.filter {
-                let matches = f.matches(&object(&row));
-                if !matches.map_err(|e| Error::bad(format!("failed to read result page: {e}")))? {
-                    continue;
-                }
+            if let Some(f) = &self.filter
+                && !matches(f, &row).map_err(|e| Error::bad(format!("failed to read result page: {e}")))?
+            {
+                continue;
             }
             if !keep(&row) {
                 continue;
@@ -131,9 +130,9 @@ mod tests {
     fn ask(query: &str) -> (Vec<String>, Option<String>) {
         let options = ReadOptions::parse(&crate::http::params::Query::parse(query), "global").expect("options");
         let rows = ["page-0", "page-1", "page-2", "page-3"].map(String::from);
-        let object = |id: &String| Object::new("Job", &serde_json::json!({"ID": id}));
+        let matches = |f: &Filter, id: &String| f.matches("Job", &serde_json::json!({"ID": id}));
         let page = Pager::new(&options).expect("a pager");
-        let page = page.page(Order::Text, rows, |id| format!("default.{id}"), object, |_| true).expect("a page");
+        let page = page.page(Order::Text, rows, |id| format!("default.{id}"), matches, |_| true).expect("a page");
         (page.rows, page.next)
     }
 

@@ -6,7 +6,6 @@ use serde::Deserialize;
 
 use super::access::{Level, Need, PoolRight};
 use super::error::Error;
-use super::filter::Object;
 use super::json::duration_or_text;
 use super::nodes;
 use super::page::{Order, Pager};
@@ -43,7 +42,7 @@ async fn list(request: Request) -> Outcome {
     let read = request.blocking(&options, keys, |store| {
         let rows = store.state().node_pools().filter(|p| p.name.starts_with(&options.prefix)).map(shown);
         let visible = |p: &Arc<NodePool>| access.allows(&Need::Pool(&p.name, PoolRight::Read));
-        let page = pager.page(Order::Text, rows, |p| p.name.clone(), |p| Object::new("NodePool", &**p), visible)?;
+        let page = pager.page(Order::Text, rows, |p| p.name.clone(), |f, p| f.matches("NodePool", &**p), visible)?;
         Ok((store.index_of(Table::NodePools).max(1), page))
     });
     let (page, meta) = read.await?;
@@ -113,7 +112,7 @@ async fn jobs_of(request: Request, pool: &str) -> Outcome {
             rows.sort_by_cached_key(token);
         }
         let visible = |j: &Arc<Job>| access.allows(&Need::Namespace(&j.namespace, &["list-jobs"]));
-        let page = pager.page(Order::Text, rows, token, |j| Object::new("Job", &**j), visible)?;
+        let page = pager.page(Order::Text, rows, token, |f, j| f.matches("Job", &**j), visible)?;
         let stub = |j: &Arc<Job>| j.stub(store.summary(&j.namespace, &j.id).cloned(), with_meta);
         let stubs: Vec<JobListStub> = page.rows.iter().map(stub).collect();
         Ok((store.index_of(Table::Jobs).max(store.index_of(Table::JobSummary)), (stubs, page.next)))

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::access::Need;
 use super::error::Error;
-use super::filter::Object;
+use super::filter::Filter;
 use super::page::{Order, Pager};
 use super::request::Request;
 use super::response::Response;
@@ -85,8 +85,8 @@ async fn registrations(request: Request, name: &str) -> Outcome {
         };
         let token = |s: &Arc<ServiceRegistration>| format!("{}.{}", s.namespace, s.id);
         let visible = |s: &Arc<ServiceRegistration>| access.allows(&Need::Namespace(&s.namespace, READ));
-        let object = |s: &Arc<ServiceRegistration>| Object::new("ServiceRegistration", &**s);
-        let mut page = pager.page(Order::Text, rows, token, object, visible)?;
+        let matches = |f: &Filter, s: &Arc<ServiceRegistration>| f.matches("ServiceRegistration", &**s);
+        let mut page = pager.page(Order::Text, rows, token, matches, visible)?;
         if !choose.is_empty() {
             page.rows = service::choose(page.rows, &choose)?;
         }

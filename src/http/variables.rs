@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::access::Need;
 use super::error::Error;
-use super::filter::Object;
+use super::filter::Filter;
 use super::json::to_bytes;
 use super::page::{Order, Pager};
 use super::params::decimal_uint;
@@ -54,10 +54,11 @@ async fn list(request: Request) -> Outcome {
         if options.all_namespaces() {
             rows.sort_by_cached_key(token);
         }
-        let object =
-            |v: &Arc<VariableEncrypted>| Object::new("VariableEncrypted", &json!({ "VariableMetadata": v.metadata() }));
+        let matches = |f: &Filter, v: &Arc<VariableEncrypted>| {
+            f.matches("VariableEncrypted", &json!({ "VariableMetadata": v.metadata() }))
+        };
         let visible = |v: &Arc<VariableEncrypted>| access.allows(&Need::Variable(&v.namespace, &v.path, "list"));
-        let page = pager.page(Order::Text, rows, token, object, visible)?;
+        let page = pager.page(Order::Text, rows, token, matches, visible)?;
         Ok((table_index(store), page))
     });
     let (page, meta) = read.await?;

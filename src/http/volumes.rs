@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::access::Need;
 use super::error::Error;
-use super::filter::Object;
 use super::host_volumes;
 use super::page::{Order, Pager};
 use super::params::parse_bool;
@@ -125,7 +124,7 @@ async fn csi_list(request: Request) -> Outcome {
         };
         let rows = store.state().csi_volumes().filter(fits).cloned();
         let token = |v: &Arc<CsiVolume>| format!("{}.{}", v.namespace, v.id);
-        let page = pager.page(Order::Text, rows, token, |v| Object::new("CSIVolume", &**v), |_| true)?;
+        let page = pager.page(Order::Text, rows, token, |f, v| f.matches("CSIVolume", &**v), |_| true)?;
         Ok((store.index_of(Table::CsiVolumes), page))
     });
     let (page, meta) = read.await?;

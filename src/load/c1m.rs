@@ -47,12 +47,15 @@ pub async fn run(scenario: &C1m, tell: &dyn Fn(String)) -> Result<Outcome, LoadE
             return Err(LoadError(format!("{blocked} of {} jobs found no room", counts.len())));
         }
         stage.running(scenario.allocs as u64).await?;
-        Ok((place, stage.settle("run", &mark).await?))
+        let run = stage.settle("run", &mark).await?;
+        stage.saved().await?;
+        Ok((place, run))
     };
     let (place, run) = tokio::select! {
         done = work => done?,
         () = timings.watch(stage.client()) => return Err(LoadError("the metrics are not read any more".into())),
     };
+    timings.read(stage.client()).await?;
     let allocations = scenario.allocs as u64;
     Ok(Outcome {
         allocations_per_second: allocations as f64 / place.seconds.max(f64::MIN_POSITIVE),

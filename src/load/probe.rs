@@ -104,11 +104,18 @@ pub async fn evaluations(client: &Client) -> Result<Evaluations, LoadError> {
 pub async fn log(client: &Client) -> Result<(u64, u64), LoadError> {
     let entries = gauge(&metrics(client).await?, "nomad_raft_last_log_entry");
     let entries = entries.ok_or_else(|| LoadError("the server does not tell its last log entry".into()))?;
-    let (told, _) = client.agent_self().await.map_err(|e| LoadError::of("reading the agent's state", e))?;
-    let index = told.pointer("/stats/raft/last_log_index").and_then(|v| v.as_str()?.parse().ok());
-    let index = index.ok_or_else(|| LoadError("the server does not tell its last index".into()))?;
     // Small enough to be exact.
-    Ok((entries as u64, index))
+    Ok((entries as u64, consensus(client, "last_log_index").await?))
+}
+
+/// A number that the server tells about its consensus.
+///
+/// # Errors
+/// The server does not answer, or does not tell it.
+pub async fn consensus(client: &Client, name: &str) -> Result<u64, LoadError> {
+    let (told, _) = client.agent_self().await.map_err(|e| LoadError::of("reading the agent's state", e))?;
+    let number = told.pointer(&format!("/stats/raft/{name}")).and_then(|v| v.as_str()?.parse().ok());
+    number.ok_or_else(|| LoadError(format!("the server does not tell its {name}")))
 }
 
 /// Looks until something holds; `tell` gets what was seen each time.

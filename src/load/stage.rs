@@ -15,6 +15,7 @@ use super::tally::Tally;
 use crate::api::Client;
 use crate::api::types::NodeListStub;
 use crate::client::clock;
+use crate::server::settings::SNAPSHOT_THRESHOLD;
 
 /// Longest time for any step: the slowest reference takes some forty minutes for one.
 pub const PATIENCE: Duration = Duration::from_secs(3600);
@@ -177,6 +178,20 @@ impl<'a> Stage<'a> {
             *n == count
         };
         probe::until("all allocations", PATIENCE, look, enough).await.map(drop)
+    }
+
+    /// Waits until the server has written a snapshot of its state, if enough has changed for it to write one.
+    ///
+    /// # Errors
+    /// The server does not answer, or it takes an hour.
+    pub async fn saved(&self) -> Result<(), LoadError> {
+        let due = probe::consensus(self.client(), "applied_index").await? >= SNAPSHOT_THRESHOLD;
+        let look = || probe::consensus(self.client(), "last_snapshot_index");
+        let written = |index: &u64| {
+            self.tell("a snapshot of the state is due".into());
+            *index > 0 || !due
+        };
+        probe::until("a snapshot", PATIENCE, look, written).await.map(drop)
     }
 
     /// The state to count from.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::outcome::Timing;
-use super::probe;
+use super::{LoadError, probe};
 use crate::api::Client;
 
 /// How often the metrics are read: their quantiles are those of some ten seconds.
@@ -40,10 +40,17 @@ impl Timings {
         loop {
             tokio::time::sleep(EVERY).await;
             // One that is missed is made up for by the next.
-            if let Ok(text) = probe::metrics(client).await {
-                self.take(&text);
-            }
+            let _ = self.read(client).await;
         }
+    }
+
+    /// Reads a server's metrics once.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub async fn read(&mut self, client: &Client) -> Result<(), LoadError> {
+        self.take(&probe::metrics(client).await?);
+        Ok(())
     }
 
     fn take(&mut self, text: &str) {

@@ -76,8 +76,8 @@ impl Planner for WorkerPlanner<'_> {
         }
         if let Some(job) = &plan.job {
             let latest = self.place.snapshot();
-            let missing = || format!("job {:?} in namespace {:?} not found", job.id, job.namespace);
-            plan.job = Some(travel::planned_for(latest.state(), job).ok_or_else(missing)?.clone());
+            let stored = travel::planned_for(latest.state(), job).ok_or_else(|| travel::not_found(job))?;
+            plan.job = Some(stored.clone());
         }
         let PlanAnswer { accepted, refresh_index, .. } = self.place.submit(plan, self.snapshot.latest_index())?;
         let mut refresh = None;

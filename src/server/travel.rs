@@ -75,18 +75,24 @@ pub(super) fn same_version(a: &Job, b: &Job) -> bool {
 
 /// The job that a plan was made for, as it is stored now. §7.1 step 2 takes the current version, which may be newer than what the
 /// scheduler saw: its allocations would count as up to date with the resources of the old one, and get those of the new one by an
-/// update in place, for which no room is looked for (§7.4 rule 6).
+/// update in place, for which no room is looked for (§7.4 rule 6). `None` if that version is not kept any more, or the job was
+/// purged and registered again: the plan is then made anew.
 pub(super) fn planned_for<'a>(state: &'a State, job: &Job) -> Option<&'a Arc<Job>> {
     let same = |j: &&Arc<Job>| same_version(j, job);
     let current = state.job(&job.namespace, &job.id);
     let older = || state.job_version(&job.namespace, &job.id, job.version).filter(same);
-    current.filter(same).or_else(older).or(current)
+    current.filter(same).or_else(older)
+}
+
+/// Why there can't be a plan for a job.
+pub(super) fn not_found(job: &Job) -> String {
+    format!("version {} of job {:?} in namespace {:?} not found", job.version, job.id, job.namespace)
 }
 
 /// Attaches the job to a plan that came without.
 pub(super) fn attach_job(server: &Server, plan: &mut Plan) -> Result<(), Error> {
     let Some(job) = &plan.job else { return Ok(()) };
-    let missing = || Error::internal(format!("job {:?} in namespace {:?} not found", job.id, job.namespace));
+    let missing = || Error::internal(not_found(job));
     let job = planned_for(server.snapshot().state(), job).cloned().ok_or_else(missing)?;
     for alloc in plan.node_allocation.values_mut().flatten().filter(|a| a.job.is_none()) {
         Arc::make_mut(alloc).job = Some(job.clone());
@@ -151,7 +157,7 @@ mod tests {
             planned_for(snapshot.state(), &Job { version, create_index, ..Job::clone(&old) }).map(|j| j.version)
         };
         let [now, gone, other] = [version(1, old.create_index), version(7, old.create_index), version(0, 1_000_000)];
-        assert_eq!((now, gone, other), (Some(1), Some(1), Some(1)), "a version that is not stored: the current one");
+        assert_eq!((now, gone, other), (Some(1), None, None), "a version that is not stored");
         server.shutdown().await;
     }
 

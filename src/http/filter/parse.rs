@@ -45,6 +45,30 @@ pub enum Expr {
     },
 }
 
+impl Expr {
+    /// The first parts of all paths: fields of the object, and names of quantifiers.
+    pub fn fields(&self) -> Vec<String> {
+        let mut found = BTreeSet::new();
+        self.collect(&mut found);
+        found.into_iter().collect()
+    }
+
+    fn collect(&self, found: &mut BTreeSet<String>) {
+        match self {
+            Expr::Or(a, b) | Expr::And(a, b) => {
+                a.collect(found);
+                b.collect(found);
+            }
+            Expr::Not(e) => e.collect(found),
+            Expr::Quantifier { selector, inner, .. } => {
+                found.extend(selector.path.first().cloned());
+                inner.collect(found);
+            }
+            Expr::Match { selector, .. } => found.extend(selector.path.first().cloned()),
+        }
+    }
+}
+
 /// The names a quantifier gives to what it walks over.
 #[derive(Debug)]
 pub enum Names {

@@ -1,19 +1,18 @@
 use super::*;
 use crate::model::{Allocation, Evaluation, Node};
 
-fn node() -> Object {
-    let node: Node = serde_json::from_value(serde_json::json!({
+fn node() -> Node {
+    serde_json::from_value(serde_json::json!({
         "ID": "id", "Name": "node-1", "Status": "ready", "ModifyIndex": 10, "NodeClass": "",
         "Meta": {"rack": "r1", "a/b": "c"}, "Attributes": {"kernel.name": "linux"},
         "Events": [{"Message": "registered", "Subsystem": "Cluster"}, {"Message": "later", "Subsystem": "Drain"}],
         "Drivers": {"raw_exec": {"Healthy": true}}, "NodeResources": {"Cpu": {"TotalCpuCores": 2}},
     }))
-    .expect("a node");
-    Object::new("Node", &node)
+    .expect("a node")
 }
 
-fn ask(object: &Object, text: &str) -> Result<bool, String> {
-    Filter::parse(text).map_err(|e| format!("parse {e}"))?.matches(object)
+fn ask<T: Serialize>(ty: &str, object: &T, text: &str) -> Result<bool, String> {
+    Filter::parse(text).map_err(|e| format!("parse {e}"))?.matches(ty, object)
 }
 
 #[test]
@@ -51,20 +50,20 @@ fn expressions_of_a_node() {
         (r#"ModifyIndex == "0xa""#, true),
         (r#"Events.0.Message == registered and "/Events/1/Message" == later"#, true),
     ] {
-        assert_eq!(ask(&node, text), Ok(want), "{text}");
+        assert_eq!(ask("Node", &node, text), Ok(want), "{text}");
     }
 }
 
 #[test]
 fn fields_that_are_left_out_are_there() {
-    let alloc = Object::new("Allocation", &Allocation { id: "a".into(), ..Default::default() });
+    let alloc = Allocation { id: "a".into(), ..Default::default() };
     let text = r#"DeploymentID == "" and DeploymentStatus is nil and Job is nil and DesiredTransition.Migrate is nil"#;
-    assert_eq!(ask(&alloc, text), Ok(true));
-    let eval = Object::new("Evaluation", &Evaluation { priority: 50, ..Default::default() });
-    assert_eq!(ask(&eval, "Priority == 50 and Wait == 0 and FailedTGAllocs is empty"), Ok(true));
-    let error = ask(&alloc, "Job.ID == x").unwrap_err();
+    assert_eq!(ask("Allocation", &alloc, text), Ok(true));
+    let eval = Evaluation { priority: 50, ..Default::default() };
+    assert_eq!(ask("Evaluation", &eval, "Priority == 50 and Wait == 0 and FailedTGAllocs is empty"), Ok(true));
+    let error = ask("Allocation", &alloc, "Job.ID == x").unwrap_err();
     assert!(error.starts_with("error finding value in datum: /Job/ID at part 1: "), "{error}");
-    let error = ask(&alloc, "DesiredTransition.Migrate == true").unwrap_err();
+    let error = ask("Allocation", &alloc, "DesiredTransition.Migrate == true").unwrap_err();
     assert_eq!(error, "unable to find suitable primitive comparison function for matching");
 }
 
@@ -112,7 +111,7 @@ fn texts_of_refusals() {
         ("1 in ModifyIndex", r#"cannot perform in/contains operations on type uint64 for selector: "ModifyIndex""#),
         (r#"NodeResources == "x""#, "unable to find suitable primitive comparison function for matching"),
     ] {
-        assert_eq!(ask(&node, text).unwrap_err(), want, "{text}");
+        assert_eq!(ask("Node", &node, text).unwrap_err(), want, "{text}");
     }
     for text in [
         "{ x == 1}",
