@@ -161,7 +161,7 @@ pub fn client_update(txn: &mut Txn, updates: &[Arc<Allocation>], evals: &[Evalua
     let mut reconnected: Vec<Arc<Allocation>> = Vec::new();
     let mut writes = Writes::new(txn);
     for update in updates {
-        let Some(old) = writes.current(&update.id).cloned() else { continue };
+        let Some(old) = writes.current(&update.id).cloned().filter(|old| !outdated(old, update)) else { continue };
         let mut new = Allocation::clone(&old);
         if old.client_status == client_status::UNKNOWN
             && update.client_status != client_status::UNKNOWN
@@ -197,6 +197,21 @@ pub fn client_update(txn: &mut Txn, updates: &[Arc<Allocation>], evals: &[Evalua
         status::refresh(txn, &namespace.to_string(), &job.to_string(), None, false);
     }
     Ok(())
+}
+
+/// Whether a report was overtaken by the one that is stored: a server that was cut off may pass on late what the client has told
+/// another one since. An allocation that ended does not run again, and the last event of a task does not come before others.
+fn outdated(stored: &Allocation, told: &Allocation) -> bool {
+    let ended = matches!(stored.client_status.as_str(), client_status::COMPLETE | client_status::FAILED);
+    let behind = |(task, told): (&String, &TaskState)| {
+        let newest = told.events.last();
+        let later = stored.task_states.get(task).and_then(|s| s.events.split_last());
+        newest.zip(later).is_some_and(|(newest, (last, earlier))| {
+            let same = |e: &TaskEvent| e.time == newest.time && e.r#type == newest.r#type;
+            !same(last) && earlier.iter().any(same)
+        })
+    };
+    (ended && !told.client_terminal()) || told.task_states.iter().any(behind)
 }
 
 /// The client decides on health: the whole status if none is stored yet, else a verdict that is new or changed.

@@ -87,6 +87,47 @@ fn client(store: &mut StateStore, index: u64, id: &str, status: &str) -> Applied
 }
 
 #[test]
+fn reports_that_were_overtaken_change_nothing() {
+    let mut s = new_store();
+    register(&mut s, 10, job("web", "service"), Some(pending("e1", "web")));
+    place(&mut s, 11, "e1", vec![alloc("a1", "web")]);
+    let report = |status: &str, events: &[(&str, i64)]| {
+        let event =
+            |(name, time): &(&str, i64)| TaskEvent { r#type: (*name).into(), time: *time, ..Default::default() };
+        let state = TaskState { events: events.iter().map(event).collect(), ..Default::default() };
+        let task_states = [("t".to_string(), state)].into_iter().collect();
+        let update = Allocation { id: "a1".into(), client_status: status.into(), task_states, ..Default::default() };
+        Operation::AllocClientUpdate { allocs: vec![Arc::new(update)], evals: vec![], now: 9 }
+    };
+    let [received, started, restarting] = [("Received", 5), ("Started", 3), ("Restarting", 3)];
+    let [again, killed] = [("Started", 4), ("Killed", 6)];
+    let told = |s: &StateStore| s.state().alloc("a1").unwrap().alloc.client_status.clone();
+    for (index, status, events, stored) in [
+        (12, "pending", &[received][..], "pending"),
+        // The clock of the node went back meanwhile.
+        (13, "running", &[received, started], "running"),
+        (14, "pending", &[received], "running"),
+        (15, "pending", &[received, started, restarting], "pending"),
+        (16, "running", &[received, started], "pending"),
+        // Older events may be gone.
+        (17, "running", &[restarting, again], "running"),
+        (18, "pending", &[received, started, restarting], "running"),
+        (19, "complete", &[restarting, again, killed], "complete"),
+        (20, "running", &[restarting, again], "complete"),
+        (21, "running", &[("Other", 9)], "complete"),
+        (22, "failed", &[restarting, again, killed], "failed"),
+    ] {
+        ok(&mut s, index, report(status, events));
+        assert_eq!(told(&s), stored, "{index}");
+    }
+    let mut lost = Allocation::clone(&s.state().alloc("a1").unwrap().alloc);
+    lost.client_status = "lost".into();
+    s.put_allocs(vec![Arc::new(lost)]);
+    ok(&mut s, 23, report("running", &[restarting, again, killed]));
+    assert_eq!(told(&s), "running", "its node came back");
+}
+
+#[test]
 fn a_stop_planned_on_an_old_state_does_not_undo_the_end_of_the_tasks() {
     let mut s = new_store();
     register(&mut s, 10, job("web", "batch"), Some(pending("e1", "web")));
