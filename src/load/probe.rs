@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use super::LoadError;
 use crate::api::stream::RawRequest;
 use crate::api::{Client, Query};
@@ -113,7 +115,26 @@ pub async fn log(client: &Client) -> Result<(u64, u64), LoadError> {
 /// # Errors
 /// The server does not answer, or does not tell it.
 pub async fn consensus(client: &Client, name: &str) -> Result<u64, LoadError> {
+    stat(&agent(client).await?, name)
+}
+
+/// Whether enough has changed since the server started for it to write a snapshot.
+///
+/// # Errors
+/// The server does not answer, or does not tell.
+pub async fn snapshot_due(client: &Client) -> Result<bool, LoadError> {
+    let told = agent(client).await?;
+    let threshold = told.pointer("/config/Server/RaftSnapshotThreshold").and_then(Value::as_u64);
+    let threshold = threshold.ok_or_else(|| LoadError("the server does not tell when it writes snapshots".into()))?;
+    Ok(stat(&told, "applied_index")? >= threshold)
+}
+
+async fn agent(client: &Client) -> Result<Value, LoadError> {
     let (told, _) = client.agent_self().await.map_err(|e| LoadError::of("reading the agent's state", e))?;
+    Ok(told)
+}
+
+fn stat(told: &Value, name: &str) -> Result<u64, LoadError> {
     let number = told.pointer(&format!("/stats/raft/{name}")).and_then(|v| v.as_str()?.parse().ok());
     number.ok_or_else(|| LoadError(format!("the server does not tell its {name}")))
 }

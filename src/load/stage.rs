@@ -15,7 +15,6 @@ use super::tally::Tally;
 use crate::api::Client;
 use crate::api::types::NodeListStub;
 use crate::client::clock;
-use crate::server::settings::SNAPSHOT_THRESHOLD;
 
 /// Longest time for any step: the slowest reference takes some forty minutes for one.
 pub const PATIENCE: Duration = Duration::from_secs(3600);
@@ -185,7 +184,7 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// The server does not answer, or it takes an hour.
     pub async fn saved(&self) -> Result<(), LoadError> {
-        let due = probe::consensus(self.client(), "applied_index").await? >= SNAPSHOT_THRESHOLD;
+        let due = probe::snapshot_due(self.client()).await?;
         let look = || probe::consensus(self.client(), "last_snapshot_index");
         let written = |index: &u64| {
             self.tell("a snapshot of the state is due".into());

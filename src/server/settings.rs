@@ -8,9 +8,6 @@ use super::rejection::RejectionSettings;
 use crate::jobspec::admission::ServerContext;
 use crate::model::{HOUR, MINUTE, PreemptionConfig, SchedulerConfiguration};
 
-/// Operations since the last snapshot that make a new one due, unless configured (`raft_snapshot_threshold`).
-pub const SNAPSHOT_THRESHOLD: u64 = 8192;
-
 /// Names of all schedulers a worker may run.
 pub const SCHEDULERS: [&str; 5] = ["service", "batch", "system", "sysbatch", "_core"];
 
@@ -141,7 +138,7 @@ impl Settings {
             rpc_address: "127.0.0.1:4647".into(),
             data_dir,
             raft_multiplier: 1,
-            snapshot_threshold: SNAPSHOT_THRESHOLD,
+            snapshot_threshold: 8192,
             snapshot_interval: Duration::from_secs(120),
             trailing_logs: 10_240,
             num_schedulers: cores,
