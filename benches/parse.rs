@@ -7,10 +7,10 @@ use std::fmt::Write;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use encamp::jobspec::admission::{ServerContext, check};
-use encamp::jobspec::canonicalize::canonicalize;
-use encamp::jobspec::convert::{ConvertOptions, to_server};
-use encamp::jobspec::parse::{ParseOptions, parse};
+use encamp_jobspec::admission::{ServerContext, check};
+use encamp_jobspec::canonicalize::canonicalize;
+use encamp_jobspec::convert::{ConvertOptions, to_server};
+use encamp_jobspec::parse::{ParseOptions, parse};
 
 /// The command's own allocator.
 #[global_allocator]

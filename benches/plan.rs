@@ -6,12 +6,12 @@ use std::hint::black_box;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use encamp::jobspec::convert::ConvertOptions;
-use encamp::jobspec::parse::{ParseOptions, parse};
-use encamp::plan::{dry_run, plan_job, server_context};
-use encamp::sim::cluster::EPOCH;
-use encamp::sim::{ClusterOptions, cluster};
-use encamp::snapshot::{file, save};
+use encamp_jobspec::convert::ConvertOptions;
+use encamp_jobspec::parse::{ParseOptions, parse};
+use encamp_plan::{dry_run, plan_job, server_context};
+use encamp_sim::cluster::EPOCH;
+use encamp_sim::{ClusterOptions, cluster};
+use encamp_snapshot::{file, save};
 
 /// The command's own allocator.
 #[global_allocator]

@@ -10,8 +10,8 @@ mod oracle_support;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use encamp::model::*;
-use encamp::scheduler::{self, Context, NodeOrder, PlanResult, Planner};
+use encamp_model::*;
+use encamp_scheduler::{Context, NodeOrder, PlanResult, Planner};
 
 /// The command's own allocator.
 #[global_allocator]
@@ -58,7 +58,7 @@ impl Planner for Accept {
 }
 
 /// One evaluation: its time, placements and evictions.
-fn once(state: &encamp::state::State, eval: &Evaluation, now: i64) -> (Duration, usize, usize) {
+fn once(state: &encamp_state::State, eval: &Evaluation, now: i64) -> (Duration, usize, usize) {
     let mut ids = 0u128;
     let mut seed = 1u64;
     let mut planner = Accept::default();
@@ -76,7 +76,8 @@ fn once(state: &encamp::state::State, eval: &Evaluation, now: i64) -> (Duration,
             (seed >> 33) % n.max(1)
         },
     };
-    scheduler::process(black_box(&snapshot), black_box(eval), &mut context, &mut planner).expect("the evaluation runs");
+    encamp_scheduler::process(black_box(&snapshot), black_box(eval), &mut context, &mut planner)
+        .expect("the evaluation runs");
     let took = start.elapsed();
     (took, planner.placed, planner.evicted)
 }

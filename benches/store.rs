@@ -8,14 +8,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use encamp::model::random::Random;
-use encamp::model::*;
-use encamp::server::fsm::{self, Limits};
-use encamp::server::ops::{JobRegister, NodeRegister, Operation, PlanResults, Reply};
-use encamp::server::store::Store;
-use encamp::server::watch::{Waiter, WatchKey};
-use encamp::sim::nodes::{self, Condition, SHAPES, class};
-use encamp::state::{StateStore, StoreSnapshot};
+use encamp_model::random::Random;
+use encamp_model::*;
+use encamp_server::fsm::{self, Limits};
+use encamp_server::ops::{JobRegister, NodeRegister, Operation, PlanResults, Reply};
+use encamp_server::store::Store;
+use encamp_server::watch::{Waiter, WatchKey};
+use encamp_sim::nodes::{self, Condition, SHAPES, class};
+use encamp_state::{StateStore, StoreSnapshot};
 
 /// The command's own allocator.
 #[global_allocator]

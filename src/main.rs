@@ -6,7 +6,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
     // Started by a node agent to hold a task.
-    if let Some(code) = encamp::client::drivers::supervisor::main() {
+    if let Some(code) = encamp_client::drivers::supervisor::main() {
         return code;
     }
     encamp::cli::main()

@@ -1,36 +1,25 @@
-//! The rooms of the crate and the arrows between them: a line of code should know its room from its imports alone.
+//! What Cargo does not check about the crates of the workspace: that the pure ones touch nothing outside, and that ARCHITECTURE.md
+//! says of each what it may use.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Room, and the rooms it may use besides itself.
-const ARROWS: &[(&str, &[&str])] = &[
-    ("model", &[]),
-    ("jobspec", &["model"]),
-    ("state", &["model"]),
-    ("scheduler", &["model", "state"]),
-    ("api", &["model"]),
-    ("snapshot", &["model", "jobspec", "state", "api"]),
-    ("plan", &["model", "jobspec", "state", "scheduler"]),
-    ("sim", &["model", "jobspec", "state", "scheduler", "snapshot"]),
-    ("telemetry", &["model"]),
-    ("server", &["model", "jobspec", "state", "scheduler", "plan", "telemetry"]),
-    ("client", &["model", "telemetry"]),
-    ("http", &["model", "jobspec", "state", "plan", "server", "client", "telemetry"]),
-    ("rpc", &["model", "server", "client", "http", "telemetry"]),
-    ("agent", &["model", "jobspec", "state", "server", "client", "http", "rpc", "api", "telemetry"]),
-    ("load", &["model", "sim", "client", "api", "rpc"]),
-    (
-        "cli",
-        &["model", "jobspec", "state", "scheduler", "api", "snapshot", "plan", "sim", "load", "agent", "telemetry"],
-    ),
-];
-
-/// Rooms whose results depend on their arguments alone.
+/// Crates whose results depend on their arguments alone.
 const PURE: &[&str] = &["model", "state", "scheduler", "plan", "sim"];
-/// What no pure room may touch.
+/// The folder of a pure crate that is not pure: scenarios that start servers.
+const EXCEPT: &str = "sim/src/load";
+/// What no pure crate may touch.
 const IMPURE: &[&str] =
     &["std::fs", "TcpStream", "UdpSocket", "std::env", "std::process", "SystemTime", "Instant::now", "println!("];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
 
 fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display())) {
@@ -43,87 +32,51 @@ fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-/// Room and text of every source file, comments blanked out. Files at the top belong to no room.
-fn rooms() -> Vec<(String, PathBuf, String)> {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut files = Vec::new();
-    sources(&src, &mut files);
-    files.sort();
-    let read = |path: PathBuf| {
-        let inside = path.strip_prefix(&src).expect("below src").to_path_buf();
-        let room = inside.parent()?.components().next()?.as_os_str().to_string_lossy().into_owned();
-        let text = fs::read_to_string(&path).expect("UTF-8");
-        let code = text.lines().map(|l| if l.trim_start().starts_with("//") { "" } else { l });
-        Some((room, inside, code.collect::<Vec<_>>().join("\n")))
-    };
-    files.into_iter().filter_map(read).collect()
-}
-
-/// The rooms named right after each `crate::`, also inside braces.
-fn targets(code: &str) -> Vec<String> {
-    let word = |s: &str| s.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
-    let mut out = Vec::new();
-    for (i, prefix) in code.match_indices("crate::") {
-        // `$crate::` and `some_crate::` are other things.
-        if code[..i].ends_with(|c: char| c.is_alphanumeric() || c == '_') {
-            continue;
-        }
-        let rest = &code[i + prefix.len()..];
-        let Some(group) = rest.strip_prefix('{') else {
-            out.push(word(rest));
-            continue;
-        };
-        let (mut depth, mut fresh) = (1, true);
-        for (j, c) in group.char_indices() {
-            match c {
-                '{' => depth += 1,
-                '}' => depth -= 1,
-                ',' if depth == 1 => fresh = true,
-                c if depth == 1 && fresh && !c.is_whitespace() => {
-                    out.push(word(&group[j..]));
-                    fresh = false;
-                }
-                _ => {}
-            }
-            if depth == 0 {
-                break;
-            }
-        }
-    }
-    out
-}
-
 #[test]
-fn rooms_use_only_what_they_may() {
+fn pure_crates_touch_nothing_outside() {
     let mut wrong = Vec::new();
-    for (room, path, code) in rooms() {
-        let Some((_, allowed)) = ARROWS.iter().find(|(r, _)| *r == room) else {
-            wrong.push(format!("{}: the room {room} is not in the table", path.display()));
-            continue;
-        };
-        for target in targets(&code) {
-            if target != room && !allowed.contains(&target.as_str()) {
-                wrong.push(format!("{}: {room} may not use {target}", path.display()));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-#[test]
-fn pure_rooms_touch_nothing_outside() {
-    let mut wrong = Vec::new();
-    for (room, path, code) in rooms() {
-        if PURE.contains(&room.as_str()) {
+    for name in PURE {
+        let mut files = Vec::new();
+        sources(&root().join("crates").join(name).join("src"), &mut files);
+        assert!(!files.is_empty(), "{name} has no sources");
+        files.retain(|f| !f.starts_with(root().join("crates").join(EXCEPT)));
+        for path in files {
+            let text = read(&path);
+            let code: String = text.lines().filter(|l| !l.trim_start().starts_with("//")).collect();
             let found = IMPURE.iter().filter(|word| code.contains(**word));
-            wrong.extend(found.map(|word| format!("{}: {room} may not use {word}", path.display())));
+            wrong.extend(found.map(|word| format!("{}: {name} may not use {word}", path.display())));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The crates of the workspace that a manifest names as dependencies outside of tests.
+fn dependencies(manifest: &str) -> BTreeSet<String> {
+    let section = manifest.split("\n[dependencies]\n").nth(1).unwrap_or_default();
+    let lines = section.lines().take_while(|l| !l.starts_with('['));
+    lines.filter_map(|l| Some(l.strip_prefix("encamp-")?.split(['.', ' ']).next()?.to_string())).collect()
+}
+
+/// The third column of the table of crates, by crate.
+fn documented() -> BTreeMap<String, BTreeSet<String>> {
+    let text = read(&root().join("ARCHITECTURE.md"));
+    let rows = text.lines().filter_map(|l| l.strip_prefix("| `crates/"));
+    let row = |l: &str| {
+        let (name, rest) = l.split_once('`').expect("a name");
+        let uses = rest.split('|').nth(2).expect("a third column").trim();
+        let uses = uses.split(", ").filter(|u| *u != "-").map(ToString::to_string);
+        (name.to_string(), uses.collect())
+    };
+    rows.map(row).collect()
+}
+
 #[test]
-fn targets_are_found_in_all_forms() {
-    let code = "use crate::model::*;\npub use crate::{state::{State, Snapshot}, scheduler};\nlet x = crate::cli::run();\nmy_crate::y()";
-    assert_eq!(targets(code), ["model", "state", "scheduler", "cli"]);
+fn crates_use_what_the_table_says() {
+    let mut manifests = BTreeMap::new();
+    for entry in fs::read_dir(root().join("crates")).expect("crates") {
+        let path = entry.expect("entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        manifests.insert(name, dependencies(&read(&path.join("Cargo.toml"))));
+    }
+    assert_eq!(manifests, documented());
 }

@@ -7,7 +7,7 @@ mod program;
 
 use std::path::{Path, PathBuf};
 
-use encamp::model::Job;
+use encamp_model::Job;
 use program::{Folder, Ran, run_in, run_with};
 use serde_json::{Value, json};
 

@@ -20,7 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crash_support::checks::Verdict;
 use crash_support::kept;
-use encamp::model::random::Random;
+use encamp_model::random::Random;
 use fault_support::cluster::Cluster;
 use fault_support::fault::{Fault, Kind};
 use fault_support::round::{self, Outcome};

@@ -26,7 +26,7 @@ use crash_support::ledger::End;
 use crash_support::view::View;
 use crash_support::writers::{self, Writer};
 use dice::Dice;
-use encamp::model::random::Random;
+use encamp_model::random::Random;
 use program::Folder;
 
 /// Rounds of a plain run.

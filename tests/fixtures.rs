@@ -4,12 +4,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use encamp::jobspec::convert::ConvertOptions;
-use encamp::jobspec::parse::{ParseOptions, parse};
-use encamp::model::*;
-use encamp::plan::{plan_job, server_context};
-use encamp::snapshot::file::{FORMAT_VERSION, SnapshotFile};
-use encamp::state::State;
+use encamp_jobspec::convert::ConvertOptions;
+use encamp_jobspec::parse::{ParseOptions, parse};
+use encamp_model::*;
+use encamp_plan::{plan_job, server_context};
+use encamp_snapshot::file::{FORMAT_VERSION, SnapshotFile};
+use encamp_state::State;
 use serde_json::Value;
 
 /// 2026-03-02T12:00:00Z

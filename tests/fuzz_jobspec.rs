@@ -13,7 +13,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use encamp::model::random::Random;
+use encamp_model::random::Random;
 use fuzz_support::meter::{Counting, FACTOR, measure};
 use fuzz_support::pipeline::{self, Reached};
 use fuzz_support::{mutate, seeds};

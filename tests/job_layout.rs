@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use encamp::jobspec::fmt::format;
-use encamp::jobspec::hcl::lexer::{Start, lex};
-use encamp::jobspec::hcl::token::Kind;
-use encamp::jobspec::parse::{ParseOptions, parse};
+use encamp_hcl::lexer::{Start, lex};
+use encamp_hcl::token::Kind;
+use encamp_jobspec::fmt::format;
+use encamp_jobspec::parse::{ParseOptions, parse};
 use proptest::prelude::*;
 
 #[path = "support/oracle.rs"]
@@ -86,7 +86,7 @@ fn every_file_means_the_same_and_keeps_its_comments() {
                 assert_eq!(after, before, "{name}");
             }
             (Err(before), Err(after)) => {
-                let problems = |e: encamp::jobspec::parse::ParseError| {
+                let problems = |e: encamp_jobspec::parse::ParseError| {
                     e.diagnostics.list.into_iter().map(|d| d.summary).collect::<Vec<_>>()
                 };
                 assert_eq!(problems(after), problems(before), "{name}");

@@ -123,7 +123,7 @@ fn a_second_fetch_reads_only_what_changed() {
     assert_eq!((third["node"], third["allocations of a node"]), (1, 1), "{third:?}");
     assert!(!third.contains_key("job"), "{third:?}");
     let text = std::fs::read(bench.folder.path().join("cluster.json.zst")).unwrap();
-    let file = encamp::snapshot::read(&text, "cluster").unwrap();
+    let file = encamp_snapshot::read(&text, "cluster").unwrap();
     assert!(!file.state.node(&changed).unwrap().node.ready());
     assert_eq!(file.state.allocs().filter(|a| a.alloc.client_description == "changed").count(), 1);
 }
@@ -169,7 +169,7 @@ fn allocations_bring_the_jobs_that_servers_forget() {
     let report = bench.fetch();
     assert!(report["Read"].as_u64() > Some(0), "{report}");
     let path = bench.folder.path().join("cluster.json.zst");
-    let file = encamp::snapshot::load(&path, Default::default()).unwrap();
+    let file = encamp_snapshot::load(&path, Default::default()).unwrap();
     assert!(file.notes.is_empty(), "{:?}", file.notes);
     let c = bench.cluster.lock().unwrap();
     let mut checked = 0;
@@ -285,7 +285,7 @@ fn what_moves_while_it_is_read_is_read_again() {
     assert_eq!(ran.exit, 0, "{}", ran.stderr);
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((report["Moved"].as_u64(), report["Unsettled"].as_u64()), (Some(0), Some(0)), "{report}");
-    let file = encamp::snapshot::load(&folder.path().join("c.json"), Default::default()).unwrap();
+    let file = encamp_snapshot::load(&folder.path().join("c.json"), Default::default()).unwrap();
     assert!(file.state.nodes().all(|n| n.node.meta.get("moved").is_some_and(|m| m == "yes")));
 }
 
@@ -648,8 +648,8 @@ fn a_recorded_cluster_can_be_fetched_and_planned_on() {
 /// Every recorded answer of an endpoint that is read here has to be understood.
 #[test]
 fn recorded_answers_are_understood() {
-    use encamp::api::types::*;
-    use encamp::model::*;
+    use encamp_api::types::*;
+    use encamp_model::*;
     fn parse<T: serde::de::DeserializeOwned>(body: &Value) -> Result<(), String> {
         serde_json::from_value::<T>(body.clone()).map(drop).map_err(|e| e.to_string())
     }

@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use encamp::model::*;
-use encamp::snapshot::archive::{self, Archive, ArchiveError, Options};
-use encamp::snapshot::file::{self, SnapshotFile};
-use encamp::snapshot::save::{self, Compression};
-use encamp::state::State;
+use encamp_model::*;
+use encamp_snapshot::archive::{self, Archive, ArchiveError, Options};
+use encamp_snapshot::file::{self, SnapshotFile};
+use encamp_snapshot::save::{self, Compression};
+use encamp_state::State;
 use http::{compact, json, keys_only, members, without};
 use serde_json::Value;
 

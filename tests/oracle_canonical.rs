@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use encamp::jobspec::admission::mutate::mutate;
-use encamp::jobspec::admission::{ServerContext, admit};
-use encamp::jobspec::canonicalize::canonicalize;
-use encamp::jobspec::convert::{ConvertOptions, to_server};
-use encamp::model::{Job, Namespace, NodePool, WorkloadIdentity, api};
+use encamp_jobspec::admission::mutate::mutate;
+use encamp_jobspec::admission::{ServerContext, admit};
+use encamp_jobspec::canonicalize::canonicalize;
+use encamp_jobspec::convert::{ConvertOptions, to_server};
+use encamp_model::{Job, Namespace, NodePool, WorkloadIdentity, api};
 use serde_json::Value;
 
 /// The oracle folder, or `None` (after saying so) where there is none.

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use encamp::cli::render::{diff as text, markup::markup};
-use encamp::jobspec::diff::{annotate, diff_jobs};
-use encamp::model::{JobDiff, PlanAnnotations};
+use encamp_jobspec::diff::{annotate, diff_jobs};
+use encamp_model::{JobDiff, PlanAnnotations};
 use serde_json::Value;
 
 #[path = "support/oracle.rs"]
@@ -156,7 +156,7 @@ fn recorded_diffs_are_reproduced() {
 
 #[test]
 fn jobs_with_different_ids_cannot_be_compared() {
-    let job = |id: &str| encamp::model::Job { id: id.into(), ..Default::default() };
+    let job = |id: &str| encamp_model::Job { id: id.into(), ..Default::default() };
     let error = diff_jobs(Some(&job("a")), Some(&job("b")), true).unwrap_err();
     assert_eq!(error, "can not diff jobs with different IDs: \"a\" and \"b\"");
     let nothing = diff_jobs(None, None, true).unwrap();

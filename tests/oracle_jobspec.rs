@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use encamp::jobspec::admission::mutate::mutate;
-use encamp::jobspec::admission::validate::{validate, warnings};
-use encamp::jobspec::admission::{Entry, ServerContext, check_request, check_update};
-use encamp::jobspec::canonicalize::canonicalize;
-use encamp::jobspec::convert::{ConvertOptions, to_server};
-use encamp::jobspec::parse::{self, ParseOptions};
-use encamp::model::{Job, Namespace, NodePool, WorkloadIdentity, api};
+use encamp_jobspec::admission::mutate::mutate;
+use encamp_jobspec::admission::validate::{validate, warnings};
+use encamp_jobspec::admission::{Entry, ServerContext, check_request, check_update};
+use encamp_jobspec::canonicalize::canonicalize;
+use encamp_jobspec::convert::{ConvertOptions, to_server};
+use encamp_jobspec::parse::{self, ParseOptions};
+use encamp_model::{Job, Namespace, NodePool, WorkloadIdentity, api};
 use serde_json::Value as Json;
 
 /// Cases that were equal when this was last looked at.
@@ -157,7 +157,7 @@ fn server(case: &Case) -> ServerContext {
     let mut ctx = ServerContext { namespaces: vec![namespace("default"), namespace("platform")], ..Default::default() };
     ctx.node_pools.push(NodePool { name: "gpu".into(), ..NodePool::default() });
     if case.args.get("profile").and_then(Json::as_str) == Some("identities") {
-        let hour = 3600 * encamp::model::time::SECOND;
+        let hour = 3600 * encamp_model::time::SECOND;
         let identity = |audience: &str| {
             Some(WorkloadIdentity { audience: vec![audience.into()], ttl: hour, ..Default::default() })
         };

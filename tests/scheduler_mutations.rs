@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Mutex;
 
-use encamp::scheduler::NodeOrder;
+use encamp_scheduler::NodeOrder;
 use oracle_support::{families, oracle_dir, run};
 use serde_json::Value;
 

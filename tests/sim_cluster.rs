@@ -3,18 +3,18 @@
 
 use std::sync::Arc;
 
-use encamp::jobspec::admission::{admit, spec_changed};
-use encamp::model::*;
-use encamp::plan::dry_run::dry_run;
-use encamp::plan::server_context;
-use encamp::sim::{Cluster, ClusterOptions, SimError, cluster};
-use encamp::snapshot::file::into_state;
-use encamp::snapshot::{Compression, read, save};
-use encamp::state::{NodeEntry, State};
+use encamp_jobspec::admission::{admit, spec_changed};
+use encamp_model::*;
+use encamp_plan::dry_run::dry_run;
+use encamp_plan::server_context;
+use encamp_sim::{Cluster, ClusterOptions, SimError, cluster};
+use encamp_snapshot::file::into_state;
+use encamp_snapshot::{Compression, read, save};
+use encamp_state::{NodeEntry, State};
 use proptest::prelude::*;
 
 fn options(nodes: usize, allocs: usize, seed: u64) -> ClusterOptions {
-    ClusterOptions { nodes, allocs, seed, now: encamp::sim::cluster::EPOCH }
+    ClusterOptions { nodes, allocs, seed, now: encamp_sim::cluster::EPOCH }
 }
 
 fn made(nodes: usize, allocs: usize, seed: u64) -> Cluster {
@@ -77,7 +77,7 @@ proptest! {
         save::write(&mut text, Compression::Zstd, &again.file, again.allocations()).expect("memory takes everything");
         prop_assert!(text == texts[2], "two runs differ");
         let file = made.into_file();
-        let parsed: encamp::snapshot::file::SnapshotFile = serde_json::from_slice(&texts[0]).expect("JSON");
+        let parsed: encamp_snapshot::file::SnapshotFile = serde_json::from_slice(&texts[0]).expect("JSON");
         prop_assert_eq!(&parsed.nodes, &file.nodes);
         prop_assert_eq!(&parsed.jobs, &file.jobs);
         prop_assert_eq!(&parsed.allocations, &file.allocations);
@@ -130,7 +130,7 @@ fn the_scheduler_leaves_settled_jobs_alone() {
     let jobs = settled(&state);
     assert!(jobs.len() > 40);
     for job in jobs {
-        let run = dry_run(&state, &job, encamp::sim::cluster::EPOCH).expect("a plan");
+        let run = dry_run(&state, &job, encamp_sim::cluster::EPOCH).expect("a plan");
         assert!(run.failed_tg_allocs().is_empty(), "{}: {:?}", job.id, run.failed_tg_allocs());
         let calm = run.plan.node_update.is_empty() && run.plan.node_allocation.is_empty();
         assert!(calm, "{} {:?}", job.id, run.plan.annotations);
@@ -153,7 +153,7 @@ fn allocations_are_where_the_scheduler_could_put_them() {
         for task in changed.task_groups.iter_mut().flat_map(|g| &mut g.tasks) {
             task.kill_timeout += SECOND;
         }
-        let run = dry_run(&state, &changed, encamp::sim::cluster::EPOCH).expect("a plan");
+        let run = dry_run(&state, &changed, encamp_sim::cluster::EPOCH).expect("a plan");
         assert!(run.failed_tg_allocs().is_empty(), "{}: {:?}", job.id, run.failed_tg_allocs());
         assert!(run.plan.node_update.is_empty(), "{} {:?}", job.id, run.plan.annotations);
         for a in run.plan.node_allocation.values().flatten() {
@@ -215,7 +215,7 @@ fn replacements_and_what_they_replaced_name_each_other() {
             assert_eq!(event.is_some(), a.client_status == "failed");
             tracked += usize::from(event.is_some_and(|e| (&e.prev_alloc_id, &e.prev_node_id) == (&a.id, &a.node_id)));
         }
-        assert!(a.create_time <= a.modify_time && a.modify_time <= encamp::sim::cluster::EPOCH, "{}", a.name);
+        assert!(a.create_time <= a.modify_time && a.modify_time <= encamp_sim::cluster::EPOCH, "{}", a.name);
     }
     assert!(links >= 20 && tracked >= 5, "{links} links, {tracked} trackers");
 }

@@ -6,15 +6,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use encamp::cli::snapshot_anonymize::judge;
-use encamp::model::{Allocation, Job};
-use encamp::plan::dry_run;
-use encamp::sim::cluster::{ClusterOptions, EPOCH, cluster};
-use encamp::snapshot::anonymize::conditions::Judge;
-use encamp::snapshot::anonymize::names::Kind;
-use encamp::snapshot::anonymize::{Anonymizer, Options};
-use encamp::snapshot::file::{SnapshotFile, into_state};
-use encamp::snapshot::{read, unload::to_file};
-use encamp::state::State;
+use encamp_model::{Allocation, Job};
+use encamp_plan::dry_run;
+use encamp_sim::cluster::{ClusterOptions, EPOCH, cluster};
+use encamp_snapshot::anonymize::conditions::Judge;
+use encamp_snapshot::anonymize::names::Kind;
+use encamp_snapshot::anonymize::{Anonymizer, Options};
+use encamp_snapshot::file::{SnapshotFile, into_state};
+use encamp_snapshot::{read, unload::to_file};
+use encamp_state::State;
 use serde_json::Value;
 
 /// A made-up cluster.
@@ -52,7 +52,7 @@ fn variants(job: &Job) -> Vec<Job> {
 }
 
 /// What a search for nodes found, with names that can be replaced replaced and the others told by their counts alone.
-fn metrics(a: &mut Anonymizer, original: bool, metrics: &encamp::model::AllocMetric) -> Value {
+fn metrics(a: &mut Anonymizer, original: bool, metrics: &encamp_model::AllocMetric) -> Value {
     let mut value = serde_json::to_value(metrics).unwrap();
     let object = value.as_object_mut().unwrap();
     object.remove("AllocationTime");
@@ -378,7 +378,7 @@ fn texts(value: &Value, out: &mut BTreeSet<String>) {
 /// The telling texts that survive, as a whole or within another text.
 fn leaks(file: &SnapshotFile) -> Vec<String> {
     let judge = judge();
-    let anonymous = encamp::snapshot::anonymize::anonymize(file, &Options::default(), &judge).unwrap();
+    let anonymous = encamp_snapshot::anonymize::anonymize(file, &Options::default(), &judge).unwrap();
     let (original, anonymous) = (serde_json::to_value(file).unwrap(), serde_json::to_value(&anonymous).unwrap());
     let (mut secret, mut left) = (BTreeSet::new(), BTreeSet::new());
     telling(&original, false, &mut secret);
@@ -394,7 +394,7 @@ fn leaks(file: &SnapshotFile) -> Vec<String> {
         harmless.extend(node.attributes.get("kernel.name").cloned());
         harmless.extend(node.attributes.get("cpu.arch").cloned());
     }
-    let known = |text: &str| encamp::snapshot::anonymize::is_harmless(text) || harmless.contains(text);
+    let known = |text: &str| encamp_snapshot::anonymize::is_harmless(text) || harmless.contains(text);
     // Numbers and versions, units and harmless words; not addresses and long numbers.
     let plain = |text: &str| {
         let words = text.split(|c: char| !c.is_alphabetic()).filter(|w| w.len() > 3);
@@ -418,7 +418,7 @@ fn recorded_clusters_plan_alike_and_nothing_telling_is_left() {
         for line in lines.iter().step_by(step).take(2) {
             let case = oracle_support::parse_case(line).unwrap();
             let state = case.input.state();
-            let taken_at = encamp::model::Time::from_unix_nanos(case.now);
+            let taken_at = encamp_model::Time::from_unix_nanos(case.now);
             let state = State::clone(&state);
             let mut snapshot = into_state(SnapshotFile::default()).unwrap();
             (snapshot.state, snapshot.taken_at) = (state, taken_at);

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use encamp::model::{Allocation, Job, PreemptionConfig, SchedulerConfiguration};
-use encamp::plan::capacity::{Capacity, Loss, Subject, capacity, survival};
-use encamp::plan::dry_run;
-use encamp::plan::what_if::{Cause, Change, Fate, WhatIf, what_if};
-use encamp::sim::cluster::EPOCH;
-use encamp::sim::{ClusterOptions, cluster};
-use encamp::snapshot::file::into_state;
-use encamp::state::State;
+use encamp_model::{Allocation, Job, PreemptionConfig, SchedulerConfiguration};
+use encamp_plan::capacity::{Capacity, Loss, Subject, capacity, survival};
+use encamp_plan::dry_run;
+use encamp_plan::what_if::{Cause, Change, Fate, WhatIf, what_if};
+use encamp_sim::cluster::EPOCH;
+use encamp_sim::{ClusterOptions, cluster};
+use encamp_snapshot::file::into_state;
+use encamp_state::State;
 use proptest::prelude::*;
 
 fn state(nodes: usize, each: usize, seed: u64) -> Option<State> {
@@ -73,7 +73,7 @@ fn check(before: &State, after: &WhatIf, gone: &[String], cause: Cause) -> Resul
         }
     }
     for (group, n) in &missing {
-        let of_group = |u: &&encamp::plan::what_if::Unplaced| {
+        let of_group = |u: &&encamp_plan::what_if::Unplaced| {
             (&u.owner.namespace, &u.owner.job_id, &u.owner.task_group) == (&group.0, &group.1, &group.2)
         };
         let reported: i64 = outcome.unplaced.iter().filter(of_group).map(|u| u.count).sum();
@@ -83,7 +83,7 @@ fn check(before: &State, after: &WhatIf, gone: &[String], cause: Cause) -> Resul
     let (had, has) = (live(before), live(now));
     let mut want = had.clone();
     let stays_listed =
-        |d: &&encamp::plan::what_if::Displaced| now.alloc(&d.from.alloc_id).is_some_and(|e| e.alloc.terminal());
+        |d: &&encamp_plan::what_if::Displaced| now.alloc(&d.from.alloc_id).is_some_and(|e| e.alloc.terminal());
     for d in outcome.displaced.iter().filter(stays_listed) {
         let group = (d.owner.namespace.clone(), d.owner.job_id.clone(), d.owner.task_group.clone());
         *want.entry(group).or_default() -= 1;

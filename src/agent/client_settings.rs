@@ -3,13 +3,12 @@
 use serde_json::Value;
 
 use super::Config;
-use crate::client;
-use crate::client::config::{DrainOnShutdown, GcConfig, MockConfig, RawExecConfig, Reserved};
-use crate::model::duration::parse_duration;
-use crate::model::{ClientHostNetworkConfig, ClientHostVolumeConfig, duration};
+use encamp_client::config::{DrainOnShutdown, GcConfig, MockConfig, RawExecConfig, Reserved};
+use encamp_model::duration::parse_duration;
+use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig, duration};
 
 /// The node's settings. The address of the HTTP interface must be known.
-pub fn settings(config: &Config) -> client::Config {
+pub fn settings(config: &Config) -> encamp_client::Config {
     let c = &config.client;
     let below = |dir: std::path::PathBuf| (!dir.as_os_str().is_empty()).then_some(dir);
     let volumes = c.host_volume.iter().map(|(name, v)| {
@@ -30,7 +29,7 @@ pub fn settings(config: &Config) -> client::Config {
         };
         (name.clone(), network)
     });
-    client::Config {
+    encamp_client::Config {
         dev: config.dev,
         state_dir: below(config.state_dir()),
         alloc_dir: below(config.alloc_dir()),
@@ -89,7 +88,7 @@ pub fn settings(config: &Config) -> client::Config {
         mock_driver: mock_driver(config),
         version: super::config::COMPATIBLE_VERSION.into(),
         intro_token: config.intro_token.expose().to_string(),
-        ..client::Config::default()
+        ..encamp_client::Config::default()
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Logs;
 use super::log::{Level, Watch};
 use super::start::Reloader;
-use crate::http::app::{AgentControl, AgentStats, LogWatch, Pending};
+use encamp_http::app::{AgentControl, AgentStats, LogWatch, Pending};
 
 /// What the interface may ask of the agent.
 pub struct Control {

@@ -7,14 +7,14 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
 
-use crate::client::{ClientError, Handle};
-use crate::http::app::{AgentStats, Pending};
-use crate::http::error::Error;
-use crate::http::local::{
+use encamp_client::{ClientError, Handle};
+use encamp_http::app::{AgentStats, Pending};
+use encamp_http::error::Error;
+use encamp_http::local::{
     AllocFileInfo, ByteStream, ExecRequest, ExecSession, Frames, LocalClient, LogsRequest, NodeMeta, StreamRequest,
 };
-use crate::model::HostVolume;
-use crate::server::keyring::jwt;
+use encamp_model::HostVolume;
+use encamp_server::keyring::jwt;
 
 /// Bytes read from a file at a time.
 const CHUNK: usize = 64 << 10;
@@ -30,8 +30,8 @@ fn offset(n: i64) -> u64 {
     u64::try_from(n).unwrap_or(0)
 }
 
-fn frames(from: crate::client::logs::stream::Frames) -> Frames {
-    let next = |mut from: crate::client::logs::stream::Frames| async move {
+fn frames(from: encamp_client::logs::stream::Frames) -> Frames {
+    let next = |mut from: encamp_client::logs::stream::Frames| async move {
         let frame = from.recv().await?;
         Some((frame.map_err(Error::from), from))
     };

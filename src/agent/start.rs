@@ -17,20 +17,19 @@ use super::log::{Level, Logs};
 use super::network::{self, Network, Sockets};
 use super::workplace::Workplace;
 use super::{client_settings, server_settings};
-use crate::client::servers::Servers;
-use crate::client::{self, Client};
-use crate::http::app::{API_VERSION, AppState, HttpSettings};
-use crate::http::error::multi_error;
-use crate::http::listener::{Listener, ListenerSettings, Serving, TlsHandle};
-use crate::http::local::LocalClient;
-use crate::http::tls::{self, TlsFiles};
-use crate::rpc;
-use crate::rpc::gossip::Gossip;
-use crate::rpc::membership::Members;
-use crate::rpc::nodes::{self, Remote};
-use crate::rpc::service::Service;
-use crate::server::{Server, ids};
-use crate::telemetry::{Metrics, runtime};
+use encamp_client::Client;
+use encamp_client::servers::Servers;
+use encamp_http::app::{API_VERSION, AppState, HttpSettings};
+use encamp_http::error::multi_error;
+use encamp_http::listener::{Listener, ListenerSettings, Serving, TlsHandle};
+use encamp_http::local::LocalClient;
+use encamp_http::tls::{self, TlsFiles};
+use encamp_rpc::gossip::Gossip;
+use encamp_rpc::membership::Members;
+use encamp_rpc::nodes::{self, Remote};
+use encamp_rpc::service::Service;
+use encamp_server::{Server, ids};
+use encamp_telemetry::{Metrics, runtime};
 
 /// Why an agent does not start or reload. Displays as the line that is printed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -68,7 +67,7 @@ pub struct Agent {
     serving: Serving,
     tls: Option<TlsHandle>,
     sampler: JoinHandle<()>,
-    rpc: Option<rpc::listener::Serving>,
+    rpc: Option<encamp_rpc::listener::Serving>,
     parts: Parts,
 }
 
@@ -110,7 +109,7 @@ impl Agent {
             agent.stop(rpc).await;
             return Err(e);
         }
-        let serving = listener.serve(crate::http::router(app), settings, metrics.clone());
+        let serving = listener.serve(encamp_http::router(app), settings, metrics.clone());
         let sampler = tokio::spawn(sample(metrics, config.telemetry.collection_interval));
         tracing::info!(target: "agent", http = %config.advertise.http, "agent started");
         Ok(Agent { config, logs, addresses, serving, rpc, tls, sampler, parts: agent })
@@ -232,7 +231,7 @@ impl Parts {
                 self.servers = Some(remote.clone());
                 remote
             };
-            let settings = client::Config { metrics: metrics.clone(), ..client_settings::settings(config) };
+            let settings = encamp_client::Config { metrics: metrics.clone(), ..client_settings::settings(config) };
             self.client = Some(Client::start(settings, servers).await.map_err(|e| failed(&e))?);
         }
         Ok(())
@@ -256,7 +255,7 @@ impl Parts {
         Ok(())
     }
 
-    async fn stop(mut self, rpc: Option<rpc::listener::Serving>) {
+    async fn stop(mut self, rpc: Option<encamp_rpc::listener::Serving>) {
         if let Some(client) = self.client {
             client.shutdown().await;
         }

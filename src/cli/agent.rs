@@ -12,7 +12,7 @@ use crate::agent::log::{FileSettings, Level, LogSettings};
 use crate::agent::notify::{self, State};
 use crate::agent::start::ReloadRequests;
 use crate::agent::{Agent, Logs, Reloader};
-use crate::telemetry::Metrics;
+use encamp_telemetry::Metrics;
 
 /// How long leaving the cluster may take, besides the deadline of a drain.
 const LEAVE_LIMIT: Duration = Duration::from_secs(5);

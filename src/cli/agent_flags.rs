@@ -232,7 +232,7 @@ impl AgentFlags {
         server.server_join.retry_max.0 = self.retry_max;
         if let Some(text) = &self.retry_interval {
             let wrong = |e| format!("Error parsing retry interval: {e}");
-            let nanos = crate::model::duration::parse_duration(text).map_err(wrong)?;
+            let nanos = encamp_model::duration::parse_duration(text).map_err(wrong)?;
             server.server_join.retry_interval.0 = Some(Nanos(nanos));
         }
 

@@ -6,8 +6,8 @@ use super::data::text;
 use super::general::GeneralFlags;
 use super::objects;
 use super::registry::Run;
-use crate::api::Query;
-use crate::api::stream::Event;
+use encamp_api::Query;
+use encamp_api::stream::Event;
 
 /// Follow the log of an agent
 ///

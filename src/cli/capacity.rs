@@ -8,9 +8,9 @@ use super::general::GeneralFlags;
 use super::job_file::{JobFile, JobFileFlags};
 use super::registry::Run;
 use super::render::capacity as render;
-use crate::plan::capacity::{Loss, Subject, capacity, subject, survival};
-use crate::plan::server_context;
-use crate::snapshot::live::Detail;
+use encamp_plan::capacity::{Loss, Subject, capacity, subject, survival};
+use encamp_plan::server_context;
+use encamp_snapshot::live::Detail;
 
 /// Show how many more copies of a job's groups fit
 ///
@@ -122,7 +122,7 @@ impl CapacityCommand {
         let groups: Vec<_> = job.task_groups.iter().filter(|g| wanted(&g.name)).cloned().collect();
         if groups.is_empty() {
             let names: Vec<&str> = job.task_groups.iter().map(|g| g.name.as_str()).collect();
-            let group = crate::model::quoted(self.group.as_deref().unwrap_or_default());
+            let group = encamp_model::quoted(self.group.as_deref().unwrap_or_default());
             return Err(format!("The job has no group {group}; its groups are {}", names.join(", ")).into());
         }
         let mut view = render::View { job: job.id.clone(), changes: Vec::new(), loss, groups: Vec::new() };

@@ -1,7 +1,7 @@
 //! Flags that say what is assumed to change in a cluster.
 
-use crate::plan::what_if::{Change, ChangeError, WhatIf, what_if};
-use crate::state::State;
+use encamp_plan::what_if::{Change, ChangeError, WhatIf, what_if};
+use encamp_state::State;
 
 /// Changes that are assumed, not made. All can be repeated and combined.
 #[derive(Debug, Clone, Default, clap::Args)]

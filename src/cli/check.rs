@@ -7,7 +7,7 @@ use super::data::text;
 use super::flags::parse_int;
 use super::general::GeneralFlags;
 use super::registry::Run;
-use crate::model::duration::parse_duration;
+use encamp_model::duration::parse_duration;
 
 /// The exit code of an agent that is not well.
 const CRITICAL: u8 = 2;

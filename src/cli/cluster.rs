@@ -8,12 +8,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::context::Environment;
 use super::general::GeneralFlags;
-use crate::api::{self, Client};
-use crate::model::api as model;
-use crate::snapshot::live::cache::Cache;
-use crate::snapshot::live::{self, Detail, Fetched, Options, Progress, Report};
-use crate::snapshot::{self, ClusterSnapshot, archive};
-use crate::state::State;
+use encamp_api::Client;
+use encamp_model::api as model;
+use encamp_snapshot::live::cache::Cache;
+use encamp_snapshot::live::{self, Detail, Fetched, Options, Progress, Report};
+use encamp_snapshot::{ClusterSnapshot, archive};
+use encamp_state::State;
 
 /// Requests at the same time if nothing else is said.
 const CONCURRENCY: usize = 16;
@@ -42,7 +42,7 @@ impl SnapshotFlags {
     /// Reads a snapshot file or a server backup.
     pub fn load(&self, file: &str, env: &Environment) -> Result<ClusterSnapshot, String> {
         let options = archive::Options { lenient: self.ignore_unknown_tables };
-        snapshot::load(&env.directory.join(file), options).map_err(|e| format!("Error reading snapshot: {e}"))
+        encamp_snapshot::load(&env.directory.join(file), options).map_err(|e| format!("Error reading snapshot: {e}"))
     }
 }
 
@@ -93,7 +93,7 @@ impl ClusterFlags {
 
 /// The state of a running cluster, with notes about what could not be read.
 fn cluster(fetched: Fetched) -> Result<Cluster, String> {
-    let mut snapshot = snapshot::file::into_state(fetched.file)
+    let mut snapshot = encamp_snapshot::file::into_state(fetched.file)
         .map_err(|e| format!("Error reading the cluster: its answers do not fit together: {e}"))?;
     let missing = fetched.report.missing.iter().map(|m| format!("Partial data: {m}"));
     snapshot.notes.splice(0..0, missing);
@@ -153,10 +153,10 @@ impl GeneralFlags {
         GeneralFlags { region: named.or_else(|| self.region.clone()), ..self.clone() }
     }
 
-    fn api_config(&self, env: &Environment) -> api::Config {
+    fn api_config(&self, env: &Environment) -> encamp_api::Config {
         let given = |flag: &Option<String>| flag.clone().filter(|v| !v.is_empty());
         let path = |flag: &Option<String>| given(flag).map(|p| env.directory.join(p));
-        let mut config = api::Config::from_env(|name| env.var(name));
+        let mut config = encamp_api::Config::from_env(|name| env.var(name));
         let tls = &mut config.tls;
         tls.ca_cert = path(&self.ca_cert).or(tls.ca_cert.take());
         tls.ca_path = path(&self.ca_path).or(tls.ca_path.take());
@@ -167,7 +167,7 @@ impl GeneralFlags {
         config.address = given(&self.address).unwrap_or(config.address);
         config.region = given(&self.region).or(config.region);
         config.namespace = given(&self.namespace).or(config.namespace);
-        config.token = given(&self.token).map(api::Secret::new).or(config.token);
+        config.token = given(&self.token).map(encamp_api::Secret::new).or(config.token);
         config
     }
 }

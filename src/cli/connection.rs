@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::context::Environment;
 use super::general::GeneralFlags;
-use crate::api::Client;
+use encamp_api::Client;
 
 /// A client of one cluster, its runtime, and the zone in which times are shown.
 pub struct Connection {

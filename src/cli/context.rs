@@ -173,7 +173,7 @@ impl Context<'_, '_> {
 /// What a few commands say about a wrong flag besides the error itself (`spec/cli.md §2.3`).
 fn second_line(command: &str, error: &str) -> Option<String> {
     match command {
-        "status" => Some(format!("Error parsing arguments: {}", crate::model::quoted(error))),
+        "status" => Some(format!("Error parsing arguments: {}", encamp_model::quoted(error))),
         "agent-info" | "operator api" | "operator metrics" | "job action" => {
             Some(format!("Error parsing flags: {error}"))
         }

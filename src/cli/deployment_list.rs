@@ -9,8 +9,8 @@ use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::registry::Run;
 use super::render::{deployments, objects};
-use crate::api::Query;
-use crate::model::Deployment;
+use encamp_api::Query;
+use encamp_model::Deployment;
 
 /// List deployments
 ///

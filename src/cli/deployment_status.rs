@@ -13,8 +13,8 @@ use super::monitor::{Lines, deployment};
 use super::registry::Run;
 use super::render::{deployments, objects, values};
 use super::{deployment_list, lookup_id};
-use crate::api::{Query, path};
-use crate::model::quoted;
+use encamp_api::{Query, path};
+use encamp_model::quoted;
 
 /// Show a deployment
 ///

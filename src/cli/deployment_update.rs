@@ -5,7 +5,7 @@ use super::context::Context;
 use super::general::GeneralFlags;
 use super::registry::Run;
 use super::{lookup_id, monitor};
-use crate::model::quoted;
+use encamp_model::quoted;
 
 /// Flags of the commands that are followed by an evaluation.
 #[derive(Debug, Clone, clap::Args)]

@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::render::findings;
-use crate::jobspec::explain::{Finding, Severity, Stage};
+use encamp_jobspec::explain::{Finding, Severity, Stage};
 
 /// The form in which problems of a job file are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]

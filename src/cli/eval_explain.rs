@@ -7,9 +7,9 @@ use super::context::Context;
 use super::general::GeneralFlags;
 use super::registry::Run;
 use super::render::{json, past};
-use crate::api::{ApiError, Client};
-use crate::model::{Evaluation, short_id};
-use crate::plan::past::{PastEvaluation, explain};
+use encamp_api::{ApiError, Client};
+use encamp_model::{Evaluation, short_id};
+use encamp_plan::past::{PastEvaluation, explain};
 
 /// Requests at the same time.
 const CONCURRENCY: usize = 16;

@@ -9,8 +9,8 @@ use super::format::{FormatFlags, PageFlags, next_page};
 use super::general::GeneralFlags;
 use super::registry::Run;
 use super::render::{evaluations, objects};
-use crate::api::Query;
-use crate::model::Evaluation;
+use encamp_api::Query;
+use encamp_model::Evaluation;
 
 /// List evaluations
 ///

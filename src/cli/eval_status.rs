@@ -13,8 +13,8 @@ use super::render::metrics::metric_lines;
 use super::render::table::{Form, table};
 use super::render::{evaluations, objects, values};
 use super::{lookup_id, monitor};
-use crate::api::{Query, path};
-use crate::model::{AllocListStub, DesiredUpdates, Evaluation, PlanAnnotations, quoted};
+use encamp_api::{Query, path};
+use encamp_model::{AllocListStub, DesiredUpdates, Evaluation, PlanAnnotations, quoted};
 
 /// Show an evaluation
 ///

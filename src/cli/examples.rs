@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::context::Context;
 use super::job_file::cause;
-use crate::model::quoted;
+use encamp_model::quoted;
 
 /// An example in two formats.
 pub struct Files {

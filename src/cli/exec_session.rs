@@ -10,8 +10,8 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::connection::Connection;
 use super::render::ui::Ui;
-use crate::api::exec::Event;
-use crate::api::{Client, Query};
+use encamp_api::exec::Event;
+use encamp_api::{Client, Query};
 
 /// How often the server hears that somebody is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);

@@ -29,10 +29,10 @@ impl fmt::Display for FlagError {
             FlagError::NotDefined(name) => write!(f, "flag provided but not defined: -{name}"),
             FlagError::NeedsArgument(name) => write!(f, "flag needs an argument: -{name}"),
             FlagError::InvalidBool(value, name) => {
-                write!(f, "invalid boolean value {} for -{name}: parse error", crate::model::quoted(value))
+                write!(f, "invalid boolean value {} for -{name}: parse error", encamp_model::quoted(value))
             }
             FlagError::InvalidValue(value, name) => {
-                write!(f, "invalid value {} for flag -{name}: parse error", crate::model::quoted(value))
+                write!(f, "invalid value {} for flag -{name}: parse error", encamp_model::quoted(value))
             }
             FlagError::BadSyntax(arg) => write!(f, "bad flag syntax: {arg}"),
         }
@@ -127,7 +127,7 @@ pub fn parse_int(text: &str) -> Result<i64, String> {
 
 /// A span of time such as `1m30s`. For use as a clap value parser.
 pub fn parse_wait(text: &str) -> Result<Duration, String> {
-    let nanos = crate::model::duration::parse_duration(text)?;
+    let nanos = encamp_model::duration::parse_duration(text)?;
     u64::try_from(nanos).map(Duration::from_nanos).map_err(|_| "parse error".into())
 }
 

@@ -9,10 +9,10 @@ use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::general::GeneralFlags;
 use super::job_file::cause;
 use super::registry::Run;
-use crate::jobspec::admission::error_list;
-use crate::jobspec::explain;
-use crate::jobspec::fmt::format;
-use crate::snapshot::replace::replace;
+use encamp_jobspec::admission::error_list;
+use encamp_jobspec::explain;
+use encamp_jobspec::fmt::format;
+use encamp_snapshot::replace::replace;
 
 /// Bring job files into canonical layout
 ///

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::context::Context;
 use super::render::ui::Ui;
 use super::render::{json, template};
-use crate::api::{Meta, Query};
+use encamp_api::{Meta, Query};
 
 /// Flags about the form of a result.
 #[derive(Debug, Clone, Default, clap::Args)]

@@ -1,9 +1,9 @@
 //! Flags that all commands share (`spec/cli.md §2.4`).
 
 use super::context::Environment;
-use crate::jobspec::convert::ConvertOptions;
-use crate::model::api;
-use crate::state::State;
+use encamp_jobspec::convert::ConvertOptions;
+use encamp_model::api;
+use encamp_state::State;
 
 /// The heading of these flags in help texts.
 pub const GENERAL_OPTIONS: &str = "General options";

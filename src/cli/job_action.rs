@@ -8,8 +8,8 @@ use super::exec_session::SessionFlags;
 use super::general::GeneralFlags;
 use super::lookup;
 use super::registry::Run;
-use crate::api::{Query, path};
-use crate::model::{AllocListStub, quoted};
+use encamp_api::{Query, path};
+use encamp_model::{AllocListStub, quoted};
 
 /// Run an action of a job
 ///

@@ -14,8 +14,8 @@ use super::registry::Run;
 use super::render::table::{Form, table};
 use super::render::values;
 use super::submitted::FollowFlags;
-use crate::api::writes::Dispatch;
-use crate::model::quoted;
+use encamp_api::writes::Dispatch;
+use encamp_model::quoted;
 
 /// Dispatch a parameterized job
 ///

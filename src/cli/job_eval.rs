@@ -7,7 +7,7 @@ use super::lookup::{self, Kind};
 use super::registry::Run;
 use super::render::values;
 use super::submitted::FollowFlags;
-use crate::model::quoted;
+use encamp_model::quoted;
 
 /// Evaluate a job anew
 ///

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use super::context::Environment;
 use super::diagnostics::{DiagnosticsFormat, Refused};
-use crate::api::path;
-use crate::jobspec::admission::AdmissionError;
-use crate::jobspec::explain::outline::Outline;
-use crate::jobspec::explain::{Finding, Severity, Syntax, parse_error, parse_json_error, validation};
-use crate::jobspec::parse::{ParseOptions, parse, parse_json};
-use crate::model::{JobSubmission, api, quoted};
-use crate::plan::PlanError;
+use encamp_api::path;
+use encamp_jobspec::admission::AdmissionError;
+use encamp_jobspec::explain::outline::Outline;
+use encamp_jobspec::explain::{Finding, Severity, Syntax, parse_error, parse_json_error, validation};
+use encamp_jobspec::parse::{ParseOptions, parse, parse_json};
+use encamp_model::{JobSubmission, api, quoted};
+use encamp_plan::PlanError;
 
 /// Flags that give values to the variables of a job file.
 #[derive(Debug, Clone, clap::Args)]

@@ -10,8 +10,8 @@ use super::general::GeneralFlags;
 use super::lookup;
 use super::registry::Run;
 use super::render::{diff, json, values};
-use crate::api::types::JobHistory as History;
-use crate::model::{JobDiff, api, quoted};
+use encamp_api::types::JobHistory as History;
+use encamp_model::{JobDiff, api, quoted};
 
 /// Show the versions of a job
 ///

@@ -10,8 +10,8 @@ use super::context::{Context, Environment};
 use super::general::GeneralFlags;
 use super::job_file::cause;
 use super::registry::Run;
-use crate::api::{Query, path};
-use crate::model::VariableMetadata;
+use encamp_api::{Query, path};
+use encamp_model::VariableMetadata;
 
 /// The file that is written unless another is named.
 const DEFAULT_NAME: &str = "example.nomad.hcl";

@@ -16,11 +16,11 @@ use super::job_file::VariableFlags;
 use super::lookup;
 use super::registry::Run;
 use super::render::{json, template};
-use crate::api::types::JobListStub;
-use crate::api::{ApiError, Client, Query};
-use crate::jobspec::canonicalize::canonicalize;
-use crate::model::{Job, JobSubmission, api, quoted};
-use crate::state::State;
+use encamp_api::types::JobListStub;
+use encamp_api::{ApiError, Client, Query};
+use encamp_jobspec::canonicalize::canonicalize;
+use encamp_model::{Job, JobSubmission, api, quoted};
+use encamp_state::State;
 
 /// Print a job as JSON
 ///

@@ -10,8 +10,8 @@ use super::general::GeneralFlags;
 use super::registry::Run;
 use super::render::{deployments, objects};
 use super::{deployment_list, job_status, lookup};
-use crate::api::{Query, path};
-use crate::model::{AllocListStub, Deployment, api};
+use encamp_api::{Query, path};
+use encamp_model::{AllocListStub, Deployment, api};
 
 /// List the allocations of a job
 ///

@@ -12,8 +12,8 @@ use super::prompt;
 use super::registry::Run;
 use super::render::{json, plan};
 use super::submitted::{FollowFlags, check_index};
-use crate::api::ApiError;
-use crate::api::writes::RegisterOptions;
+use encamp_api::ApiError;
+use encamp_api::writes::RegisterOptions;
 
 /// Register a job
 ///

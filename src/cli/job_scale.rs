@@ -11,8 +11,8 @@ use super::registry::Run;
 use super::render::table::{Form, table};
 use super::render::{plan, values};
 use super::submitted::{FollowFlags, check_index};
-use crate::api::writes::ScalingRequest;
-use crate::model::{ScalingEvent, api, quoted};
+use encamp_api::writes::ScalingRequest;
+use encamp_model::{ScalingEvent, api, quoted};
 
 /// The note that scaling leaves in the list of scaling events.
 const NOTE: &str = "submitted using the encamp CLI";

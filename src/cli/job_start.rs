@@ -6,10 +6,10 @@ use super::general::GeneralFlags;
 use super::lookup;
 use super::registry::Run;
 use super::submitted::FollowFlags;
-use crate::api::path;
-use crate::api::writes::RegisterOptions;
-use crate::jobspec::parse::{ParseOptions, parse, parse_json};
-use crate::model::{JobSubmission, api, quoted};
+use encamp_api::path;
+use encamp_api::writes::RegisterOptions;
+use encamp_jobspec::parse::{ParseOptions, parse, parse_json};
+use encamp_model::{JobSubmission, api, quoted};
 
 /// Start a stopped job
 ///

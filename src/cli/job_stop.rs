@@ -9,8 +9,8 @@ use super::general::GeneralFlags;
 use super::registry::Run;
 use super::submitted::FollowFlags;
 use super::{lookup, prompt};
-use crate::api::writes::Deregister;
-use crate::model::quoted;
+use encamp_api::writes::Deregister;
+use encamp_model::quoted;
 
 /// Stop jobs
 ///

@@ -7,14 +7,14 @@ use super::general::GeneralFlags;
 use super::job_file::JobFileFlags;
 use super::registry::Run;
 use super::render::plan;
-use crate::api::Client;
-use crate::jobspec::admission::{ServerContext, check, check_offline, error_list};
-use crate::jobspec::canonicalize::canonicalize;
-use crate::jobspec::convert::to_server;
-use crate::jobspec::explain::Severity;
-use crate::model::{Job, Namespace, NodePool, api};
-use crate::plan::server_context;
-use crate::state::State;
+use encamp_api::Client;
+use encamp_jobspec::admission::{ServerContext, check, check_offline, error_list};
+use encamp_jobspec::canonicalize::canonicalize;
+use encamp_jobspec::convert::to_server;
+use encamp_jobspec::explain::Severity;
+use encamp_model::{Job, Namespace, NodePool, api};
+use encamp_plan::server_context;
+use encamp_state::State;
 
 /// What is printed when no node was asked about the configuration of drivers.
 const NOT_ASKED: &str = "Driver configuration not validated since connection to Nomad agent couldn't be established.";

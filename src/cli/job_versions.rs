@@ -7,7 +7,7 @@ use super::general::GeneralFlags;
 use super::lookup;
 use super::registry::Run;
 use super::submitted::FollowFlags;
-use crate::model::quoted;
+use encamp_model::quoted;
 
 /// Go back to an earlier version of a job
 ///

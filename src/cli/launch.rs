@@ -1,8 +1,8 @@
 //! When periodic jobs are launched next.
 
 use super::render::values;
-use crate::model::cron::time_zone;
-use crate::model::{PeriodicConfig, api};
+use encamp_model::cron::time_zone;
+use encamp_model::{PeriodicConfig, api};
 
 /// The next launch of a periodic job after now (Unix nanoseconds) as it is shown: the time in the job's zone and how far that is.
 /// `None` if there is none any more. The error is the text about a calendar or zone that does not parse.

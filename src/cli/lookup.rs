@@ -4,9 +4,9 @@ use jiff::tz::TimeZone;
 
 use super::render::table::{Form, table};
 use super::render::values;
-use crate::api::Client;
-use crate::api::types::JobListStub;
-use crate::model::quoted;
+use encamp_api::Client;
+use encamp_api::types::JobListStub;
+use encamp_model::quoted;
 
 /// Jobs that are asked for: more can't be told apart anyway.
 const MOST_JOBS: u32 = 20;

@@ -3,9 +3,9 @@
 use super::connection::Connection;
 use super::objects::even;
 use super::render::{deployments, evaluations};
-use crate::api::types::ScalingPolicyListStub;
-use crate::api::{Meta, Query};
-use crate::model::{Deployment, Evaluation, quoted};
+use encamp_api::types::ScalingPolicyListStub;
+use encamp_api::{Meta, Query};
+use encamp_model::{Deployment, Evaluation, quoted};
 
 /// The length of a full ID.
 const FULL: usize = 36;

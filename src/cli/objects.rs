@@ -8,8 +8,8 @@ use super::lookup;
 use super::render::allocations::{self, Listing};
 use super::render::table::{Form, table};
 use super::render::values::{self, Clock};
-use crate::api::ApiError;
-use crate::model::{AllocListStub, quoted};
+use encamp_api::ApiError;
+use encamp_model::{AllocListStub, quoted};
 
 /// Why there is not exactly one object.
 #[derive(Debug, Clone, PartialEq, Eq)]

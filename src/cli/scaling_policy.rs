@@ -10,9 +10,9 @@ use super::lookup_id;
 use super::registry::Run;
 use super::render::table::{Form, table};
 use super::render::{json, values};
-use crate::api::types::ScalingPolicyListStub;
-use crate::api::{Query, path};
-use crate::model::ScalingPolicy;
+use encamp_api::types::ScalingPolicyListStub;
+use encamp_api::{Query, path};
+use encamp_model::ScalingPolicy;
 
 /// List scaling policies
 ///

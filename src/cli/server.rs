@@ -11,7 +11,7 @@ use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::registry::{Registry, Run};
 use super::render::table::{Form, table};
-use crate::model::quoted;
+use encamp_model::quoted;
 
 /// Adds the commands.
 pub(super) fn register(registry: &mut Registry) {

@@ -10,8 +10,8 @@ use super::general::GeneralFlags;
 use super::registry::{Registry, Run};
 use super::render::table::{Form, pairs, table};
 use super::render::values;
-use crate::api::Query;
-use crate::model::{ServiceRegistration, quoted};
+use encamp_api::Query;
+use encamp_model::{ServiceRegistration, quoted};
 
 /// Adds the commands.
 pub(super) fn register(registry: &mut Registry) {

@@ -4,7 +4,7 @@ use super::context::Context;
 use super::flags::parse_int;
 use super::registry::Run;
 use super::sim_load::{SimFlags, within};
-use crate::load::c1m::{self, C1m};
+use encamp_sim::load::c1m::{self, C1m};
 
 /// Measure how fast a million allocations are placed
 ///

@@ -4,7 +4,7 @@ use super::context::Context;
 use super::flags::parse_int;
 use super::registry::Run;
 use super::sim_load::{SimFlags, within};
-use crate::load::churn::{self, Churn};
+use encamp_sim::load::churn::{self, Churn};
 
 /// Measure a cluster whose nodes and jobs change all the time
 ///

@@ -11,10 +11,10 @@ use super::registry::Run;
 use super::render::json;
 use super::render::table::{Form, table};
 use super::render::values::bytes;
-use crate::model::{Time, quoted};
-use crate::sim::cluster::{Cluster, ClusterOptions, EPOCH, cluster};
-use crate::sim::summary::Summary;
-use crate::snapshot::save::{self, Compression};
+use encamp_model::{Time, quoted};
+use encamp_sim::cluster::{Cluster, ClusterOptions, EPOCH, cluster};
+use encamp_sim::summary::Summary;
+use encamp_snapshot::save::{self, Compression};
 
 /// Write a snapshot file of a made-up cluster
 ///

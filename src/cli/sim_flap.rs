@@ -4,7 +4,7 @@ use super::context::Context;
 use super::flags::parse_int;
 use super::registry::Run;
 use super::sim_load::{SimFlags, within};
-use crate::load::flap::{self, Flap};
+use encamp_sim::load::flap::{self, Flap};
 
 /// Measure how servers take nodes that fall silent and return
 ///

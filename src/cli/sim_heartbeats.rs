@@ -6,7 +6,7 @@ use super::context::Context;
 use super::flags::parse_int;
 use super::registry::Run;
 use super::sim_load::{SimFlags, within};
-use crate::load::heartbeats::{self, Heartbeats};
+use encamp_sim::load::heartbeats::{self, Heartbeats};
 
 /// Measure what the heartbeats of many nodes cost, and whether any is missed
 ///

@@ -10,9 +10,9 @@ use super::context::Context;
 use super::flags::parse_int;
 use super::general::ColourFlags;
 use super::render::table::{Form, table};
-use crate::load::LoadError;
-use crate::load::outcome::Outcome;
-use crate::load::stage::Options;
+use encamp_sim::load::LoadError;
+use encamp_sim::load::outcome::Outcome;
+use encamp_sim::load::stage::Options;
 
 /// How often the progress line turns.
 const TURN: Duration = Duration::from_millis(200);

@@ -4,7 +4,7 @@ use super::context::Context;
 use super::flags::parse_int;
 use super::registry::Run;
 use super::sim_load::{SimFlags, within};
-use crate::load::shedding::{self, Shedding};
+use encamp_sim::load::shedding::{self, Shedding};
 
 /// Measure how servers shed superfluous evaluations
 ///

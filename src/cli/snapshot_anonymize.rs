@@ -6,13 +6,13 @@ use super::flags::parse_int;
 use super::general::ColourFlags;
 use super::registry::Run;
 use super::render::values::bytes;
-use crate::model::{Constraint, Node, quoted};
-use crate::scheduler::candidates::datacenter_matches;
-use crate::scheduler::constraint::Check;
-use crate::snapshot::anonymize::conditions::Judge;
-use crate::snapshot::anonymize::names::{KEEPABLE, Kind};
-use crate::snapshot::anonymize::{Options, anonymize};
-use crate::snapshot::{save, unload};
+use encamp_model::{Constraint, Node, quoted};
+use encamp_scheduler::candidates::datacenter_matches;
+use encamp_scheduler::constraint::Check;
+use encamp_snapshot::anonymize::conditions::Judge;
+use encamp_snapshot::anonymize::names::{KEEPABLE, Kind};
+use encamp_snapshot::anonymize::{Options, anonymize};
+use encamp_snapshot::{save, unload};
 
 /// Write a cluster snapshot without names and secrets
 ///

@@ -7,10 +7,10 @@ use super::registry::Run;
 use super::render::json;
 use super::render::table::{Form, table};
 use super::snapshot_inspect::used;
-use crate::jobspec::diff::diff_jobs;
-use crate::model::{FieldDiff, Job, JobDiff, ObjectDiff};
-use crate::snapshot::ClusterSnapshot;
-use crate::snapshot::diff::{Change, Field, JobChange, ObjectChange, Side, SnapshotDiff, diff};
+use encamp_jobspec::diff::diff_jobs;
+use encamp_model::{FieldDiff, Job, JobDiff, ObjectDiff};
+use encamp_snapshot::ClusterSnapshot;
+use encamp_snapshot::diff::{Change, Field, JobChange, ObjectChange, Side, SnapshotDiff, diff};
 
 /// Lines about one object before the rest is only counted.
 const MOST_LINES: usize = 8;

@@ -5,8 +5,8 @@ use super::context::Context;
 use super::general::GeneralFlags;
 use super::registry::Run;
 use super::render::json;
-use crate::snapshot::live::{Detail, Fetched};
-use crate::snapshot::save;
+use encamp_snapshot::live::{Detail, Fetched};
+use encamp_snapshot::save;
 
 /// Read a running cluster into a snapshot file
 ///

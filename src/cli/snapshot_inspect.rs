@@ -9,7 +9,7 @@ use super::registry::Run;
 use super::render::json;
 use super::render::table::{Form, table};
 use super::render::values::{age, bytes, megabytes};
-use crate::snapshot::inspect::{Amounts, Inspection, Tally, inspect};
+use encamp_snapshot::inspect::{Amounts, Inspection, Tally, inspect};
 
 /// Show what is in a cluster snapshot
 ///

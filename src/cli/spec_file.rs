@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::context::Environment;
 use super::job_file::cause;
-use crate::jobspec::parse::parse_free;
+use encamp_jobspec::parse::parse_free;
 
 /// Larger files are refused.
 const MAX_FILE: u64 = 16 << 20;

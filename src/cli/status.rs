@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::context::Context;
 use super::general::GeneralFlags;
 use super::registry::Run;
-use crate::api::types::SearchResponse;
-use crate::model::quoted;
+use encamp_api::types::SearchResponse;
+use encamp_model::quoted;
 
 /// Show the status of anything
 ///

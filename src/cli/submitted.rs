@@ -3,7 +3,7 @@
 use super::connection::Connection;
 use super::context::{Context, clock};
 use super::{launch, monitor};
-use crate::model::api;
+use encamp_model::api;
 
 /// Flags about what follows a registration.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -71,7 +71,7 @@ pub fn check_index(given: Option<&str>) -> Result<Option<u64>, String> {
     let Some(text) = given.filter(|t| !t.is_empty()) else { return Ok(None) };
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     text.parse().map(Some).map_err(|_| {
-        let quoted = crate::model::quoted(text);
+        let quoted = encamp_model::quoted(text);
         let why = if digits { "value out of range" } else { "invalid syntax" };
         format!("Error parsing check-index value {quoted}: strconv.ParseUint: parsing {quoted}: {why}")
     })

@@ -1,7 +1,7 @@
 //! Flags that are true, false, or not given (`spec/cli.md §2.3`).
 
 use super::flags::parse_bool;
-use crate::model::quoted;
+use encamp_model::quoted;
 
 /// What such a flag says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use super::context::Context;
 use super::general::GeneralFlags;
 use super::registry::Run;
 use super::status;
-use crate::api::path;
-use crate::model::quoted;
+use encamp_api::path;
+use encamp_model::quoted;
 
 /// Open the web interface
 ///

@@ -6,7 +6,7 @@ use super::context::Context;
 use super::general::GeneralFlags;
 use super::registry::Run;
 use super::render::what_if;
-use crate::snapshot::live::Detail;
+use encamp_snapshot::live::Detail;
 
 /// Show where allocations would go if the cluster changed
 ///

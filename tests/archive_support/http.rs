@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use encamp::model::*;
+use encamp_model::*;
 use serde::Serialize;
 use serde_json::{Map, Value};
 

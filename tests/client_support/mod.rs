@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use encamp::client::config::{Config, GcConfig, MockConfig, RawExecConfig};
-use encamp::client::servers::{Allocs, Answer, ClientAllocs, Credentials, NodeReply, Servers, ServersError};
-use encamp::client::{Client, Handle};
-use encamp::model::*;
+use encamp_client::config::{Config, GcConfig, MockConfig, RawExecConfig};
+use encamp_client::servers::{Allocs, Answer, ClientAllocs, Credentials, NodeReply, Servers, ServersError};
+use encamp_client::{Client, Handle};
+use encamp_model::*;
 use tokio::sync::watch;
 
 /// No wait in these tests is longer.

@@ -1,9 +1,9 @@
 //! Files, logs, commands, restarts and signals.
 
 use super::*;
-use encamp::client::drivers::{ExecInput, ExecOutput, ExecSession};
-use encamp::client::handle::{LogsRequest, Origin};
-use encamp::client::logs::stream::Frames;
+use encamp_client::drivers::{ExecInput, ExecOutput, ExecSession};
+use encamp_client::handle::{LogsRequest, Origin};
+use encamp_client::logs::stream::Frames;
 use tokio::io::AsyncReadExt;
 
 async fn read_all(mut frames: Frames) -> String {

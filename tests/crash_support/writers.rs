@@ -1,6 +1,6 @@
 //! Writers: each writes its own things, one write after the other, until it is stopped or has no answer.
 
-use encamp::model::random::Random;
+use encamp_model::random::Random;
 use serde_json::{Value as Json, json};
 
 use super::ledger::{Cell, End, Kind, Ledger};

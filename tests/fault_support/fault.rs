@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use encamp::model::random::Random;
+use encamp_model::random::Random;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use super::SERVERS;

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use encamp::model::random::Random;
+use encamp_model::random::Random;
 
 use super::SERVERS;
 use super::cluster::Cluster;

@@ -1,6 +1,6 @@
 //! New inputs from old ones, reproducible from a seed: byte and token mutations, splices, and files made from a grammar.
 
-use encamp::model::random::Random;
+use encamp_model::random::Random;
 
 /// Words that mean something to the parsers.
 const WORDS: [&str; 88] = [
@@ -237,7 +237,7 @@ fn mutate(random: &mut Random, data: &mut Vec<u8>, seeds: &[Vec<u8>]) {
 
 /// A call of a function of the language.
 fn call(random: &mut Random, depth: usize) -> String {
-    let name = *choose(random, encamp::jobspec::hcl::functions::names());
+    let name = *choose(random, encamp_hcl::functions::names());
     let count = below(random, 4);
     let args: Vec<String> = (0..count).map(|_| expression(random, depth + 1)).collect();
     format!("{name}({})", args.join(", "))

@@ -5,17 +5,16 @@ use std::hint::black_box;
 use encamp::cli::render::plan::PlanView;
 use encamp::cli::render::ui::{Colours, Ui};
 use encamp::cli::render::{diff, findings, json, markup, plan};
-use encamp::jobspec::admission::{ServerContext, check, check_offline, check_update, error_list};
-use encamp::jobspec::canonicalize::canonicalize;
-use encamp::jobspec::convert::{ConvertOptions, to_server};
-use encamp::jobspec::diff::diff_jobs;
-use encamp::jobspec::explain::outline::Outline;
-use encamp::jobspec::explain::{self, Severity, Syntax};
-use encamp::jobspec::parse::{self, ParseOptions};
-use encamp::model::{Job, Namespace, NodePool, api};
-use encamp::plan::{plan_job, server_context};
-use encamp::snapshot;
-use encamp::state::State;
+use encamp_jobspec::admission::{ServerContext, check, check_offline, check_update, error_list};
+use encamp_jobspec::canonicalize::canonicalize;
+use encamp_jobspec::convert::{ConvertOptions, to_server};
+use encamp_jobspec::diff::diff_jobs;
+use encamp_jobspec::explain::outline::Outline;
+use encamp_jobspec::explain::{self, Severity, Syntax};
+use encamp_jobspec::parse::{self, ParseOptions};
+use encamp_model::{Job, Namespace, NodePool, api};
+use encamp_plan::{plan_job, server_context};
+use encamp_state::State;
 
 /// The clock of all runs, Unix nanoseconds.
 const NOW: i64 = 1_700_000_000_000_000_000;
@@ -40,7 +39,7 @@ pub enum Reached {
 }
 
 thread_local! {
-    static STATE: State = snapshot::read(CLUSTER, "cluster.json").expect("the fixture is a snapshot").state;
+    static STATE: State = encamp_snapshot::read(CLUSTER, "cluster.json").expect("the fixture is a snapshot").state;
 }
 
 /// A job file in HCL, native or JSON syntax.

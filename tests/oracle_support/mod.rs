@@ -12,9 +12,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use encamp::model::*;
-use encamp::scheduler::{self, Context, NodeOrder};
-use encamp::state::{Snapshot, State};
+use encamp_model::*;
+use encamp_scheduler::{Context, NodeOrder};
+use encamp_state::{Snapshot, State};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -169,13 +169,13 @@ struct Recorder<'a> {
     out: Recorded,
 }
 
-impl scheduler::Planner for Recorder<'_> {
-    fn submit_plan(&mut self, plan: Plan) -> Result<scheduler::PlanResult, String> {
+impl encamp_scheduler::Planner for Recorder<'_> {
+    fn submit_plan(&mut self, plan: Plan) -> Result<encamp_scheduler::PlanResult, String> {
         self.out.plan_attempts += 1;
         let result = if self.reject {
-            scheduler::PlanResult { refresh: Some(self.snapshot.clone()), ..Default::default() }
+            encamp_scheduler::PlanResult { refresh: Some(self.snapshot.clone()), ..Default::default() }
         } else {
-            scheduler::PlanResult::accepted(plan.clone())
+            encamp_scheduler::PlanResult::accepted(plan.clone())
         };
         self.out.plan = plan;
         Ok(result)
@@ -208,7 +208,7 @@ pub fn run(input: &Input, snapshot: &Snapshot, now: i64, order: NodeOrder) -> Re
     };
     let mut ctx = Context { now, order, new_id: &mut new_id, random: &mut random };
     let mut planner = Recorder { snapshot, reject: input.planner == "reject_all", out: Recorded::default() };
-    scheduler::process(snapshot, &input.eval, &mut ctx, &mut planner)?;
+    encamp_scheduler::process(snapshot, &input.eval, &mut ctx, &mut planner)?;
     Ok(planner.out)
 }
 

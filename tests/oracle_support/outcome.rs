@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use encamp::model::*;
-use encamp::state::Snapshot;
+use encamp_model::*;
+use encamp_state::Snapshot;
 use serde_json::{Map, Value, json};
 
 use super::{Input, Recorded};

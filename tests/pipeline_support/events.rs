@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use encamp::model::*;
-use encamp::server::node_evals::{
+use encamp_model::*;
+use encamp_server::node_evals::{
     HEARTBEAT_MISSED, cluster_event, decide_status, missed_heartbeat_status, report_evals,
 };
-use encamp::server::ops::*;
-use encamp::server::rollout;
+use encamp_server::ops::*;
+use encamp_server::rollout;
 
 use super::cluster;
 use super::world::World;
@@ -232,7 +232,7 @@ pub fn report_of(w: &mut World, node_id: &str) -> bool {
     if updates.is_empty() {
         return false;
     }
-    let mut ids = encamp::model::random::Random::new(w.random.number(), "reports");
+    let mut ids = encamp_model::random::Random::new(w.random.number(), "reports");
     let evals = report_evals(w.store.state(), &updates, w.now, &mut || ids.uuid());
     w.commit(Operation::AllocClientUpdate { allocs: updates, evals, now: w.now });
     true

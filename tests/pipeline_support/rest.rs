@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use encamp::model::*;
-use encamp::scheduler::NodeOrder;
+use encamp_model::*;
+use encamp_scheduler::NodeOrder;
 
 use super::Verdict;
 use super::events::{report_of, revive};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use encamp::model::*;
-use encamp::server::fsm::Change;
-use encamp::server::plan_check::Checked;
-use encamp::state::{State, StateStore};
+use encamp_model::*;
+use encamp_server::fsm::Change;
+use encamp_server::plan_check::Checked;
+use encamp_state::{State, StateStore};
 
 use super::Verdict;
 use crate::property_support::count::within_capacity;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use encamp::model::*;
-use encamp::server::plan_check::Checked;
+use encamp_model::*;
+use encamp_server::plan_check::Checked;
 
 /// What a run of some length has to meet.
 pub const EVENTS: [&str; 28] = [

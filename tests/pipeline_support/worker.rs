@@ -1,15 +1,15 @@
 //! Workers. Nothing runs at the same time, yet everything may happen between the moment a worker takes its snapshot and
 //! the moment its plan is checked: other workers go on meanwhile, from start to end or into the middle of their own work.
 
-use encamp::model::random::Random;
-use encamp::model::*;
-use encamp::scheduler::{self, Context, NodeOrder};
-use encamp::server::applier;
-use encamp::server::broker::{Delivery, wait_index};
-use encamp::server::ops::Operation;
-use encamp::server::planner::{WorkerPlanner, Workplace};
-use encamp::server::queues::PlanAnswer;
-use encamp::state::StoreSnapshot;
+use encamp_model::random::Random;
+use encamp_model::*;
+use encamp_scheduler::{Context, NodeOrder};
+use encamp_server::applier;
+use encamp_server::broker::{Delivery, wait_index};
+use encamp_server::ops::Operation;
+use encamp_server::planner::{WorkerPlanner, Workplace};
+use encamp_server::queues::PlanAnswer;
+use encamp_state::StoreSnapshot;
 
 use super::events;
 use super::rules;
@@ -48,7 +48,7 @@ impl World {
         let mut planner = WorkerPlanner::new(&mut place, snapshot.clone());
         let mut context =
             Context { now, order: NodeOrder::Shuffle, new_id: &mut || ids.uuid(), random: &mut |n| ports.below(n) };
-        let done = scheduler::process(snapshot.state(), eval, &mut context, &mut planner);
+        let done = encamp_scheduler::process(snapshot.state(), eval, &mut context, &mut planner);
         let done = done.and_then(|()| planner.finish());
         let (id, token) = (&eval.id, &delivery.token);
         if let Err(text) = &done {

@@ -2,17 +2,17 @@
 
 use std::collections::VecDeque;
 
-use encamp::model::random::Random;
-use encamp::model::*;
-use encamp::server::blocked::BlockedEvals;
-use encamp::server::broker::{Broker, CANCEL_BATCH, FAILED_QUEUE};
-use encamp::server::fsm::{self, Change, Limits};
-use encamp::server::loops::deployments::Deployments;
-use encamp::server::loops::drain::Drainer;
-use encamp::server::loops::driver::Machine;
-use encamp::server::ops::{NodeRegister, Operation, Reply};
-use encamp::server::{evaluating, persist, reapers};
-use encamp::state::{StateStore, StoreSnapshot};
+use encamp_model::random::Random;
+use encamp_model::*;
+use encamp_server::blocked::BlockedEvals;
+use encamp_server::broker::{Broker, CANCEL_BATCH, FAILED_QUEUE};
+use encamp_server::fsm::{self, Change, Limits};
+use encamp_server::loops::deployments::Deployments;
+use encamp_server::loops::drain::Drainer;
+use encamp_server::loops::driver::Machine;
+use encamp_server::ops::{NodeRegister, Operation, Reply};
+use encamp_server::{evaluating, persist, reapers};
+use encamp_state::{StateStore, StoreSnapshot};
 
 use super::tally::Tally;
 use super::{cluster, replayed, rules};

@@ -5,9 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use encamp::model::*;
-use encamp::scheduler::descriptions;
-use encamp::state::{Snapshot, State};
+use encamp_model::*;
+use encamp_scheduler::descriptions;
+use encamp_state::{Snapshot, State};
 
 use super::apply::{Outcome, Terms, apply, run};
 use super::replayed;

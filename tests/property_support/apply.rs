@@ -1,12 +1,12 @@
-//! Runs evaluations; plans are carried out by [`encamp::plan::apply`].
+//! Runs evaluations; plans are carried out by [`encamp_plan::apply`].
 
 use std::sync::Arc;
 
-use encamp::model::random::Random;
-use encamp::model::*;
-pub use encamp::plan::apply::apply;
-use encamp::scheduler::{self, Context, NodeOrder, PlanResult, Planner};
-use encamp::state::{Snapshot, State};
+use encamp_model::random::Random;
+use encamp_model::*;
+pub use encamp_plan::apply::apply;
+use encamp_scheduler::{Context, NodeOrder, PlanResult, Planner};
+use encamp_state::{Snapshot, State};
 
 /// What one evaluation came to.
 #[derive(Debug, Clone, Default)]
@@ -125,6 +125,6 @@ pub fn run(state: &Snapshot, eval: &Evaluation, terms: &Terms) -> Result<Outcome
     let mut random = |n: u64| ports.below(n);
     let mut ctx = Context { now: terms.now, order: terms.order.clone(), new_id: &mut new_id, random: &mut random };
     let mut recorder = Recorder(Outcome::default());
-    scheduler::process(state, eval, &mut ctx, &mut recorder)?;
+    encamp_scheduler::process(state, eval, &mut ctx, &mut recorder)?;
     Ok(recorder.0)
 }

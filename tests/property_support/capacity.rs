@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use encamp::model::*;
-use encamp::state::State;
+use encamp_model::*;
+use encamp_state::State;
 
 use super::Verdict;
 use super::count::{Room, Taken, room, taken};

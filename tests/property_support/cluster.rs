@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use encamp::model::random::Random;
-use encamp::model::*;
-use encamp::state::State;
+use encamp_model::random::Random;
+use encamp_model::*;
+use encamp_state::State;
 
 use super::dice::Dice;
 

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use encamp::model::*;
-use encamp::state::State;
+use encamp_model::*;
+use encamp_state::State;
 
 use super::Verdict;
 

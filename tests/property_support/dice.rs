@@ -1,6 +1,6 @@
 //! Draws from the project's generator.
 
-use encamp::model::random::Random;
+use encamp_model::random::Random;
 
 /// Short forms for drawing.
 pub trait Dice {

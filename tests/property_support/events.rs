@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use encamp::model::random::Random;
-use encamp::model::*;
-use encamp::state::State;
+use encamp_model::random::Random;
+use encamp_model::*;
+use encamp_state::State;
 
 use super::cluster::{condition, configuration};
 use super::dice::Dice;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use encamp::model::random::Random;
-use encamp::model::*;
+use encamp_model::random::Random;
+use encamp_model::*;
 
 use super::cluster::{DATACENTERS, VOLUMES};
 use super::dice::Dice;

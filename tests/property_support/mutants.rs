@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use encamp::model::*;
-use encamp::scheduler::NodeOrder;
-use encamp::state::State;
+use encamp_model::*;
+use encamp_scheduler::NodeOrder;
+use encamp_state::State;
 
 use super::apply::{Outcome, Terms, run};
 use super::{again, capacity, count, eligible, order, preemption};

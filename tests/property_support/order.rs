@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use encamp::model::random::Random;
-use encamp::model::*;
-use encamp::scheduler::NodeOrder;
-use encamp::state::State;
+use encamp_model::random::Random;
+use encamp_model::*;
+use encamp_scheduler::NodeOrder;
+use encamp_state::State;
 
 use super::Verdict;
 use super::apply::{Outcome, Terms, run};

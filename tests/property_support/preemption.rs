@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use encamp::model::*;
-use encamp::state::State;
+use encamp_model::*;
+use encamp_state::State;
 
 use super::Verdict;
 

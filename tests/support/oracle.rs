@@ -5,11 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
-use encamp::jobspec::admission::{ServerContext, admit};
-use encamp::jobspec::canonicalize::canonicalize;
-use encamp::jobspec::convert::{ConvertOptions, to_server};
-use encamp::jobspec::parse::{ParseOptions, parse};
-use encamp::model::{Job, Namespace, NodePool, WorkloadIdentity};
+use encamp_jobspec::admission::{ServerContext, admit};
+use encamp_jobspec::canonicalize::canonicalize;
+use encamp_jobspec::convert::{ConvertOptions, to_server};
+use encamp_jobspec::parse::{ParseOptions, parse};
+use encamp_model::{Job, Namespace, NodePool, WorkloadIdentity};
 
 /// The folder of an oracle, or `None` (with a line that says so) where there is none. On CI there has to be one.
 pub fn folder(name: &str) -> Option<PathBuf> {

@@ -92,7 +92,7 @@ impl Schema {
             "maxItems" => demand(length.is_none_or(|n| n <= number(rule))),
             "format" => {
                 assert_eq!(rule, "date-time", "{}", self.file);
-                demand(value.as_str().is_none_or(|text| encamp::model::Time::parse(text).is_ok()));
+                demand(value.as_str().is_none_or(|text| encamp_model::Time::parse(text).is_ok()));
             }
             "required" => {
                 let Value::Object(members) = value else { return };

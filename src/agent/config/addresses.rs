@@ -35,7 +35,7 @@ pub fn normalize(config: &mut Config, host: &[Interface]) -> Result<(), AddressE
     }
     let interface = template::render(&config.client.network_interface, host).map_err(AddressError)?;
     if config.client.network_interface.contains("{{") && !host.iter().any(|i| i.name == interface) {
-        return Err(AddressError(format!("invalid interface name {}", crate::model::quoted(&interface))));
+        return Err(AddressError(format!("invalid interface name {}", encamp_model::quoted(&interface))));
     }
     config.client.network_interface = interface;
     Ok(())

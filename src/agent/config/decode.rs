@@ -10,8 +10,8 @@ use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
 use super::syntax::{Item, Node, Pos, Value};
-use crate::model::duration::parse_duration;
-use crate::model::quoted;
+use encamp_model::duration::parse_duration;
+use encamp_model::quoted;
 
 /// Name of the newtype that durations ask for.
 pub(super) const DURATION: &str = "$duration";

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json};
 
 use super::decode;
-use crate::model::duration;
+use encamp_model::duration;
 
 /// A setting as sources write it.
 pub trait Setting: Default {

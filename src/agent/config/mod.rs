@@ -220,19 +220,19 @@ impl Config {
     }
 
     /// How metrics are kept.
-    pub fn telemetry_settings(&self) -> Result<crate::telemetry::Settings, crate::telemetry::FilterError> {
+    pub fn telemetry_settings(&self) -> Result<encamp_telemetry::Settings, encamp_telemetry::FilterError> {
         let t = &self.telemetry;
         let host = match (t.use_node_name, t.disable_hostname) {
             (true, _) => Some(self.name.clone()),
             (false, true) => None,
             (false, false) => Some(host_name()),
         };
-        Ok(crate::telemetry::Settings {
+        Ok(encamp_telemetry::Settings {
             interval: t.in_memory_collection_interval,
             retention: t.in_memory_retention_period,
             prometheus: t.prometheus_metrics,
             host,
-            filter: crate::telemetry::Filter::new(&t.prefix_filter, t.filter_default)?,
+            filter: encamp_telemetry::Filter::new(&t.prefix_filter, t.filter_default)?,
         })
     }
 }
@@ -251,7 +251,7 @@ pub(super) fn dev_defaults() -> SettingsFile {
     let options = ["driver.raw_exec.enable", "driver.docker.volumes", "test.tighten_network_timeouts"]
         .map(|k| (k.into(), "true".into()));
     s.client.options.0 = options.into();
-    s.client.gc_interval.0 = Some(kinds::Nanos(600 * crate::model::SECOND));
+    s.client.gc_interval.0 = Some(kinds::Nanos(600 * encamp_model::SECOND));
     s.client.gc_disk_usage_threshold.0 = Some(99.0);
     s.client.gc_inode_usage_threshold.0 = Some(99.0);
     s.client.gc_max_allocs.0 = Some(50);

@@ -111,7 +111,7 @@ impl<'a> Parser<'a> {
         match self.peek() {
             None => "end of file".into(),
             Some('\n') => "end of line".into(),
-            Some(c) => crate::model::quoted(&c.to_string()),
+            Some(c) => encamp_model::quoted(&c.to_string()),
         }
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Config;
 use super::load::reason;
-use crate::model::quoted;
+use encamp_model::quoted;
 
 /// A remark about a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]

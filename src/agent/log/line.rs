@@ -8,7 +8,7 @@ use tracing::Event;
 use tracing::field::{Field, Visit};
 
 use super::Level;
-use crate::model::quoted;
+use encamp_model::quoted;
 
 /// A message.
 pub(super) struct Line {
@@ -37,7 +37,7 @@ impl Line {
             message: parts.message,
             fields: parts.fields,
             location: name.map(|n| format!("{n}:{}", meta.line().unwrap_or(0))),
-            own: meta.module_path().is_some_and(|p| p == "encamp" || p.starts_with("encamp::")),
+            own: meta.module_path().is_some_and(is_own),
         }
     }
 
@@ -93,9 +93,14 @@ impl Line {
     }
 }
 
-/// The name under which a module logs: `client.gc` for `encamp::client::gc`.
+/// Whether a module is of this program: its crates are `encamp` and `encamp_<room>`.
+fn is_own(module: &str) -> bool {
+    module.split("::").next().is_some_and(|c| c == "encamp" || c.starts_with("encamp_"))
+}
+
+/// The name under which a module logs: `client.gc` for `encamp_client::gc`, `agent.start` for `encamp::agent::start`.
 fn module(target: &str) -> String {
-    match target.strip_prefix("encamp::") {
+    match target.strip_prefix("encamp::").or_else(|| target.strip_prefix("encamp_")) {
         Some(inside) => inside.replace("::", "."),
         None if target == "encamp" => "agent".into(),
         None => target.replace("::", "."),
@@ -198,8 +203,8 @@ mod tests {
     #[test]
     fn modules_have_short_names() {
         assert_eq!(
-            ["encamp::client::gc", "encamp", "client.gc", "hyper::proto"].map(module),
-            ["client.gc", "agent", "client.gc", "hyper.proto"]
+            ["encamp_client::gc", "encamp::agent::start", "encamp", "client.gc", "hyper::proto"].map(module),
+            ["client.gc", "agent.start", "agent", "client.gc", "hyper.proto"]
         );
     }
 

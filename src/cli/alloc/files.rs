@@ -1,8 +1,6 @@
 //! `alloc fs`: files of an allocation (`spec/cli.md §9.2`).
 
 use super::tail::{Start, copy, last_lines};
-use crate::api::types::AllocFileInfo;
-use crate::api::{ApiError, Query, path};
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::flags::parse_int;
@@ -11,7 +9,9 @@ use crate::cli::objects;
 use crate::cli::registry::Run;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::values::{self, written_time};
-use crate::model::AllocListStub;
+use encamp_api::types::AllocFileInfo;
+use encamp_api::{ApiError, Query, path};
+use encamp_model::AllocListStub;
 
 /// Show files of an allocation
 ///

@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 
 use super::tail::{Start, copy};
-use crate::api::{ApiError, Client, Query, path};
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::flags::parse_int;
 use crate::cli::general::GeneralFlags;
 use crate::cli::objects;
 use crate::cli::registry::Run;
-use crate::model::Allocation;
+use encamp_api::{ApiError, Client, Query, path};
+use encamp_model::Allocation;
 
 /// Show what a task wrote
 ///

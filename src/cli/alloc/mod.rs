@@ -20,7 +20,7 @@ use super::connection::Connection;
 use super::context::Context;
 use super::objects;
 use super::registry::{Listing, Registry};
-use crate::model::{AllocListStub, Allocation, quoted};
+use encamp_model::{AllocListStub, Allocation, quoted};
 
 /// Adds the commands.
 pub(super) fn register(registry: &mut Registry) {

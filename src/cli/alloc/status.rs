@@ -3,8 +3,6 @@
 use serde_json::Value;
 
 use super::tasks;
-use crate::api::Query;
-use crate::api::stats::AllocResourceUsage;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{self, text};
@@ -15,7 +13,9 @@ use crate::cli::registry::Run;
 use crate::cli::render::metrics::metric_lines;
 use crate::cli::render::table::{Form, pairs, table};
 use crate::cli::render::values::{self, Clock};
-use crate::model::{Allocation, NetworkResource, format_duration, quoted};
+use encamp_api::Query;
+use encamp_api::stats::AllocResourceUsage;
+use encamp_model::{Allocation, NetworkResource, format_duration, quoted};
 
 /// Show an allocation
 ///

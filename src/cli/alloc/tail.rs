@@ -1,7 +1,7 @@
 //! Where in a file reading begins, and the last lines of it (`spec/cli.md §9.2`).
 
-use crate::api::stream::{Event, FrameStream};
-use crate::api::{ApiError, Query};
+use encamp_api::stream::{Event, FrameStream};
+use encamp_api::{ApiError, Query};
 
 /// How far before the end reading begins, per line that is wanted.
 const BYTES_PER_LINE: i64 = 120;

@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use jiff::tz::TimeZone;
 
 use super::status::endpoint;
-use crate::api::stats::ResourceUsage;
 use crate::cli::connection::Connection;
 use crate::cli::render::stats::{cpu_table, device_blocks, device_summaries, memory_table, whole};
 use crate::cli::render::table::{Form, pairs, table};
 use crate::cli::render::task_events::describe;
 use crate::cli::render::values::{self, written_time};
-use crate::model::{Allocation, NetworkResource, Resources, Task, TaskState, Time, VolumeRequest, quoted};
+use encamp_api::stats::ResourceUsage;
+use encamp_model::{Allocation, NetworkResource, Resources, Task, TaskState, Time, VolumeRequest, quoted};
 
 /// A task of an allocation.
 pub struct TaskView<'a> {
@@ -227,7 +227,7 @@ fn csi_table(c: &Connection, alloc: &Allocation, volumes: &[(&VolumeRequest, boo
 }
 
 /// Options of a mount; the flags may hold secrets, so that only their number is shown.
-fn mount_options(options: &crate::model::CsiMountOptions) -> String {
+fn mount_options(options: &encamp_model::CsiMountOptions) -> String {
     let kind = Some(&options.fs_type).filter(|t| !t.is_empty()).map(|t| format!("fs_type: {t}"));
     let flags = (!options.mount_flags.is_empty()).then(|| "flags: [REDACTED]".to_string());
     kind.into_iter().chain(flags).collect::<Vec<_>>().join(" ")

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use crate::cli::context::Context;
 use crate::cli::render;
-use crate::model::JobPlanResponse;
-use crate::plan::DryRun;
-use crate::plan::explain::{self, GroupExplanation, NodeStory};
-use crate::plan::what_if::Outcome;
-use crate::plan::what_if::find::matching;
+use encamp_model::JobPlanResponse;
+use encamp_plan::DryRun;
+use encamp_plan::explain::{self, GroupExplanation, NodeStory};
+use encamp_plan::what_if::Outcome;
+use encamp_plan::what_if::find::matching;
 
 /// A plan, and what is to be said about it.
 pub(super) struct Planned {

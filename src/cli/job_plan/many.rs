@@ -11,11 +11,11 @@ use crate::cli::context::{Context, Environment};
 use crate::cli::job_file::JobFile;
 use crate::cli::render::table::{Form, cell, table};
 use crate::cli::render::{json, markdown, plan, what_if};
-use crate::model::{DesiredUpdates, JobPlanResponse};
-use crate::plan::apply::apply;
-use crate::plan::what_if::Outcome;
-use crate::plan::{plan_job, server_context};
-use crate::snapshot::live::Detail;
+use encamp_model::{DesiredUpdates, JobPlanResponse};
+use encamp_plan::apply::apply;
+use encamp_plan::what_if::Outcome;
+use encamp_plan::{plan_job, server_context};
+use encamp_snapshot::live::Detail;
 
 /// The priority of a job that names none.
 const DEFAULT_PRIORITY: i64 = 50;

@@ -16,9 +16,9 @@ use crate::cli::job_file::{JobFile, JobFileFlags};
 use crate::cli::registry::Run;
 use crate::cli::render::plan::PlanView;
 use crate::cli::render::{json, markdown, plan, template, what_if};
-use crate::model::{JobPlanResponse, api};
-use crate::plan::{DryRun, compare, plan_job, server_context};
-use crate::snapshot::live::Detail;
+use encamp_model::{JobPlanResponse, api};
+use encamp_plan::{DryRun, compare, plan_job, server_context};
+use encamp_snapshot::live::Detail;
 
 /// Show what registering a job would change
 ///

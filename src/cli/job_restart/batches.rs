@@ -10,7 +10,7 @@ use crate::cli::context::{Context, clock};
 use crate::cli::flags::parse_wait;
 use crate::cli::prompt;
 use crate::cli::render::values;
-use crate::model::{AllocListStub, format_duration};
+use encamp_model::{AllocListStub, format_duration};
 
 /// A restart in batches.
 pub(super) struct Batches<'a> {

@@ -16,7 +16,7 @@ use super::flags::parse_wait;
 use super::general::GeneralFlags;
 use super::lookup;
 use super::registry::Run;
-use crate::model::quoted;
+use encamp_model::quoted;
 
 /// Restart the allocations of a job
 ///

@@ -6,9 +6,9 @@ use tokio::time::sleep;
 
 use super::JobRestart;
 use super::batches::REMINDER;
-use crate::api::Client;
 use crate::cli::render::values;
-use crate::model::{AllocListStub, quoted};
+use encamp_api::Client;
+use encamp_model::{AllocListStub, quoted};
 
 /// The pause between two looks at an allocation.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -6,7 +6,7 @@ use super::Plan;
 use crate::cli::connection::Connection;
 use crate::cli::context::{Context, clock};
 use crate::cli::render::values;
-use crate::model::{AllocListStub, quoted};
+use encamp_model::{AllocListStub, quoted};
 
 /// The running allocations of the wanted groups and tasks, the newest first. With `verbose`, says about each other one why it is
 /// left out.

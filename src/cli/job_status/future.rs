@@ -6,7 +6,7 @@ use crate::cli::connection::Connection;
 use crate::cli::context::clock;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::values;
-use crate::model::{AllocListStub, api, format_duration};
+use encamp_model::{AllocListStub, api, format_duration};
 
 /// The table of what will be placed again, by group; empty if nothing will.
 pub(super) fn attempts(connection: &Connection, job: &api::Job, allocs: &[AllocListStub], verbose: bool) -> String {

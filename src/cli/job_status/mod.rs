@@ -16,8 +16,8 @@ use super::general::GeneralFlags;
 use super::lookup;
 use super::registry::Run;
 use super::render::objects;
-use crate::api::types::JobListStub;
-use crate::api::{ApiError, Query, path};
+use encamp_api::types::JobListStub;
+use encamp_api::{ApiError, Query, path};
 
 /// Show jobs, or one job and its allocations
 ///

@@ -1,8 +1,6 @@
 //! The sections about one job.
 
 use super::{JobStatus, future};
-use crate::api::types::JobListStub;
-use crate::api::{ApiError, Query};
 use crate::cli::connection::Connection;
 use crate::cli::context::{Context, clock};
 use crate::cli::launch;
@@ -11,7 +9,9 @@ use crate::cli::render::metrics::metric_lines;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::ui::Ui;
 use crate::cli::render::{deployments, evaluations, values};
-use crate::model::{AllocListStub, Evaluation, JobSummary, api, quoted};
+use encamp_api::types::JobListStub;
+use encamp_api::{ApiError, Query};
+use encamp_model::{AllocListStub, Evaluation, JobSummary, api, quoted};
 
 /// Groups whose placement failures are shown.
 const MOST_FAILURES: usize = 5;

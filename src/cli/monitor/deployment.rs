@@ -6,11 +6,11 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::Lines;
 use super::frame::Frame;
-use crate::api::{ApiError, Client, Meta};
 use crate::cli::context::clock;
 use crate::cli::render::allocations::{self, Listing};
 use crate::cli::render::{deployments, values};
-use crate::model::{AllocListStub, Deployment, format_duration, quoted};
+use encamp_api::{ApiError, Client, Meta};
+use encamp_model::{AllocListStub, Deployment, format_duration, quoted};
 
 /// The pause before a failed deployment's successor is looked for.
 const ROLLBACK_PAUSE: Duration = Duration::from_secs(1);

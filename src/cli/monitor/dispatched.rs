@@ -8,7 +8,7 @@ use crate::cli::context::clock;
 use crate::cli::render::allocations::{self, Listing};
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::ui::Ui;
-use crate::model::{JobSummary, format_duration, quoted};
+use encamp_model::{JobSummary, format_duration, quoted};
 
 /// How long a job is waited for.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -60,7 +60,7 @@ pub fn watch(connection: &Connection, ui: &mut Ui<'_>, what: &Watch<'_>) -> Resu
 }
 
 /// Whether the job is dead, whether allocations failed, and what is printed about it. Contains markup.
-async fn look(connection: &Connection, what: &Watch<'_>) -> Result<(bool, bool, String), crate::api::ApiError> {
+async fn look(connection: &Connection, what: &Watch<'_>) -> Result<(bool, bool, String), encamp_api::ApiError> {
     let client = &connection.client;
     // The job first: what is counted after it was dead is final.
     let (job, _) = client.job_within(what.namespace, what.id).await?;

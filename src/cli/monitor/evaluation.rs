@@ -8,7 +8,7 @@ use crate::cli::connection::Connection;
 use crate::cli::render::metrics::metric_lines;
 use crate::cli::render::ui::Ui;
 use crate::cli::render::values;
-use crate::model::{AllocListStub, Evaluation, duration, format_duration, quoted};
+use encamp_model::{AllocListStub, Evaluation, duration, format_duration, quoted};
 
 /// The pause between two looks.
 const PAUSE: Duration = Duration::from_secs(1);

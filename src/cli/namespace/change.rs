@@ -8,7 +8,7 @@ use crate::cli::data::text;
 use crate::cli::general::GeneralFlags;
 use crate::cli::registry::Run;
 use crate::cli::spec_file::{self, Spec};
-use crate::model::quoted;
+use encamp_model::quoted;
 
 /// Write a namespace
 ///

@@ -9,7 +9,7 @@ use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
 use crate::cli::registry::Run;
 use crate::cli::render::table::{Form, pairs, table};
-use crate::model::quoted;
+use encamp_model::quoted;
 
 /// The members of a namespace.
 const MEMBERS: &[(&str, Zero)] = &[

@@ -1,7 +1,6 @@
 //! What `node status` shows about one node (`spec/cli.md §10.1`).
 
 use super::usage;
-use crate::api::stats::HostStats;
 use crate::cli::alloc::max_run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
@@ -9,7 +8,8 @@ use crate::cli::render::allocations::{self, Listing, Row};
 use crate::cli::render::stats::{device_blocks, device_summaries, node_percent};
 use crate::cli::render::table::{Form, pairs, table};
 use crate::cli::render::values::{self, written_time};
-use crate::model::{Allocation, Attribute, Node, NodeEvent, SECOND, format_duration};
+use encamp_api::stats::HostStats;
+use encamp_model::{Allocation, Attribute, Node, NodeEvent, SECOND, format_duration};
 
 /// A node and how it is shown.
 pub struct View<'a> {
@@ -72,7 +72,7 @@ impl View<'_> {
 
     fn first_rows(&self) -> Vec<(&'static str, String)> {
         let node = self.node;
-        let names = |map: &std::collections::BTreeMap<String, crate::model::CsiInfo>| {
+        let names = |map: &std::collections::BTreeMap<String, encamp_model::CsiInfo>| {
             map.keys().cloned().collect::<Vec<_>>().join(",")
         };
         vec![

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::watch;
-use crate::api::operations::DrainSpec;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{self, text};
@@ -12,8 +11,9 @@ use crate::cli::monitor::Lines;
 use crate::cli::objects;
 use crate::cli::prompt::confirm;
 use crate::cli::registry::Run;
-use crate::model::duration::parse_duration;
-use crate::model::{HOUR, Node, quoted};
+use encamp_api::operations::DrainSpec;
+use encamp_model::duration::parse_duration;
+use encamp_model::{HOUR, Node, quoted};
 
 /// Move the allocations of a node elsewhere
 ///

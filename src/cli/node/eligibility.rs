@@ -3,7 +3,7 @@
 use crate::cli::context::Context;
 use crate::cli::general::GeneralFlags;
 use crate::cli::registry::Run;
-use crate::model::quoted;
+use encamp_model::quoted;
 
 /// Say whether a node takes new allocations
 ///

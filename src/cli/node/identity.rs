@@ -10,7 +10,7 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::registry::Run;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::values;
-use crate::model::SECOND;
+use encamp_model::SECOND;
 
 /// Show the claims of a node's identity
 ///

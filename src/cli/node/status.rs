@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use super::detail;
-use crate::api::Query;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{self, text};
@@ -13,7 +12,8 @@ use crate::cli::objects;
 use crate::cli::registry::Run;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::values;
-use crate::model::Node;
+use encamp_api::Query;
+use encamp_model::Node;
 
 /// Show nodes
 ///

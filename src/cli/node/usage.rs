@@ -1,11 +1,11 @@
 //! How much of a node is given away and in use (`spec/cli.md §10.1`).
 
-use crate::api::stats::HostStats;
 use crate::cli::connection::Connection;
 use crate::cli::render::stats::whole;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::values::{bytes, megabytes};
-use crate::model::{Allocation, Node};
+use encamp_api::stats::HostStats;
+use encamp_model::{Allocation, Node};
 
 /// What a node offers: MHz, MB, MB of disk, without what is reserved.
 fn offered(node: &Node) -> (i64, i64, i64) {

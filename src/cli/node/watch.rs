@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::api::ApiError;
 use crate::cli::connection::Connection;
 use crate::cli::context::{Context, clock};
 use crate::cli::render::ui::Ui;
 use crate::cli::render::values::{self, written_time};
-use crate::model::{Allocation, DrainStrategy, Node, quoted};
+use encamp_api::ApiError;
+use encamp_model::{Allocation, DrainStrategy, Node, quoted};
 
 /// Something to tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -180,7 +180,7 @@ fn print(ui: &mut Ui<'_>, news: &News, zone: &jiff::tz::TimeZone) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{DesiredTransition, Job, Time};
+    use encamp_model::{DesiredTransition, Job, Time};
     use std::sync::Arc;
 
     fn alloc(id: &str, migrate: bool, desired: &str, client: &str) -> Allocation {

@@ -5,12 +5,12 @@ use std::io::Read;
 
 use rustix::fs::FileType;
 
-use crate::api::Query;
-use crate::api::stream::RawRequest;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::general::GeneralFlags;
 use crate::cli::registry::Run;
+use encamp_api::Query;
+use encamp_api::stream::RawRequest;
 
 /// Send a request to the HTTP API
 ///

@@ -3,8 +3,6 @@
 use serde_json::{Value, json};
 
 use super::compact;
-use crate::api::stream::RawRequest;
-use crate::api::{ApiError, Query};
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{self, list, text};
@@ -14,8 +12,10 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::registry::Run;
 use crate::cli::render::table::{Form, table};
 use crate::cli::tristate::Tristate;
-use crate::model::duration::parse_duration;
-use crate::model::format_duration;
+use encamp_api::stream::RawRequest;
+use encamp_api::{ApiError, Query};
+use encamp_model::duration::parse_duration;
+use encamp_model::format_duration;
 
 /// The settings, as they are shown.
 const SETTINGS: [&str; 8] = [

@@ -5,8 +5,8 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::registry::Run;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::values;
-use crate::model::duration::parse_duration;
-use crate::model::{RootKey, quoted};
+use encamp_model::duration::parse_duration;
+use encamp_model::{RootKey, quoted};
 
 /// The table of keys.
 fn listed(keys: &[RootKey], verbose: bool, zone: &jiff::tz::TimeZone) -> String {

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::api::Query;
 use crate::cli::context::Context;
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
 use crate::cli::registry::Run;
+use encamp_api::Query;
 
 /// Show what the agent measured
 ///

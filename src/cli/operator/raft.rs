@@ -4,7 +4,7 @@ use crate::cli::context::Context;
 use crate::cli::general::GeneralFlags;
 use crate::cli::registry::Run;
 use crate::cli::render::table::{Form, table};
-use crate::model::quoted;
+use encamp_model::quoted;
 
 /// List the servers that agree on the log
 ///

@@ -11,7 +11,7 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::registry::Run;
 use crate::cli::render::table::pairs;
 use crate::cli::tristate::Tristate;
-use crate::model::{SchedulerConfiguration, quoted};
+use encamp_model::{SchedulerConfiguration, quoted};
 
 /// Show the scheduler configuration
 ///

@@ -8,14 +8,14 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::tz::TimeZone;
 use sha2::{Digest, Sha256};
 
-use crate::api::Query;
-use crate::api::stream::RawRequest;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::general::GeneralFlags;
 use crate::cli::registry::Run;
-use crate::model::{SECOND, quoted};
-use crate::snapshot::replace::replace;
+use encamp_api::Query;
+use encamp_api::stream::RawRequest;
+use encamp_model::{SECOND, quoted};
+use encamp_snapshot::replace::replace;
 
 const PATH: &str = "/v1/operator/snapshot";
 

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::table::{Form, table};
 use super::values;
-use crate::model::AllocListStub;
+use encamp_model::AllocListStub;
 
 /// How allocations are listed.
 #[derive(Debug, Clone, Copy)]
@@ -119,7 +119,7 @@ pub fn stubs(allocations: &[AllocListStub], how: &Listing<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::SECOND;
+    use encamp_model::SECOND;
 
     #[test]
     fn the_newest_is_first_and_deadlines_have_a_column_where_there_are_any() {

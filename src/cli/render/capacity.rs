@@ -7,8 +7,8 @@ use super::metrics::metric_lines;
 use super::table::{Form, table};
 use super::ui::Ui;
 use super::values::plural;
-use crate::model::quoted;
-use crate::plan::capacity::{Capacity, Loss, Survival};
+use encamp_model::quoted;
+use encamp_plan::capacity::{Capacity, Loss, Survival};
 
 /// More nodes than that are not listed one by one unless asked for.
 const MANY: usize = 20;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::table::{Form, table};
 use super::values;
-use crate::model::{Deployment, DeploymentState};
+use encamp_model::{Deployment, DeploymentState};
 
 /// One deployment. Contains markup.
 pub fn block(d: &Deployment, verbose: bool) -> String {

@@ -1,6 +1,6 @@
 //! Job diffs as text with tags (`spec/cli.md §7.3`, `spec/jobspec.md §19`). Nothing is reordered here.
 
-use crate::model::{FieldDiff, JobDiff, ObjectDiff, TaskDiff, TaskGroupDiff, quoted};
+use encamp_model::{FieldDiff, JobDiff, ObjectDiff, TaskDiff, TaskGroupDiff, quoted};
 
 /// What stands in front of an entry, and how wide it prints.
 #[derive(Clone, Copy)]

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::table::{Form, table};
 use super::values;
-use crate::model::Evaluation;
+use encamp_model::Evaluation;
 
 /// Sorts evaluations as they are listed: the newest first.
 pub fn sort(all: &mut [Evaluation]) {

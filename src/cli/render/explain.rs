@@ -2,8 +2,8 @@
 
 use super::table::{Form, cell, table};
 use super::values::{plural, score};
-use crate::model::{Scores, short_id};
-use crate::plan::explain::{GroupExplanation, NodeStory, Reason, ScoredNode, Shortage};
+use encamp_model::{Scores, short_id};
+use encamp_plan::explain::{GroupExplanation, NodeStory, Reason, ScoredNode, Shortage};
 
 /// Rows of a table before the rest is only counted.
 const ROWS: usize = 8;

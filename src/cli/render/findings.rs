@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::jobspec::explain::{Finding, Place, Severity, Stage};
+use encamp_jobspec::explain::{Finding, Place, Severity, Stage};
 
 /// Version of the JSON form. Grows when members change their meaning or go away; new members may come at any time.
 pub const JSON_VERSION: u32 = 1;

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{PrettyFormatter, Serializer};
 
-use crate::model::JobPlanResponse;
+use encamp_model::JobPlanResponse;
 
 /// Indented by four spaces, keys in the order in which the value serialises them.
 pub fn indented<T: Serialize + ?Sized>(value: &T) -> Result<String, String> {

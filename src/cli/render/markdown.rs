@@ -5,7 +5,7 @@
 use super::markup::markup;
 use super::plan::{PlanView, dry_run, run_command};
 use super::{diff, values};
-use crate::model::{AllocListStub, AllocMetric, DesiredUpdates};
+use encamp_model::{AllocListStub, AllocMetric, DesiredUpdates};
 
 /// Preempted allocations listed before the rest is only counted.
 const MOST_PREEMPTED: usize = 20;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::markup::markup;
 use super::table::{Form, table};
 use super::values::score;
-use crate::model::{AllocMetric, quoted};
+use encamp_model::{AllocMetric, quoted};
 
 /// The lines about an allocation metric, each behind `prefix`; with `scores`, also how nodes were ranked.
 pub fn metric_lines(metric: &AllocMetric, prefix: &str, scores: bool, colours: bool) -> String {
@@ -67,13 +67,13 @@ fn score_table(metric: &AllocMetric) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::NodeScoreMeta;
+    use encamp_model::NodeScoreMeta;
 
     #[test]
     fn scores_make_a_table_of_all_scorers() {
         let meta = |id: &str, scores: &[(&str, f64)], norm_score| NodeScoreMeta {
             node_id: id.into(),
-            scores: crate::model::Scores(scores.iter().map(|(k, v)| (k.to_string().into(), *v)).collect()),
+            scores: encamp_model::Scores(scores.iter().map(|(k, v)| (k.to_string().into(), *v)).collect()),
             norm_score,
         };
         let metric = AllocMetric {

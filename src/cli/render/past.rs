@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::table::{Form, cell, table};
 use super::values::{plural, score, time};
-use crate::model::{AllocMetric, short_id};
-use crate::plan::past::{PastEvaluation, PastGroup};
+use encamp_model::{AllocMetric, short_id};
+use encamp_plan::past::{PastEvaluation, PastGroup};
 
 /// Placements listed for a group before the rest is only counted.
 const ROWS: usize = 20;

@@ -6,8 +6,8 @@ use super::metrics::metric_lines;
 use super::table::{Form, table};
 use super::ui::Ui;
 use super::{diff, values};
-use crate::model::cron::time_zone;
-use crate::model::{AllocListStub, JobPlanResponse, format_duration, quoted};
+use encamp_model::cron::time_zone;
+use encamp_model::{AllocListStub, JobPlanResponse, format_duration, quoted};
 
 /// From this number on, preempted allocations are counted per job, and jobs per type.
 const MANY: usize = 10;

@@ -1,6 +1,6 @@
 //! What happened to a task, in words (`spec/cli.md §9.1`).
 
-use crate::model::{TaskEvent, format_duration, quoted};
+use encamp_model::{TaskEvent, format_duration, quoted};
 
 /// The words the server sent, or such as fit the event.
 pub fn describe(event: &TaskEvent) -> String {
@@ -63,7 +63,7 @@ fn terminated(event: &TaskEvent) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::SECOND;
+    use encamp_model::SECOND;
 
     #[test]
     fn each_kind_has_its_words() {

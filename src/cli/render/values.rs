@@ -1,6 +1,6 @@
 //! Single values as text (`spec/cli.md §3.3`).
 
-use crate::model::{SECOND, Time, format_duration};
+use encamp_model::{SECOND, Time, format_duration};
 
 /// Now and the zone times are shown in.
 #[derive(Debug, Clone)]

@@ -10,9 +10,9 @@ use super::metrics::metric_lines;
 use super::table::{Form, table};
 use super::ui::Ui;
 use super::values::plural;
-use crate::model::{quoted, short_id};
-use crate::plan::what_if::headroom::{PoolRoom, Room};
-use crate::plan::what_if::{Cause, Displaced, Fate, Outcome, Owner, Unplaced};
+use encamp_model::{quoted, short_id};
+use encamp_plan::what_if::headroom::{PoolRoom, Room};
+use encamp_plan::what_if::{Cause, Displaced, Fate, Outcome, Owner, Unplaced};
 
 /// More allocations than that are not listed one by one unless asked for.
 const MANY: usize = 50;

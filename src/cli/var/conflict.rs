@@ -1,7 +1,7 @@
 //! What is said when a variable is not as it was expected to be (`spec/cli.md §12.2`).
 
-use crate::api::variables::Variable;
 use crate::cli::render::values;
+use encamp_api::variables::Variable;
 
 /// Where the text is broken, without its indent.
 const WIDTH: usize = 80;

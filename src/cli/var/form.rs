@@ -1,10 +1,10 @@
 //! How a variable is printed (`spec/cli.md §12.2`).
 
-use crate::api::variables::Variable;
 use crate::cli::render::table::pairs;
 use crate::cli::render::template;
 use crate::cli::render::values;
-use crate::model::quoted;
+use encamp_api::variables::Variable;
+use encamp_model::quoted;
 
 /// A format.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use super::one_namespace;
 use crate::cli::context::Context;
 use crate::cli::general::GeneralFlags;
 use crate::cli::registry::Run;
-use crate::model::quoted;
+use encamp_model::quoted;
 
 /// Show a variable
 ///

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use crate::api::Query;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{number, text};
@@ -11,6 +10,7 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::registry::Run;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::values;
+use encamp_api::Query;
 
 /// List variables
 ///

@@ -6,15 +6,15 @@ use tokio::process::Command;
 
 use super::one_namespace;
 use super::put;
-use crate::api::variables::{Variable, VariableError};
-use crate::api::{ApiError, Client};
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::flags::parse_int;
 use crate::cli::general::GeneralFlags;
 use crate::cli::registry::Run;
-use crate::model::duration::parse_duration;
-use crate::model::{SECOND, VariableLock, duration, format_duration, quoted};
+use encamp_api::variables::{Variable, VariableError};
+use encamp_api::{ApiError, Client};
+use encamp_model::duration::parse_duration;
+use encamp_model::{SECOND, VariableLock, duration, format_duration, quoted};
 
 /// Run a command under a lock
 ///

@@ -7,14 +7,14 @@ use serde_json::Value;
 use super::conflict;
 use super::form::{Form, FormFlags, rendered};
 use super::one_namespace;
-use crate::api::variables::{Variable, VariableError};
 use crate::cli::connection::Connection;
 use crate::cli::context::{Context, Environment};
 use crate::cli::flags::parse_int;
 use crate::cli::general::GeneralFlags;
 use crate::cli::registry::Run;
 use crate::cli::spec_file::{self, Spec};
-use crate::model::quoted;
+use encamp_api::variables::{Variable, VariableError};
+use encamp_model::quoted;
 
 /// Write a variable
 ///

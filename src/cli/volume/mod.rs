@@ -11,7 +11,7 @@ use super::context::Context;
 use super::data::{list, typed};
 use super::registry::Registry;
 use super::render::allocations::{self, Listing};
-use crate::model::AllocListStub;
+use encamp_model::AllocListStub;
 
 /// Adds the commands.
 pub(super) fn register(registry: &mut Registry) {

@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use super::print_allocations;
-use crate::api::Query;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{self, number, text};
@@ -11,7 +10,8 @@ use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
 use crate::cli::registry::Run;
 use crate::cli::render::table::{Form, pairs, table};
-use crate::model::quoted;
+use encamp_api::Query;
+use encamp_model::quoted;
 
 /// Show storage plugins
 ///
@@ -100,7 +100,7 @@ impl PluginStatus {
             (None, []) => return Err(format!("No plugins with prefix or id {} found", quoted(prefix))),
             (None, several) => return Err(format!("Prefix matched multiple plugins\n\n{}", listed(several))),
         };
-        let read = c.wait(c.client.get::<Value>(&crate::api::path("/v1/plugin/csi/", &id, ""), &Query::default()));
+        let read = c.wait(c.client.get::<Value>(&encamp_api::path("/v1/plugin/csi/", &id, ""), &Query::default()));
         let (plugin, _) = read.map_err(|e| format!("Error querying plugin: {e}"))?;
         if self.format.wanted()? {
             return self.format.print(context.ui, &plugin, "*api.CSIPlugin");

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::print_allocations;
-use crate::api::Query;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{self, flag, list, number, text};
@@ -12,7 +11,8 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::registry::Run;
 use crate::cli::render::table::{Form, pairs, table};
 use crate::cli::render::values;
-use crate::model::quoted;
+use encamp_api::Query;
+use encamp_model::quoted;
 
 /// Show volumes
 ///
@@ -177,7 +177,7 @@ impl VolumeStatus {
     }
 
     fn show(&self, c: &Connection, context: &mut Context<'_, '_>, kind: Kind, row: &Value) -> Result<u8, String> {
-        let to = crate::api::path(&format!("/v1/volume/{}/", kind.names().0), text(row, "ID"), "");
+        let to = encamp_api::path(&format!("/v1/volume/{}/", kind.names().0), text(row, "ID"), "");
         let query = Query::in_namespace(text(row, "Namespace"));
         let read = c.wait(c.client.get::<Value>(&to, &query));
         let (volume, _) = read.map_err(|e| format!("Error querying {} volume: {e}", kind.names().1))?;

@@ -7,8 +7,8 @@ use crate::cli::examples;
 use crate::cli::general::GeneralFlags;
 use crate::cli::registry::Run;
 use crate::cli::spec_file::{self, Spec};
-use crate::model::duration::parse_duration;
-use crate::model::quoted;
+use encamp_model::duration::parse_duration;
+use encamp_model::quoted;
 
 /// Write a node pool
 ///

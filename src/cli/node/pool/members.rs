@@ -3,8 +3,6 @@
 use serde_json::Value;
 
 use super::find;
-use crate::api::Query;
-use crate::api::types::JobListStub;
 use crate::cli::context::Context;
 use crate::cli::data::{self, text};
 use crate::cli::format::{FormatFlags, PageFlags, next_page};
@@ -12,6 +10,8 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::lookup;
 use crate::cli::objects::node_table;
 use crate::cli::registry::Run;
+use encamp_api::Query;
+use encamp_api::types::JobListStub;
 
 /// List the jobs of a node pool
 ///

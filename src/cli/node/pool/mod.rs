@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::cli::connection::Connection;
 use crate::cli::data::{self, text};
 use crate::cli::render::table::{Form, table};
-use crate::model::{format_duration, quoted};
+use encamp_model::{format_duration, quoted};
 
 /// The pool of that name, or the only one whose name starts so.
 fn find(c: &Connection, prefix: &str) -> Result<Value, String> {

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use super::Maybe;
-use crate::model::{float_text, quoted};
+use encamp_model::{float_text, quoted};
 
 const NAMES: &[&str] =
     &["and", "eq", "ge", "gt", "index", "le", "len", "lt", "ne", "not", "or", "print", "printf", "println"];

@@ -1,0 +1,33 @@
+//! The typed HTTP client, for this API and for compatible clusters (`spec/http-api.md`).
+//!
+//! - [`Config`]: address, region, namespace, token and TLS, from flags and environment.
+//! - [`Client`]: requests with compression, pages and blocking reads. [`Query`]: parameters of a read; [`Meta`]: what
+//!   its headers say.
+//! - [`reads`], [`writes`], [`operations`], [`variables`]: typed endpoints. [`types`], [`stats`]: bodies that only the API has.
+//! - [`stream`]: answers that are read piece by piece, and requests that are sent as they are. [`exec`]: commands that run in tasks.
+//! - `retry`: which requests are sent again, when; `attempts`, `servers`: to which address.
+//! - [`ApiError`]: what went wrong, with status and body.
+//!
+//! The client never follows what an answer says beyond redirects, and keeps tokens out of errors.
+//!
+//! **May use** `encamp_model`. **Never** holds rules: what servers accept and do.
+
+mod attempts;
+mod client;
+mod config;
+mod error;
+pub mod exec;
+pub mod operations;
+pub mod reads;
+mod retry;
+mod servers;
+pub mod stats;
+pub mod stream;
+mod tls;
+pub mod types;
+pub mod variables;
+pub mod writes;
+
+pub use client::{Client, Meta, Query, path};
+pub use config::{Config, Secret, Tls};
+pub use error::ApiError;

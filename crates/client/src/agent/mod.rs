@@ -1,0 +1,125 @@
+//! The loops of a node (`spec/client.md §2` to `§8`).
+//!
+//! - [`start`]: from settings to a running node, and back. [`register`]: registration and heartbeats. [`watch`]: what to
+//!   run. [`tell`]: what became of it. [`node`]: what changes about the node. [`volumes`]: host volumes.
+//!   [`disconnect`]: without servers.
+//! - [`collect`]: local garbage. [`stats`]: host and tasks, measured. [`metrics`]: what is published of that.
+
+pub mod collect;
+pub mod disconnect;
+pub mod metrics;
+pub mod node;
+pub mod register;
+pub mod start;
+pub mod stats;
+pub mod tell;
+pub mod volumes;
+pub mod watch;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::{Notify, Semaphore, mpsc, watch as channel};
+
+use super::policy::gc::GcQueue;
+use super::policy::report::ReportQueue;
+use super::runner::alloc::AllocRunner;
+use super::runner::{Shared, locked};
+use super::servers::{Credentials, Servers};
+use super::store::ClientRecord;
+use super::types::HostStats;
+use encamp_model::{Allocation, NodeEvent, duration};
+
+/// A running node.
+pub struct Agent {
+    pub(super) shared: Arc<Shared>,
+    pub(super) servers: Arc<dyn Servers>,
+    pub(super) record: Mutex<ClientRecord>,
+    /// Meta of configuration and defaults.
+    pub(super) static_meta: BTreeMap<String, String>,
+    /// Where host volumes are made.
+    host_volumes_dir: PathBuf,
+    /// All runners, also those of allocations whose files are gone.
+    pub(super) runners: Mutex<BTreeMap<String, Arc<AllocRunner>>>,
+    /// Allocations that are not run: they could not be added, or had ended before.
+    invalid: Mutex<BTreeSet<String>>,
+    queue: Mutex<ReportQueue>,
+    views: Mutex<Option<mpsc::UnboundedReceiver<Allocation>>>,
+    registered: channel::Sender<bool>,
+    pub(super) beat: Mutex<Beat>,
+    /// A new identity of the node is wanted.
+    pub(super) renew_identity: Notify,
+    node_changed: Notify,
+    events: Mutex<VecDeque<NodeEvent>>,
+    events_changed: Notify,
+    pub(super) gc: Gc,
+    pub(super) host: Mutex<HostStats>,
+    pub(super) mhz_per_core: f64,
+    pub(super) stop: channel::Sender<bool>,
+}
+
+/// The last heartbeat that was answered.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Beat {
+    /// Unix nanoseconds; the start of the agent at first.
+    pub ok: i64,
+    /// When, and what TTL it gave, in nanoseconds; none before the first.
+    pub last: Option<(i64, i64)>,
+}
+
+/// Local garbage collection.
+pub(super) struct Gc {
+    pub queue: Mutex<GcQueue>,
+    pub trigger: Notify,
+    pub slots: Semaphore,
+}
+
+impl Agent {
+    pub(super) fn who(&self) -> Credentials {
+        self.shared.who()
+    }
+
+    /// The runner of an allocation.
+    pub(super) fn runner(&self, id: &str) -> Option<Arc<AllocRunner>> {
+        locked(&self.runners).get(id).cloned()
+    }
+
+    /// All runners, by ID.
+    pub(super) fn all(&self) -> Vec<Arc<AllocRunner>> {
+        locked(&self.runners).values().cloned().collect()
+    }
+
+    /// Waits; false if the agent stops meanwhile.
+    async fn pause(&self, nanos: i64) -> bool {
+        tokio::select! {
+            () = tokio::time::sleep(duration::of_nanos(nanos)) => true,
+            () = self.stopped() => false,
+        }
+    }
+
+    /// Waits after an error; a new list of servers ends it.
+    async fn pause_or_news(&self, nanos: i64) -> bool {
+        tokio::select! {
+            alive = self.pause(nanos) => alive,
+            () = self.servers.changed() => true,
+        }
+    }
+
+    async fn stopped(&self) {
+        let _ = self.stop.subscribe().wait_for(|s| *s).await;
+    }
+
+    /// Stores what the whole agent knows.
+    pub(super) fn save(&self, record: &ClientRecord) -> std::io::Result<()> {
+        self.shared.store.put_client(record)
+    }
+
+    fn dev(&self) -> bool {
+        self.shared.config.dev
+    }
+}
+
+/// How long a blocking query may take.
+const BLOCK: Duration = Duration::from_secs(300);

@@ -1,0 +1,136 @@
+//! Registration and heartbeats (`spec/client.md §3.2`, `§3.3`).
+
+use std::sync::Arc;
+
+use super::super::policy::backoff;
+use super::super::runner::locked;
+use super::super::servers::{NodeReply, ServersError};
+use super::{Agent, Beat};
+use crate::clock;
+
+impl Agent {
+    /// Registers, then beats until the end.
+    pub(super) async fn beat_forever(self: Arc<Self>) {
+        if locked(&self.record).registered {
+            // What ran before the agent stopped need not wait for the servers.
+            self.registered.send_replace(true);
+        }
+        if !self.register().await {
+            return;
+        }
+        let first = |me: &Agent| me.shared.draw(|r| backoff::first_heartbeat(me.dev(), r));
+        let mut wait = first(&self);
+        let mut beats = 0_u64;
+        loop {
+            let renew = tokio::select! {
+                alive = self.pause(wait) => if alive { false } else { return },
+                () = self.renew_identity.notified() => true,
+            };
+            let sent = clock::now();
+            wait = match self.servers.update_status(&self.who(), "ready", renew).await {
+                Ok(reply) => {
+                    if reply.index != 0 && reply.signed_identity.is_empty() && beats > 0 {
+                        tracing::warn!(target: "client", "missed heartbeat");
+                    }
+                    beats += 1;
+                    self.answered(&reply, sent);
+                    reply.heartbeat_ttl
+                }
+                Err(ServersError::NodeNotFound) => {
+                    if !self.register().await {
+                        return;
+                    }
+                    first(&self)
+                }
+                Err(error) => {
+                    let last = locked(&self.beat).last;
+                    let wait = self.shared.draw(|r| backoff::heartbeat(self.dev(), last, clock::now(), r));
+                    tracing::error!(target: "client", %error, "error heartbeating. retrying");
+                    wait
+                }
+            };
+        }
+    }
+
+    /// Registers the node as it is now; tries until it succeeds. False if the agent stops.
+    pub(super) async fn register(&self) -> bool {
+        loop {
+            let node = self.shared.node();
+            let (registered, identity) = {
+                let record = locked(&self.record);
+                (record.registered, record.identity.clone())
+            };
+            let intro = &self.shared.config.intro_token;
+            let token = if registered { identity } else { intro.clone() };
+            let sent = clock::now();
+            let error = match self.servers.register(&node, &token).await {
+                Ok(reply) if reply.servers.is_empty() => ServersError::NoServers,
+                Ok(reply) => {
+                    self.answered(&reply, sent);
+                    self.note_registered();
+                    tracing::info!(target: "client", "node registration complete");
+                    return true;
+                }
+                Err(error) => error,
+            };
+            if error == ServersError::PermissionDenied && intro.is_empty() && registered {
+                let mut record = locked(&self.record);
+                record.identity.clear();
+                record.registered = false;
+                locked(&self.shared.who).identity.clear();
+            }
+            tracing::error!(target: "client", %error, "error registering");
+            let none = error == ServersError::NoServers;
+            let wait = self.shared.draw(|r| backoff::registration(self.dev(), none, r));
+            if !self.pause_or_news(wait).await {
+                return false;
+            }
+        }
+    }
+
+    fn note_registered(&self) {
+        let record = {
+            let mut record = locked(&self.record);
+            record.registered = true;
+            record.clone()
+        };
+        if let Err(error) = self.save(&record) {
+            tracing::error!(target: "client", %error, "failed to store the registration");
+        }
+        let mut node = self.shared.node.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        node.status = "ready".into();
+        drop(node);
+        self.registered.send_replace(true);
+    }
+
+    /// Takes over what a reply says.
+    fn answered(&self, reply: &NodeReply, sent: i64) {
+        *locked(&self.beat) = Beat { ok: clock::now(), last: Some((sent, reply.heartbeat_ttl)) };
+        self.servers.learn(&reply.servers);
+        if !reply.scheduling_eligibility.is_empty() {
+            let mut node = self.shared.node.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+            node.scheduling_eligibility.clone_from(&reply.scheduling_eligibility);
+        }
+        if !reply.signed_identity.is_empty() {
+            let mut record = locked(&self.record).clone();
+            record.identity.clone_from(&reply.signed_identity);
+            // One that can't be kept is not used: after a restart nobody would know it.
+            match self.save(&record) {
+                Ok(()) => {
+                    *locked(&self.record) = record;
+                    locked(&self.shared.who).identity.clone_from(&reply.signed_identity);
+                }
+                Err(error) => tracing::error!(target: "client", %error, "failed to store the node identity"),
+            }
+        }
+    }
+
+    /// Ends when the node has registered; false if the agent stops.
+    pub(super) async fn wait_registered(&self) -> bool {
+        let mut registered = self.registered.subscribe();
+        tokio::select! {
+            ok = registered.wait_for(|r| *r) => ok.is_ok(),
+            () = self.stopped() => false,
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! From settings to a running node, and back (`spec/client.md §2`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::Duration;
+
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use tokio::task::JoinSet;
+
+use super::super::config::Config;
+use super::super::drivers::Driver;
+use super::super::drivers::mock::Mock;
+use super::super::drivers::raw_exec::RawExec;
+use super::super::error::{StartError, at};
+use super::super::fingerprint::{self, Found, host};
+use super::super::runner::alloc::{AllocRunner, Previous};
+use super::super::runner::{Shared, locked};
+use super::super::servers::{Credentials, Servers};
+use super::super::store::{Store, Stored};
+use super::node::{merged, put_driver};
+use super::{Agent, Beat, Gc, volumes};
+use crate::clock;
+use crate::events::state;
+use encamp_model::{Node, NodeResources};
+
+/// How long the loops may take to end.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// A started node: the agent, and its loops.
+pub struct Running {
+    /// The agent.
+    pub agent: Arc<Agent>,
+    loops: JoinSet<()>,
+    /// Directories made for this run alone.
+    temporary: Vec<PathBuf>,
+}
+
+/// Makes the directory a setting names, or a fresh one.
+fn directory(set: Option<&Path>, mode: u32, fresh: &mut Vec<PathBuf>) -> Result<PathBuf, StartError> {
+    let path = match set {
+        Some(path) => path.to_path_buf(),
+        None => {
+            let name = clock::uuid().map_err(at("reading", Path::new("/dev/urandom")))?;
+            let path = std::env::temp_dir().join(format!("NomadClient{}", name.replace('-', "")));
+            fresh.push(path.clone());
+            path
+        }
+    };
+    std::fs::DirBuilder::new().recursive(true).mode(mode).create(&path).map_err(at("creating", &path))?;
+    path.canonicalize().map_err(at("reading", &path))
+}
+
+fn drivers(config: &Config) -> Result<BTreeMap<String, Arc<dyn Driver>>, StartError> {
+    let supervisor = match &config.supervisor {
+        Some(path) => path.clone(),
+        None => std::env::current_exe().map_err(at("reading", Path::new("/proc/self/exe")))?,
+    };
+    let mut all: Vec<Arc<dyn Driver>> = vec![Arc::new(RawExec::new(config.raw_exec.clone(), supervisor))];
+    if let Some(mock) = &config.mock_driver {
+        all.push(Arc::new(Mock::new(mock.clone())));
+    }
+    let allowed = all.into_iter().filter(|d| config.allowed("driver", d.name()));
+    Ok(allowed.map(|d| (d.name().to_string(), d)).collect())
+}
+
+/// The node as it registers for the first time.
+fn first_node(
+    config: &Config,
+    identity: (String, String),
+    found: Found,
+    drivers: &BTreeMap<String, Arc<dyn Driver>>,
+) -> Node {
+    let (id, secret_id) = identity;
+    let name = [config.name.clone(), host::hostname(), id.clone()].into_iter().find(|n| !n.is_empty());
+    let mut node = Node {
+        name: name.unwrap_or_default(),
+        id,
+        secret_id,
+        datacenter: config.datacenter.clone(),
+        cgroup_parent: "nomad.slice".into(),
+        http_addr: config.http_addr.clone(),
+        tls_enabled: config.tls_http,
+        attributes: found.attributes.into(),
+        node_resources: Some(NodeResources { devices: Vec::new(), ..found.resources }.into()),
+        reserved_resources: Some(fingerprint::reserved(config)),
+        node_class: config.node_class.clone(),
+        node_pool: config.node_pool.clone(),
+        scheduling_eligibility: if config.default_ineligible { "ineligible" } else { "eligible" }.into(),
+        status: "initializing".into(),
+        host_volumes: config.host_volumes.clone(),
+        host_networks: config.host_networks.clone(),
+        gc_volumes_on_node_gc: config.gc.volumes_on_node_gc,
+        node_max_allocs: config.node_max_allocs,
+        ..Node::default()
+    };
+    for driver in drivers.values() {
+        put_driver(&mut node, driver.name(), &driver.fingerprint(), clock::now());
+    }
+    node
+}
+
+fn check_volumes(config: &Config) -> Result<(), StartError> {
+    for (name, volume) in &config.host_volumes {
+        // A volume made at run time has an ID and no place yet.
+        if let Err(e) = std::fs::metadata(&volume.path).as_ref().map_err(|e| e.kind()) {
+            let text = match e {
+                std::io::ErrorKind::NotFound => "no such file or directory".to_string(),
+                other => other.to_string(),
+            };
+            let path = &volume.path;
+            let text = format!("node setup failed: failed to validate volume {name}, err: stat {path}: {text}");
+            return Err(StartError::Config(text));
+        }
+    }
+    Ok(())
+}
+
+/// Starts a node. Restores what ran before; everything else happens in loops.
+pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, StartError> {
+    let mut temporary = Vec::new();
+    let state_dir = directory(config.state_dir.as_deref(), 0o700, &mut temporary)?;
+    let alloc_dir = directory(config.alloc_dir.as_deref(), 0o711, &mut temporary)?;
+    let host_volumes_dir = directory(config.host_volumes_dir.as_deref(), 0o711, &mut temporary)?;
+    let store = if config.dev { Store::none() } else { Store::open(&state_dir)? };
+    check_volumes(&config)?;
+    let host_uuid = (!config.no_host_uuid && !config.dev).then(host::product_uuid);
+    let identity = store.identity(host_uuid.as_deref())?;
+    let mut record = store.client();
+    let static_meta = fingerprint::static_meta(&config);
+    // A removed key that the configuration no longer has need not be remembered.
+    record.meta.retain(|key, value| value.is_some() || static_meta.contains_key(key));
+    let found = fingerprint::look(&config, &alloc_dir);
+    let mhz_per_core = found.mhz_per_core();
+    let drivers = drivers(&config)?;
+    let who =
+        Credentials { node_id: identity.0.clone(), secret_id: identity.1.clone(), identity: record.identity.clone() };
+    let mut node = first_node(&config, identity, found, &drivers);
+    node.meta = merged(&static_meta, &record.meta).into();
+    // The configuration's volumes win.
+    let made = volumes::restored(&record).into_iter().filter(|(name, _)| !config.host_volumes.contains_key(name));
+    node.host_volumes.extend(made.collect::<Vec<_>>());
+    let stored = store.load();
+    let (views, view_receiver) = mpsc::unbounded_channel();
+    let slots = config.gc.parallel_destroys;
+    if slots == 0 {
+        tracing::warn!(target: "client", "gc_parallel_destroys is below 1, using 1");
+    }
+    let shared = Arc::new(Shared {
+        servers: servers.clone(),
+        who: Mutex::new(who),
+        drivers,
+        store,
+        node: RwLock::new(node),
+        host_env: std::env::vars_os()
+            .filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
+            .collect(),
+        alloc_dir,
+        random: Mutex::new(clock::generator(config.seed, "client")),
+        contacted: watch::channel(false).0,
+        // The receiver goes with the agent; then nobody wants to know.
+        report: Box::new(move |view| drop(views.send(view))),
+        config,
+    });
+    let agent = Arc::new(Agent {
+        shared,
+        servers,
+        record: Mutex::new(record),
+        static_meta,
+        host_volumes_dir,
+        runners: Mutex::default(),
+        invalid: Mutex::new(BTreeSet::new()),
+        queue: Mutex::default(),
+        views: Mutex::new(Some(view_receiver)),
+        registered: watch::channel(false).0,
+        beat: Mutex::new(Beat { ok: clock::now(), last: None }),
+        renew_identity: Notify::new(),
+        node_changed: Notify::new(),
+        events: Mutex::default(),
+        events_changed: Notify::new(),
+        gc: Gc { queue: Mutex::default(), trigger: Notify::new(), slots: Semaphore::new(slots.max(1)) },
+        host: Mutex::default(),
+        mhz_per_core,
+        stop: watch::channel(false).0,
+    });
+    stored.into_iter().for_each(|s| agent.restore(s));
+    let mut loops = JoinSet::new();
+    loops.spawn(agent.clone().beat_forever());
+    loops.spawn(agent.clone().watch_forever());
+    loops.spawn(agent.clone().tell_forever());
+    loops.spawn(agent.clone().watch_node());
+    loops.spawn(agent.clone().send_events());
+    loops.spawn(agent.clone().measure_forever());
+    loops.spawn(agent.clone().collect_forever());
+    loops.spawn(agent.clone().disconnect_forever());
+    for driver in agent.shared.drivers.values() {
+        loops.spawn(agent.clone().watch_driver(driver.clone()));
+    }
+    Ok(Running { agent, loops, temporary })
+}
+
+impl Agent {
+    /// Goes on with an allocation of an earlier run (`spec/client.md §25.2`).
+    fn restore(self: &Arc<Self>, stored: Stored) {
+        let Stored { alloc, record, acknowledged } = stored;
+        let (id, alloc) = (alloc.id.clone(), Arc::new(alloc));
+        let there = self.shared.alloc_dir.join(&id).is_dir();
+        // The agent ended before it had begun: servers send the allocation again.
+        if !there && record.tasks.values().all(|t| !t.built && t.state.state != state::DEAD) {
+            if let Err(error) = self.shared.store.delete(&id) {
+                tracing::error!(target: "client", alloc_id = id, %error, "failed to forget the allocation");
+            }
+            return;
+        }
+        if let Some(known) = acknowledged {
+            locked(&self.queue).acknowledge(known);
+        }
+        // The agent ended while it removed what had ended: what became of that still counts.
+        let ended = record.tasks.values().all(|t| t.state.state == state::DEAD);
+        let runner = AllocRunner::new(self.shared.clone(), alloc.clone(), Some(record))
+            .and_then(|r| if there || ended { Ok(r) } else { Err("the directory of the allocation is gone".into()) });
+        match runner {
+            Ok(runner) => {
+                locked(&self.runners).insert(id.clone(), runner.clone());
+                if runner.is_terminal() {
+                    self.mark_restored(&id);
+                }
+                tokio::spawn(runner.run(Previous::default()));
+            }
+            Err(error) => {
+                tracing::error!(target: "client", alloc_id = id, error, "error restoring alloc");
+                self.refuse(&alloc, &error);
+                if let Err(error) = self.shared.store.delete(&id) {
+                    tracing::error!(target: "client", alloc_id = id, %error, "failed to forget the allocation");
+                }
+            }
+        }
+    }
+}
+
+impl Running {
+    /// Drains the node if that is configured; call it before [`Running::shutdown`] for a graceful leave.
+    pub async fn leave(&self) -> Result<(), String> {
+        self.agent.drain_self().await
+    }
+
+    /// Stops the node. In development mode all allocations are destroyed; else their tasks stay and are found again.
+    pub async fn shutdown(mut self) {
+        let runners = self.agent.all();
+        let mut ends = JoinSet::new();
+        for runner in runners {
+            let dev = self.agent.dev();
+            ends.spawn(async move { if dev { runner.destroy().await } else { runner.leave().await } });
+        }
+        while ends.join_next().await.is_some() {}
+        self.agent.stop.send_replace(true);
+        let ended = async { while self.loops.join_next().await.is_some() {} };
+        // One may wait for servers that do not answer.
+        let _ = tokio::time::timeout(LAST_WORDS, ended).await;
+        self.loops.shutdown().await;
+        let record = locked(&self.agent.record).clone();
+        if let Err(error) = self.agent.save(&record) {
+            tracing::error!(target: "client", %error, "failed to store the state");
+        }
+        if self.agent.dev() {
+            for dir in &self.temporary {
+                let _ = std::fs::remove_dir_all(dir);
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What became of the allocations (`spec/client.md §7`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::policy::backoff;
+use super::super::runner::locked;
+use super::Agent;
+use crate::clock;
+use encamp_model::{Allocation, client_status};
+
+/// How often the queue is looked at.
+const TICK: Duration = Duration::from_millis(200);
+
+impl Agent {
+    /// Takes the runners' views and tells the servers, until the end.
+    pub(super) async fn tell_forever(self: Arc<Self>) {
+        let Some(mut views) = locked(&self.views).take() else { return };
+        let me = self.clone();
+        let taker = tokio::spawn(async move {
+            while let Some(view) = views.recv().await {
+                me.take(view);
+            }
+        });
+        let mut contacted = self.shared.contacted.subscribe();
+        let ready = tokio::select! {
+            ok = async { contacted.wait_for(|c| *c).await.is_ok() } => ok,
+            () = self.stopped() => false,
+        };
+        if ready {
+            self.tell().await;
+        }
+        taker.abort();
+    }
+
+    fn take(&self, view: Allocation) {
+        let id = view.id.clone();
+        let ended = matches!(
+            view.client_status.as_str(),
+            client_status::COMPLETE | client_status::FAILED | client_status::LOST
+        );
+        // A runner that was removed has nothing to tell.
+        if locked(&self.runners).contains_key(&id) {
+            locked(&self.queue).push(view);
+            if ended {
+                self.mark(&id);
+            }
+        }
+    }
+
+    async fn tell(self: &Arc<Self>) {
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {}
+                () = self.stopped() => return,
+            }
+            let allocs = {
+                let runners = locked(&self.runners);
+                locked(&self.queue).tick(|id| runners.contains_key(id))
+            };
+            if allocs.is_empty() {
+                continue;
+            }
+            match self.servers.update_allocs(&self.who(), allocs.clone()).await {
+                Ok(_) => {
+                    let shared = self.shared.clone();
+                    let kept = allocs.clone();
+                    locked(&self.queue).sent(allocs);
+                    let stored = tokio::task::spawn_blocking(move || {
+                        kept.iter().try_for_each(|a| shared.store.put_acknowledged(a))
+                    });
+                    if let Ok(Err(error)) = stored.await {
+                        tracing::error!(target: "client", %error, "failed to store what the servers know");
+                    }
+                }
+                Err(error) => {
+                    tracing::error!(target: "client", %error, "error updating allocations");
+                    locked(&self.queue).failed(allocs);
+                    let wait = self.shared.draw(|r| backoff::report(self.dev(), r));
+                    if !self.pause(wait).await {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Marks a terminal allocation for collection, and has a look whether it is time.
+    pub(super) fn mark(&self, id: &str) {
+        if self.runner(id).is_some_and(|r| r.is_destroyed()) {
+            return;
+        }
+        if locked(&self.gc.queue).mark(id, clock::now()) {
+            tracing::info!(target: "client.gc", alloc_id = id, "marking allocation for GC");
+            self.gc.trigger.notify_one();
+        }
+    }
+}

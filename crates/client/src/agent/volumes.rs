@@ -1,0 +1,222 @@
+//! Host volumes made at run time (`spec/client.md §4.6`): folders of the built-in plugin `mkdir`, and folders that were there.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+
+use super::super::runner::locked;
+use super::super::store::{ClientRecord, VolumeRecord};
+use super::Agent;
+use crate::error::ClientError;
+use encamp_model::{ClientHostVolumeConfig, HostVolume};
+
+/// The built-in plugin.
+const MKDIR: &str = "mkdir";
+/// The mode of a folder that does not say.
+const DEFAULT_MODE: u32 = 0o700;
+
+/// Who may do what in a folder.
+#[derive(Debug, PartialEq, Eq)]
+struct Access {
+    mode: u32,
+    uid: Option<u32>,
+    gid: Option<u32>,
+}
+
+impl Access {
+    /// Reads the parameters of the plugin: `mode` in octal digits, `uid`, `gid`.
+    fn parse(parameters: &BTreeMap<String, String>) -> Result<Access, String> {
+        let bad = |name: &str, value: &str| format!("invalid value for {name:?}: {value:?}");
+        let id = |name: &str| match parameters.get(name).map(String::as_str) {
+            None | Some("" | "-1") => Ok(None),
+            Some(text) => text.parse::<u32>().map(Some).map_err(|_| bad(name, text)),
+        };
+        let mode = match parameters.get("mode").map(String::as_str) {
+            None | Some("") => DEFAULT_MODE,
+            Some(text) => {
+                u32::from_str_radix(text, 8).ok().filter(|m| *m <= 0o7777).ok_or_else(|| bad("mode", text))?
+            }
+        };
+        Ok(Access { mode, uid: id("uid")?, gid: id("gid")? })
+    }
+}
+
+/// Makes the folder of a volume; one that is there stays as it is.
+fn make(path: &Path, access: &Access) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    std::fs::DirBuilder::new().recursive(true).mode(0o711).create(path.parent().unwrap_or(path))?;
+    std::fs::DirBuilder::new().mode(access.mode).create(path)?;
+    // The mode above is subject to the umask.
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(access.mode))?;
+    if access.uid.is_some() || access.gid.is_some() {
+        std::os::unix::fs::chown(path, access.uid, access.gid)?;
+    }
+    Ok(())
+}
+
+/// Whether a text can be the name of a folder among others: IDs are.
+fn is_id(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
+}
+
+/// How the node shows a volume.
+fn shown(id: &str, record: &VolumeRecord) -> ClientHostVolumeConfig {
+    ClientHostVolumeConfig {
+        name: record.name.clone(),
+        path: record.path.display().to_string(),
+        read_only: false,
+        id: id.into(),
+    }
+}
+
+/// The volumes of an earlier run that are still there; folders of the plugin are made again.
+pub fn restored(record: &ClientRecord) -> BTreeMap<String, ClientHostVolumeConfig> {
+    let mut out = BTreeMap::new();
+    for (id, volume) in &record.volumes {
+        let again = match volume.plugin.as_str() {
+            MKDIR => Access::parse(&volume.parameters).map_err(io::Error::other).and_then(|a| make(&volume.path, &a)),
+            _ => volume.path.metadata().map(drop),
+        };
+        match again {
+            Ok(()) => drop(out.insert(volume.name.clone(), shown(id, volume))),
+            Err(error) => {
+                let (volume_id, path) = (id.as_str(), volume.path.display());
+                tracing::error!(target: "client", volume_id, %path, %error, "failed to restore host volume");
+            }
+        }
+    }
+    out
+}
+
+impl Agent {
+    /// Makes a volume; gives its place on this host and its size in bytes, 0 for folders. Made again, it stays as it is.
+    pub(crate) fn create_volume(&self, volume: &HostVolume) -> Result<(String, i64), ClientError> {
+        if volume.plugin_id != MKDIR {
+            return Err(ClientError::Failed(format!("no such plugin: {:?}", volume.plugin_id)));
+        }
+        if !is_id(&volume.id) {
+            return Err(ClientError::BadRequest(format!("{:?} is no ID of a volume", volume.id)));
+        }
+        let path = self.host_volumes_dir.join(&volume.id);
+        let access = Access::parse(&volume.parameters).map_err(ClientError::BadRequest)?;
+        self.free_name(volume)?;
+        make(&path, &access).map_err(|e| ClientError::failed(format!("error creating {}: {e}", path.display())))?;
+        self.take_volume(volume, &path, MKDIR)?;
+        Ok((path.display().to_string(), 0))
+    }
+
+    /// Takes a folder that is there for a volume.
+    pub(crate) fn register_volume(&self, volume: &HostVolume) -> Result<(), ClientError> {
+        let path = PathBuf::from(&volume.host_path);
+        if !path.is_absolute() {
+            return Err(ClientError::BadRequest(format!("{:?} is no absolute path", volume.host_path)));
+        }
+        self.free_name(volume)?;
+        let there = path.metadata();
+        there.map_err(|e| ClientError::failed(format!("cannot verify host path {:?}: {e}", volume.host_path)))?;
+        self.take_volume(volume, &path, "")
+    }
+
+    /// No other volume of this node has the name.
+    fn free_name(&self, volume: &HostVolume) -> Result<(), ClientError> {
+        match self.shared.node().host_volumes.get(&volume.name) {
+            Some(other) if other.id != volume.id => {
+                Err(ClientError::failed(format!("a volume {:?} is on this node already", volume.name)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn take_volume(&self, volume: &HostVolume, path: &Path, plugin: &str) -> Result<(), ClientError> {
+        let record = VolumeRecord {
+            name: volume.name.clone(),
+            path: path.to_path_buf(),
+            plugin: plugin.into(),
+            parameters: volume.parameters.clone(),
+        };
+        let entry = shown(&volume.id, &record);
+        self.remember(|known| known.volumes.insert(volume.id.clone(), record))?;
+        let mut node = self.shared.node.write().unwrap_or_else(PoisonError::into_inner);
+        node.host_volumes.insert(volume.name.clone(), entry);
+        drop(node);
+        self.node_changed.notify_one();
+        Ok(())
+    }
+
+    /// Lets go of a volume; a folder of the plugin goes with its content. One that is not there is fine.
+    pub(crate) fn delete_volume(&self, id: &str) -> Result<(), ClientError> {
+        let known = locked(&self.record).volumes.get(id).cloned();
+        let Some(volume) = known else { return Ok(()) };
+        if volume.plugin == MKDIR {
+            match std::fs::remove_dir_all(&volume.path) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                    return Err(ClientError::failed(format!("error removing {}: {e}", volume.path.display())));
+                }
+                _ => {}
+            }
+        }
+        self.remember(|known| known.volumes.remove(id))?;
+        let mut node = self.shared.node.write().unwrap_or_else(PoisonError::into_inner);
+        node.host_volumes.retain(|_, v| v.id != id);
+        drop(node);
+        self.node_changed.notify_one();
+        Ok(())
+    }
+
+    /// Changes what is remembered about volumes.
+    fn remember<T>(&self, change: impl FnOnce(&mut ClientRecord) -> T) -> Result<(), ClientError> {
+        let mut record = locked(&self.record);
+        let mut new = record.clone();
+        change(&mut new);
+        self.save(&new).map_err(|e| ClientError::failed(format!("failed to store the host volumes: {e}")))?;
+        *record = new;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameters(list: &[(&str, &str)]) -> BTreeMap<String, String> {
+        list.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect()
+    }
+
+    #[test]
+    fn parameters_of_folders() {
+        let parse = |list: &[(&str, &str)]| Access::parse(&parameters(list));
+        assert_eq!(parse(&[]), Ok(Access { mode: 0o700, uid: None, gid: None }));
+        let all = parse(&[("mode", "0755"), ("uid", "12"), ("gid", "-1")]);
+        assert_eq!(all, Ok(Access { mode: 0o755, uid: Some(12), gid: None }));
+        for bad in [("mode", "rwx"), ("mode", "10000"), ("uid", "root"), ("gid", "-2")] {
+            assert_eq!(parse(&[bad]), Err(format!("invalid value for {:?}: {:?}", bad.0, bad.1)));
+        }
+        assert!(is_id("03335ffc-c328-82b4-cae7-5a8fe6481c14") && !is_id("../x") && !is_id(""));
+    }
+
+    #[test]
+    fn what_is_restored() {
+        let dir = std::env::temp_dir().join(format!("encamp-volumes-{}", std::process::id()));
+        let volume = |path: &str, plugin: &str, list: &[(&str, &str)]| VolumeRecord {
+            name: format!("name of {path}"),
+            path: dir.join(path),
+            plugin: plugin.into(),
+            parameters: parameters(list),
+        };
+        let volumes = [
+            ("made", volume("made", MKDIR, &[("mode", "0750")])),
+            ("gone", volume("gone", "", &[])),
+            ("bad", volume("bad", MKDIR, &[("mode", "x")])),
+        ];
+        let volumes = volumes.map(|(id, v)| (id.to_string(), v)).into();
+        let found = restored(&ClientRecord { volumes, ..ClientRecord::default() });
+        assert_eq!(found.keys().collect::<Vec<_>>(), ["name of made"]);
+        assert_eq!(found["name of made"].id, "made");
+        assert_eq!(std::fs::metadata(dir.join("made")).unwrap().permissions().mode() & 0o777, 0o750);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}

@@ -1,0 +1,209 @@
+//! What to run (`spec/client.md §6`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::events;
+use super::super::policy::{backoff, pull};
+use super::super::runner::alloc::{AllocRunner, Previous};
+use super::super::runner::locked;
+use super::super::servers::{Servers, ServersError};
+use super::{Agent, BLOCK};
+use crate::clock;
+use encamp_model::{AllocDeploymentStatus, Allocation, TaskState, Time, client_status};
+
+/// How often a predecessor on another node is looked at.
+const REMOTE_POLL: Duration = Duration::from_secs(2);
+
+impl Agent {
+    /// Pulls allocations and applies what changed, until the end.
+    pub(super) async fn watch_forever(self: Arc<Self>) {
+        if !self.wait_registered().await {
+            return;
+        }
+        let (mut min_index, mut first) = (0, true);
+        loop {
+            let listed = tokio::select! {
+                listed = async { self.servers.client_allocs(&self.who(), min_index, BLOCK, first).await } => listed,
+                () = self.stopped() => return,
+            };
+            let listed = match listed {
+                Ok(listed) => listed,
+                Err(error) => {
+                    if error == ServersError::SecretMismatch && !self.register().await {
+                        return;
+                    }
+                    tracing::error!(target: "client", %error, "error querying node allocations");
+                    if !self.retry_later().await {
+                        return;
+                    }
+                    continue;
+                }
+            };
+            first = false;
+            if listed.index <= min_index {
+                // Servers that answer old news at once must not be asked in a hurry.
+                if !self.pause(10_000_000).await {
+                    return;
+                }
+                continue;
+            }
+            let known = self.known();
+            let plan = pull::plan(&listed.allocs, &known, &locked(&self.invalid));
+            let mut pulled = BTreeMap::new();
+            if !plan.pull.is_empty() {
+                match self.servers.allocs(&self.who(), &plan.pull, plan.newest.saturating_sub(1)).await {
+                    Ok(reply) if reply.index > min_index => {
+                        pulled.extend(reply.allocs.into_iter().map(|a| (a.id.clone(), a)));
+                    }
+                    other => {
+                        if let Err(error) = other {
+                            tracing::error!(target: "client", %error, "error querying updated allocations");
+                        }
+                        if !self.retry_later().await {
+                            return;
+                        }
+                        continue;
+                    }
+                }
+                if plan.pull.iter().any(|id| !pulled.contains_key(id)) {
+                    let wait = self.shared.draw(backoff::missing_alloc);
+                    if !self.pause(wait).await {
+                        return;
+                    }
+                    continue;
+                }
+            }
+            min_index = listed.index;
+            self.apply(pulled, &plan.filtered, &known).await;
+            self.shared.contacted.send_replace(true);
+            self.gc.trigger.notify_one();
+        }
+    }
+
+    async fn retry_later(&self) -> bool {
+        let wait = self.shared.draw(|r| backoff::pull(self.dev(), r));
+        self.pause_or_news(wait).await
+    }
+
+    fn known(&self) -> pull::Known {
+        locked(&self.runners).iter().map(|(id, r)| (id.clone(), r.alloc().alloc_modify_index)).collect()
+    }
+
+    async fn apply(
+        self: &Arc<Self>,
+        pulled: BTreeMap<String, Arc<Allocation>>,
+        filtered: &BTreeSet<String>,
+        known: &pull::Known,
+    ) {
+        let indexes = pulled.iter().map(|(id, a)| (id.clone(), a.alloc_modify_index)).collect();
+        let changes = pull::changes(&indexes, filtered, known);
+        for id in &changes.removed {
+            if let Some(runner) = locked(&self.runners).remove(id) {
+                self.collect_removed(runner);
+            }
+            locked(&self.queue).forget(id);
+        }
+        locked(&self.invalid).retain(|id| filtered.contains(id) || pulled.contains_key(id));
+        for id in &changes.updated {
+            if let (Some(runner), Some(alloc)) = (self.runner(id), pulled.get(id)) {
+                self.store_alloc(alloc).await.unwrap_or_else(|error| {
+                    tracing::error!(target: "client", alloc_id = id, error, "error updating the stored allocation");
+                });
+                let reconnects = alloc.client_status == client_status::UNKNOWN && !alloc.server_terminal();
+                runner.update(alloc.clone()).await;
+                if reconnects {
+                    let event = || events::message("Reconnected", "Client reconnected");
+                    runner.tasks.iter().for_each(|t| t.emit(event()));
+                    // The servers took what they knew for lost.
+                    locked(&self.queue).forget(id);
+                    (self.shared.report)(runner.view());
+                }
+            }
+        }
+        for alloc in changes.added.iter().filter_map(|id| pulled.get(id)) {
+            if alloc.client_terminal() {
+                // It ended here, and what was kept of it is gone: there is nothing to run, and nothing else to tell.
+                locked(&self.invalid).insert(alloc.id.clone());
+                continue;
+            }
+            if let Err(error) = self.add(alloc).await {
+                tracing::error!(target: "client", alloc_id = alloc.id, error, "error adding alloc");
+                self.refuse(alloc, &error);
+            }
+        }
+    }
+
+    async fn store_alloc(&self, alloc: &Arc<Allocation>) -> Result<(), String> {
+        let (shared, alloc) = (self.shared.clone(), alloc.clone());
+        let stored = tokio::task::spawn_blocking(move || shared.store.put_alloc(&alloc)).await;
+        stored.map_err(|e| e.to_string())?.map_err(|e| e.to_string())
+    }
+
+    async fn add(self: &Arc<Self>, alloc: &Arc<Allocation>) -> Result<(), String> {
+        self.store_alloc(alloc).await?;
+        let runner = AllocRunner::new(self.shared.clone(), alloc.clone(), None)?;
+        runner.persist().await;
+        let previous = self.previous(alloc);
+        locked(&self.runners).insert(alloc.id.clone(), runner.clone());
+        tokio::spawn(runner.run(previous));
+        Ok(())
+    }
+
+    /// What an allocation waits for (`spec/client.md §9.3`).
+    fn previous(&self, alloc: &Arc<Allocation>) -> Previous {
+        let local = self.runner(&alloc.previous_allocation);
+        let preempted = alloc.preempted_allocations.iter().filter_map(|id| self.runner(id)).collect();
+        let elsewhere = local.is_none() && !alloc.previous_allocation.is_empty();
+        let remote = elsewhere.then(|| {
+            let (servers, who) = (self.servers.clone(), self.who());
+            let id = alloc.previous_allocation.clone();
+            Box::pin(async move { wait_remote(servers.as_ref(), &who, id).await }) as _
+        });
+        Previous { local, preempted, remote }
+    }
+
+    /// Reports an allocation that can't be run here.
+    pub(super) fn refuse(&self, alloc: &Arc<Allocation>, error: &str) {
+        locked(&self.invalid).insert(alloc.id.clone());
+        let now = Time::from_unix_nanos(clock::now());
+        let mut states = alloc.task_states.clone();
+        for task in alloc.group().into_iter().flat_map(|g| &g.tasks) {
+            if !states.contains_key(&task.name) {
+                states.insert(task.name.clone(), TaskState::default());
+            }
+        }
+        states.values_mut().filter(|t| t.finished_at.is_zero()).for_each(|t| t.finished_at = now);
+        let health = match &alloc.deployment_status {
+            Some(d) if d.healthy.is_some() => d.clone(),
+            other => {
+                AllocDeploymentStatus { healthy: Some(false), timestamp: now, ..other.clone().unwrap_or_default() }
+            }
+        };
+        locked(&self.queue).push(Allocation {
+            id: alloc.id.clone(),
+            node_id: alloc.node_id.clone(),
+            client_status: client_status::FAILED.into(),
+            client_description: format!("Unable to add allocation due to error: {error}"),
+            task_states: states,
+            deployment_status: Some(health),
+            ..Allocation::default()
+        });
+    }
+}
+
+/// Ends when an allocation of another node is terminal, unknown, or not there any more.
+async fn wait_remote(servers: &dyn Servers, who: &super::Credentials, id: String) {
+    let ids = [id];
+    loop {
+        match servers.allocs(who, &ids, 0).await {
+            Ok(reply)
+                if reply.allocs.first().is_none_or(|a| a.terminal() || a.client_status == client_status::UNKNOWN) =>
+            {
+                return;
+            }
+            _ => tokio::time::sleep(REMOTE_POLL).await,
+        }
+    }
+}

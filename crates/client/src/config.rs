@@ -1,0 +1,264 @@
+//! What a node agent is told about itself. Plain data; the agent fills it from its configuration
+//! (`spec/agent-config.md §5.3`).
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig};
+use encamp_telemetry::Metrics;
+
+/// Settings of a node agent.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Development mode: nothing is stored, waits are short, allocations are destroyed at shutdown.
+    pub dev: bool,
+    /// Where identity and state are kept; none: a temporary directory.
+    pub state_dir: Option<PathBuf>,
+    /// Where allocations have their files; none: a temporary directory.
+    pub alloc_dir: Option<PathBuf>,
+    /// Name of the node; empty: the host's name.
+    pub name: String,
+    /// Region of the agent.
+    pub region: String,
+    /// Datacenter of the node.
+    pub datacenter: String,
+    /// Operator's class of the node, may be empty.
+    pub node_class: String,
+    /// Pool of the node.
+    pub node_pool: String,
+    /// Meta of the node from the configuration.
+    pub meta: BTreeMap<String, String>,
+    /// Free options (`fingerprint.allowlist`, `driver.denylist`, `user.denylist`, …).
+    pub options: BTreeMap<String, String>,
+    /// Advertised address of the HTTP interface, `host:port`.
+    pub http_addr: String,
+    /// Whether that interface speaks TLS.
+    pub tls_http: bool,
+    /// Network interface to offer; empty: the one of the default route.
+    pub network_interface: String,
+    /// `ipv4` or `ipv6` come first; empty: as found.
+    pub preferred_address_family: String,
+    /// Speed of the network in MBit/s; 0: as found.
+    pub network_speed: i64,
+    /// MHz of all cores together; 0: as found.
+    pub cpu_total_compute: i64,
+    /// Cores that may be reserved by tasks, as a list such as `0-3,7`; empty: all.
+    pub reservable_cores: String,
+    /// MB of memory; 0: as found.
+    pub memory_total_mb: i64,
+    /// MB of disk; 0: as found.
+    pub disk_total_mb: i64,
+    /// What is held back from jobs.
+    pub reserved: Reserved,
+    /// Upper bound of a task's kill timeout.
+    pub max_kill_timeout: Duration,
+    /// First dynamic port.
+    pub min_dynamic_port: i64,
+    /// Last dynamic port.
+    pub max_dynamic_port: i64,
+    /// Local garbage collection.
+    pub gc: GcConfig,
+    /// Make up a node ID instead of deriving it from the host's UUID.
+    pub no_host_uuid: bool,
+    /// No commands may be run in tasks.
+    pub disable_remote_exec: bool,
+    /// Register as ineligible.
+    pub default_ineligible: bool,
+    /// Most allocations on this node, 0: no limit. The scheduler checks.
+    pub node_max_allocs: i64,
+    /// Offer services of the cluster's own catalogue.
+    pub nomad_service_discovery: bool,
+    /// Hairpin mode of the bridge, reported as an attribute.
+    pub bridge_hairpin_mode: bool,
+    /// Where host volumes are made at run time; none: a directory for this run alone.
+    pub host_volumes_dir: Option<PathBuf>,
+    /// Host volumes by name.
+    pub host_volumes: BTreeMap<String, ClientHostVolumeConfig>,
+    /// Host networks by name.
+    pub host_networks: BTreeMap<String, ClientHostNetworkConfig>,
+    /// Drain before a graceful leave.
+    pub drain_on_shutdown: Option<DrainOnShutdown>,
+    /// Sample the resource usage of tasks.
+    pub publish_allocation_metrics: bool,
+    /// Publish what the host uses.
+    pub publish_node_metrics: bool,
+    /// Publish metrics of tasks with their jobs' meta.
+    pub include_alloc_metadata: bool,
+    /// Where metrics go.
+    pub metrics: Metrics,
+    /// How often host and tasks are sampled.
+    pub collection_interval: Duration,
+    /// The `raw_exec` driver.
+    pub raw_exec: RawExecConfig,
+    /// The `mock_driver`; none: not there.
+    pub mock_driver: Option<MockConfig>,
+    /// Program that supervises tasks; `client::supervisor::main` has to be behind its first argument `task-supervisor`.
+    /// None: the running program.
+    pub supervisor: Option<PathBuf>,
+    /// Version to report, `nomad.version`.
+    pub version: String,
+    /// Revision to report, may be empty.
+    pub revision: String,
+    /// Token of the first registration, may be empty.
+    pub intro_token: String,
+    /// Seed of all jitter; none: a random one.
+    pub seed: Option<u64>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            dev: false,
+            state_dir: None,
+            alloc_dir: None,
+            name: String::new(),
+            region: "global".into(),
+            datacenter: "dc1".into(),
+            node_class: String::new(),
+            node_pool: "default".into(),
+            meta: BTreeMap::new(),
+            options: BTreeMap::new(),
+            http_addr: String::new(),
+            tls_http: false,
+            network_interface: String::new(),
+            preferred_address_family: String::new(),
+            network_speed: 0,
+            cpu_total_compute: 0,
+            reservable_cores: String::new(),
+            memory_total_mb: 0,
+            disk_total_mb: 0,
+            reserved: Reserved::default(),
+            max_kill_timeout: Duration::from_secs(30),
+            min_dynamic_port: 20_000,
+            max_dynamic_port: 32_000,
+            gc: GcConfig::default(),
+            no_host_uuid: true,
+            disable_remote_exec: false,
+            default_ineligible: false,
+            node_max_allocs: 0,
+            nomad_service_discovery: true,
+            bridge_hairpin_mode: false,
+            host_volumes_dir: None,
+            host_volumes: BTreeMap::new(),
+            host_networks: BTreeMap::new(),
+            drain_on_shutdown: None,
+            publish_allocation_metrics: false,
+            publish_node_metrics: false,
+            include_alloc_metadata: false,
+            metrics: Metrics::default(),
+            collection_interval: Duration::from_secs(1),
+            raw_exec: RawExecConfig::default(),
+            mock_driver: None,
+            supervisor: None,
+            version: "2.0.5".into(),
+            revision: String::new(),
+            intro_token: String::new(),
+            seed: None,
+        }
+    }
+}
+
+impl Config {
+    /// The names of a comma list among the options; the older spelling of the key is read too.
+    pub fn option_list(&self, key: &str, older: &str) -> Option<Vec<String>> {
+        let text = self.options.get(key).or_else(|| self.options.get(older))?;
+        Some(text.split(',').map(str::trim).filter(|s| !s.is_empty()).map(String::from).collect())
+    }
+
+    /// Whether a name passes `<what>.allowlist` and `<what>.denylist` of the options.
+    pub fn allowed(&self, what: &str, name: &str) -> bool {
+        let list = |kind: &str, older: &str| self.option_list(&format!("{what}.{kind}"), &format!("{what}.{older}"));
+        list("allowlist", "whitelist").is_none_or(|l| l.is_empty() || l.iter().any(|n| n == name))
+            && !list("denylist", "blacklist").is_some_and(|l| l.iter().any(|n| n == name))
+    }
+}
+
+/// Resources held back from jobs (`client.reserved`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reserved {
+    /// MHz.
+    pub cpu: i64,
+    /// MB.
+    pub memory: i64,
+    /// MB.
+    pub disk: i64,
+    /// Cores, as a list such as `0-1`.
+    pub cores: String,
+    /// Host ports, as a list such as `22,80-81`.
+    pub ports: String,
+}
+
+/// Local garbage collection (`spec/client.md §27.1`).
+#[derive(Debug, Clone, PartialEq)]
+pub struct GcConfig {
+    /// Period of the check; `-dev` uses 10 minutes.
+    pub interval: Duration,
+    /// Percent used of the file system; `-dev` uses 99.
+    pub disk_usage_threshold: f64,
+    /// Percent used of its inodes; `-dev` uses 99.
+    pub inode_usage_threshold: f64,
+    /// Live local runners.
+    pub max_allocs: usize,
+    /// Concurrent removals; below 1 counts as 1.
+    pub parallel_destroys: usize,
+    /// Only reported with the node; servers act on it.
+    pub volumes_on_node_gc: bool,
+}
+
+impl Default for GcConfig {
+    fn default() -> GcConfig {
+        GcConfig {
+            interval: Duration::from_secs(60),
+            disk_usage_threshold: 80.0,
+            inode_usage_threshold: 70.0,
+            max_allocs: 50,
+            parallel_destroys: 2,
+            volumes_on_node_gc: false,
+        }
+    }
+}
+
+/// `client.drain_on_shutdown`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DrainOnShutdown {
+    /// 0: no deadline.
+    pub deadline: Duration,
+    /// Leave system jobs alone.
+    pub ignore_system_jobs: bool,
+}
+
+/// `plugin "raw_exec"` (`spec/client.md §23.1`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RawExecConfig {
+    /// Whether tasks may use the driver.
+    pub enabled: bool,
+    /// User IDs no task may run as, ranges such as `0,100-200`.
+    pub denied_host_uids: String,
+    /// Group IDs no task may run as.
+    pub denied_host_gids: String,
+    /// Globs of environment variables that tasks don't get.
+    pub denied_envvars: Vec<String>,
+}
+
+/// `plugin "mock_driver"` (`spec/client.md §23.5`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MockConfig {
+    /// After this time the driver reports itself as gone.
+    pub shutdown_periodic_after: Option<Duration>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_names() {
+        let mut config = Config::default();
+        assert!(config.allowed("driver", "exec"));
+        config.options.insert("driver.whitelist".into(), "raw_exec, mock_driver".into());
+        assert!(config.allowed("driver", "mock_driver") && !config.allowed("driver", "exec"));
+        config.options.insert("driver.denylist".into(), "mock_driver".into());
+        assert!(!config.allowed("driver", "mock_driver") && config.allowed("fingerprint", "cpu"));
+    }
+}

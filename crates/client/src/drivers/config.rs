@@ -1,0 +1,126 @@
+//! Reads the values of a task's `config` block. Job files bring numbers and booleans also as text.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use encamp_model::duration;
+use encamp_model::duration::parse_duration;
+
+/// A `config` block; the errors name the key.
+pub struct Block<'a>(pub &'a BTreeMap<String, Value>);
+
+impl Block<'_> {
+    /// Refuses keys that the driver does not know.
+    pub fn only(&self, known: &[&str]) -> Result<(), String> {
+        match self.0.keys().find(|k| !known.contains(&k.as_str())) {
+            None => Ok(()),
+            Some(k) => Err(format!("failed to parse config: unsupported argument \"{k}\"")),
+        }
+    }
+
+    fn wrong(key: &str, wanted: &str) -> String {
+        format!("failed to parse config: \"{key}\" has to be {wanted}")
+    }
+
+    /// A text; empty if not set.
+    pub fn text(&self, key: &str) -> Result<String, String> {
+        match self.0.get(key) {
+            None | Some(Value::Null) => Ok(String::new()),
+            Some(Value::String(s)) => Ok(s.clone()),
+            Some(Value::Number(n)) => Ok(n.to_string()),
+            Some(Value::Bool(b)) => Ok(b.to_string()),
+            Some(_) => Err(Self::wrong(key, "a string")),
+        }
+    }
+
+    /// A list of texts.
+    pub fn texts(&self, key: &str) -> Result<Vec<String>, String> {
+        match self.0.get(key) {
+            None | Some(Value::Null) => Ok(Vec::new()),
+            Some(Value::Array(items)) => items
+                .iter()
+                .map(|v| match v {
+                    Value::String(s) => Ok(s.clone()),
+                    Value::Number(n) => Ok(n.to_string()),
+                    Value::Bool(b) => Ok(b.to_string()),
+                    _ => Err(Self::wrong(key, "a list of strings")),
+                })
+                .collect(),
+            Some(_) => Err(Self::wrong(key, "a list of strings")),
+        }
+    }
+
+    /// A whole number; none if not set.
+    pub fn number(&self, key: &str) -> Result<Option<i64>, String> {
+        match self.0.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Number(n)) => {
+                n.as_i64().or_else(|| whole(n.as_f64()?)).ok_or_else(|| Self::wrong(key, "a number")).map(Some)
+            }
+            Some(Value::String(s)) => s.parse().map(Some).map_err(|_| Self::wrong(key, "a number")),
+            Some(_) => Err(Self::wrong(key, "a number")),
+        }
+    }
+
+    /// Yes or no; no if not set.
+    pub fn flag(&self, key: &str) -> Result<bool, String> {
+        match self.0.get(key) {
+            None | Some(Value::Null) => Ok(false),
+            Some(Value::Bool(b)) => Ok(*b),
+            Some(Value::String(s)) => s.parse().map_err(|_| Self::wrong(key, "true or false")),
+            Some(_) => Err(Self::wrong(key, "true or false")),
+        }
+    }
+
+    /// A duration as text; zero if not set.
+    pub fn duration(&self, key: &str) -> Result<Duration, String> {
+        let text = self.text(key)?;
+        if text.is_empty() {
+            return Ok(Duration::ZERO);
+        }
+        let nanos = parse_duration(&text).map_err(|e| format!("{key} {text} not a valid duration: {e}"))?;
+        Ok(duration::of_nanos(nanos))
+    }
+
+    /// An inner block. Job files write blocks as lists of one.
+    pub fn block(&self, key: &str) -> Result<Option<BTreeMap<String, Value>>, String> {
+        let of = |v: &Value| match v {
+            Value::Object(o) => Ok(Some(o.iter().map(|(k, v)| (k.clone(), v.clone())).collect())),
+            _ => Err(Self::wrong(key, "a block")),
+        };
+        match self.0.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Array(items)) => items.last().map_or(Ok(None), of),
+            Some(v) => of(v),
+        }
+    }
+}
+
+fn whole(f: f64) -> Option<i64> {
+    (f.fract() == 0.0 && f.abs() < 9e15).then_some(f as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_many_shapes() {
+        let map: BTreeMap<String, Value> =
+            serde_json::from_str(r#"{"a":"1","b":2,"c":["x",3],"d":[{"k":"v"}],"e":"1.5s","f":"true","g":{}}"#)
+                .unwrap();
+        let b = Block(&map);
+        assert_eq!((b.number("a"), b.number("b"), b.number("z")), (Ok(Some(1)), Ok(Some(2)), Ok(None)));
+        assert_eq!(b.texts("c").unwrap(), ["x", "3"]);
+        assert_eq!(b.block("d").unwrap().unwrap()["k"], "v");
+        assert_eq!(b.duration("e"), Ok(Duration::from_millis(1500)));
+        assert_eq!((b.flag("f"), b.flag("z"), b.text("b")), (Ok(true), Ok(false), Ok("2".into())));
+        assert_eq!(b.duration("c").unwrap_err(), "failed to parse config: \"c\" has to be a string");
+        let wrong = BTreeMap::from([("run_for".to_string(), Value::from("x"))]);
+        let error = "run_for x not a valid duration: time: invalid duration \"x\"";
+        assert_eq!(Block(&wrong).duration("run_for").unwrap_err(), error);
+        assert!(b.only(&["a"]).is_err() && b.flag("g").is_err());
+    }
+}

@@ -1,0 +1,340 @@
+//! A running process of `raw_exec`, as the agent sees it: through its supervisor and through `/proc`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+use rustix::process::{Pid, Signal};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::process::{Child, Command};
+use tokio::sync::{mpsc, watch};
+
+use super::*;
+use crate::procfs;
+use crate::types::{CpuStats, MemoryStats, ResourceUsage};
+
+/// How often a supervisor that is no child of this agent is looked after.
+const POLL: Duration = Duration::from_millis(200);
+/// How long a killed task may take to die.
+const AFTER_KILL: Duration = Duration::from_secs(15);
+/// Ticks of `/proc` per second.
+const TICKS: f64 = 100.0;
+
+/// What is needed to find the process again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// The task's process, and its start in ticks.
+    pub pid: u32,
+    pub ticks: u64,
+    /// Its supervisor, and its start.
+    pub supervisor: u32,
+    pub supervisor_ticks: u64,
+    /// Where the supervisor writes how the task ended.
+    pub exit_file: PathBuf,
+    /// Working directory and user, for commands beside the task.
+    pub dir: PathBuf,
+    pub user: Option<(u32, u32)>,
+}
+
+impl State {
+    /// The supervisor lives, or left word.
+    pub fn can_be_found(&self) -> bool {
+        procfs::is_alive(self.supervisor, self.supervisor_ticks) || self.exit_file.exists()
+    }
+
+    /// Ends the task and its supervisor at once, as far as they are still the same processes.
+    pub fn kill(&self) {
+        if let Some(pid) = to_pid(self.pid).filter(|_| procfs::is_alive(self.pid, self.ticks)) {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+        }
+    }
+}
+
+fn to_pid(pid: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(pid).ok()?)
+}
+
+/// CPU ticks of the processes at the last sample, and when that was.
+#[derive(Default)]
+struct Sample {
+    ticks: HashMap<u32, (u64, u64)>,
+    at: Option<Instant>,
+}
+
+/// A running task.
+pub struct Handle {
+    state: State,
+    program: PathBuf,
+    exit: watch::Receiver<Option<Exit>>,
+    sample: Mutex<Sample>,
+}
+
+impl Handle {
+    /// A handle of a process; `child` is its supervisor if this agent started it. `program` runs commands in terminals.
+    pub fn new(state: State, program: PathBuf, child: Option<Child>) -> Arc<Handle> {
+        let (tell, exit) = watch::channel(None);
+        let watched = state.clone();
+        tokio::spawn(async move {
+            match child {
+                Some(mut child) => drop(child.wait().await),
+                None => {
+                    while procfs::is_alive(watched.supervisor, watched.supervisor_ticks) {
+                        tokio::time::sleep(POLL).await;
+                    }
+                }
+            }
+            let exit = std::fs::read(&watched.exit_file).ok().and_then(|t| serde_json::from_slice(&t).ok());
+            let exit = exit.unwrap_or_else(|| {
+                watched.kill();
+                Exit { code: 137, signal: 9, message: "the supervisor of the task is gone".into(), ..Exit::default() }
+            });
+            let _ = tell.send(Some(exit));
+        });
+        Arc::new(Handle { state, program, exit, sample: Mutex::default() })
+    }
+
+    async fn ended(&self) -> Exit {
+        let mut exit = self.exit.clone();
+        let value = exit.wait_for(Option::is_some).await.ok().and_then(|e| (*e).clone());
+        value.unwrap_or_else(|| Exit { code: 1, message: "the watch of the task ended".into(), ..Exit::default() })
+    }
+
+    fn send(&self, signal: Signal) -> Result<(), String> {
+        if !procfs::is_alive(self.state.pid, self.state.ticks) {
+            return Err("the process has ended".into());
+        }
+        let pid = to_pid(self.state.pid).ok_or("not a process")?;
+        rustix::process::kill_process(pid, signal).map_err(|e| e.to_string())
+    }
+
+    /// The signal of a name; what is no signal becomes an interrupt.
+    fn signal_of(name: &str) -> Option<Signal> {
+        signals::of_name(name).unwrap_or_else(|| {
+            if !name.is_empty() {
+                tracing::warn!(target: "client.driver_mgr.raw_exec", signal = name, "unknown signal, sending an interrupt");
+            }
+            Some(Signal::INT)
+        })
+    }
+
+    async fn stop_task(&self, signal: &str, timeout: Duration) -> Result<(), String> {
+        if let Some(signal) = Self::signal_of(signal) {
+            // One that has ended meanwhile needs none.
+            let _ = self.send(signal);
+        }
+        if tokio::time::timeout(timeout, self.ended()).await.is_ok() {
+            return Ok(());
+        }
+        self.state.kill();
+        match tokio::time::timeout(AFTER_KILL, self.ended()).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err("the task did not end after it was killed".into()),
+        }
+    }
+
+    async fn run_beside(&self, request: ExecRequest) -> Result<ExecSession, String> {
+        let (program, args) = request.command.split_first().ok_or("command is not present")?;
+        let mut command = Command::new(program);
+        if request.tty {
+            command = Command::new(&self.program);
+            command.arg(supervisor::TERMINAL_ARGUMENT).arg(program);
+        }
+        command.args(args).env_clear().envs(&request.env).current_dir(&self.state.dir).kill_on_drop(true);
+        if let Some((uid, gid)) = self.state.user {
+            command.uid(uid).gid(gid);
+        }
+        let (input, from_user) = mpsc::channel(16);
+        let (to_user, output) = mpsc::channel(16);
+        if request.tty {
+            let (master, slave) = terminal().map_err(|e| format!("failed to open a terminal: {e}"))?;
+            let copy = |fd: &OwnedFd| fd.try_clone().map_err(|e| e.to_string());
+            command.stdin(Stdio::from(copy(&slave)?)).stdout(Stdio::from(copy(&slave)?)).stderr(Stdio::from(slave));
+            let child = command.spawn().map_err(|e| format!("failed to run {program}: {e}"))?;
+            drop(command);
+            let size = copy(&master)?;
+            let reader = tokio::fs::File::from_std(File::from(copy(&master)?));
+            let writer = tokio::fs::File::from_std(File::from(master));
+            tokio::spawn(feed(from_user, Some(writer), Some(size)));
+            tokio::spawn(collect(child, Some(reader), None::<tokio::fs::File>, to_user));
+        } else {
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+            let mut child = command.spawn().map_err(|e| format!("failed to run {program}: {e}"))?;
+            tokio::spawn(feed(from_user, child.stdin.take(), None));
+            let (out, err) = (child.stdout.take(), child.stderr.take());
+            tokio::spawn(collect(child, out, err, to_user));
+        }
+        Ok(ExecSession { input, output })
+    }
+}
+
+/// A terminal: the side of its user and the side of the command.
+fn terminal() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
+    use rustix::pty::OpenptFlags;
+    let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    rustix::pty::grantpt(&master)?;
+    rustix::pty::unlockpt(&master)?;
+    let name = rustix::pty::ptsname(&master, Vec::new())?;
+    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
+    let slave = rustix::fs::open(name, flags, rustix::fs::Mode::empty())?;
+    Ok((master, slave))
+}
+
+/// Writes what the user sends.
+async fn feed(mut from: mpsc::Receiver<ExecInput>, mut to: Option<impl AsyncWrite + Unpin>, terminal: Option<OwnedFd>) {
+    while let Some(input) = from.recv().await {
+        match (input, &mut to) {
+            (ExecInput::Stdin(bytes), Some(writer)) => {
+                if writer.write_all(&bytes).await.is_err() || writer.flush().await.is_err() {
+                    to = None;
+                }
+            }
+            (ExecInput::CloseStdin, Some(writer)) => match terminal {
+                // The end of input of a terminal.
+                Some(_) => drop(writer.write_all(&[4]).await),
+                None => to = None,
+            },
+            (ExecInput::Resize { height, width }, _) => {
+                let size = rustix::termios::Winsize { ws_row: height, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 };
+                if let Some(terminal) = &terminal {
+                    let _ = rustix::termios::tcsetwinsize(terminal, size);
+                }
+            }
+            (_, None) => {}
+        }
+    }
+}
+
+/// Passes on what the command says, and how it ends. The command is ended when nobody listens any more.
+async fn collect(
+    mut child: Child,
+    out: Option<impl AsyncRead + Unpin + Send + 'static>,
+    err: Option<impl AsyncRead + Unpin + Send + 'static>,
+    to: mpsc::Sender<ExecOutput>,
+) {
+    let out = tokio::spawn(pass(out, to.clone(), ExecOutput::Stdout, ExecOutput::StdoutClosed));
+    let err = tokio::spawn(pass(err, to.clone(), ExecOutput::Stderr, ExecOutput::StderrClosed));
+    let status = tokio::select! {
+        status = child.wait() => status,
+        () = to.closed() => {
+            // Dropping the child ends it.
+            return;
+        }
+    };
+    // What the command left running may hold its output open.
+    let _ = tokio::time::timeout(Duration::from_secs(1), async { (out.await, err.await) }).await;
+    let (code, signal) = match status {
+        Ok(status) => {
+            use std::os::unix::process::ExitStatusExt;
+            let signal = i64::from(status.signal().unwrap_or(0));
+            (status.code().map_or(128 + signal, i64::from), signal)
+        }
+        Err(_) => (1, 0),
+    };
+    let _ = to.send(ExecOutput::Exited { code, signal }).await;
+}
+
+async fn pass(
+    from: Option<impl AsyncRead + Unpin>,
+    to: mpsc::Sender<ExecOutput>,
+    wrap: fn(Vec<u8>) -> ExecOutput,
+    closed: ExecOutput,
+) {
+    if let Some(mut from) = from {
+        let mut buffer = vec![0; 16 * 1024];
+        // A terminal whose command has ended gives an error, which is its end.
+        while let Ok(n @ 1..) = from.read(&mut buffer).await {
+            let bytes = buffer.get(..n).unwrap_or_default().to_vec();
+            if to.send(wrap(bytes)).await.is_err() {
+                return;
+            }
+        }
+    }
+    let _ = to.send(closed).await;
+}
+
+impl RunningTask for Handle {
+    fn state(&self) -> Value {
+        serde_json::to_value(&self.state).unwrap_or_default()
+    }
+
+    fn wait(&self) -> BoxFuture<'_, Exit> {
+        Box::pin(self.ended())
+    }
+
+    fn stop<'a>(&'a self, signal: &'a str, timeout: Duration) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(self.stop_task(signal, timeout))
+    }
+
+    fn signal<'a>(&'a self, signal: &'a str) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move {
+            match Self::signal_of(signal) {
+                Some(signal) => self.send(signal),
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn destroy(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            if self.exit.borrow().is_none() {
+                self.state.kill();
+                let _ = tokio::time::timeout(AFTER_KILL, self.ended()).await;
+            }
+            let _ = std::fs::remove_file(&self.state.exit_file);
+        })
+    }
+
+    fn usage(&self, processes: &procfs::Table, mhz_per_core: f64) -> Option<TaskResourceUsage> {
+        let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
+        let mut last = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let elapsed = last.at.map(|at| now.duration_since(at).as_secs_f64()).filter(|s| *s > 0.0);
+        let mut ticks = HashMap::new();
+        let mut pids = BTreeMap::new();
+        for (pid, stat) in processes.descendants(self.state.supervisor).into_iter().filter(|(_, s)| !s.zombie) {
+            ticks.insert(pid, (stat.user, stat.system));
+            let before = last.ticks.get(&pid).copied();
+            let percent = |now: u64, before: Option<u64>| match (elapsed, before) {
+                (Some(seconds), Some(before)) => now.saturating_sub(before) as f64 / TICKS / seconds * 100.0,
+                _ => 0.0,
+            };
+            let user = percent(stat.user, before.map(|b| b.0));
+            let system = percent(stat.system, before.map(|b| b.1));
+            let names = |list: &[&str]| list.iter().map(ToString::to_string).collect();
+            let usage = ResourceUsage {
+                memory_stats: MemoryStats {
+                    rss: stat.rss_pages.saturating_mul(page),
+                    swap: procfs::swap(pid),
+                    measured: names(&["RSS", "Swap"]),
+                    ..MemoryStats::default()
+                },
+                cpu_stats: CpuStats {
+                    system_mode: system,
+                    user_mode: user,
+                    percent: user + system,
+                    total_ticks: (user + system) / 100.0 * mhz_per_core,
+                    measured: names(&["System Mode", "User Mode", "Percent"]),
+                    ..CpuStats::default()
+                },
+                device_stats: None,
+            };
+            pids.insert(pid.to_string(), usage);
+        }
+        *last = Sample { ticks, at: Some(now) };
+        let mut sum = ResourceUsage::default();
+        pids.values().for_each(|usage| sum.add(usage));
+        Some(TaskResourceUsage { resource_usage: sum, timestamp: crate::clock::now(), pids })
+    }
+
+    fn exec(&self, request: ExecRequest) -> BoxFuture<'_, Result<ExecSession, String>> {
+        Box::pin(self.run_beside(request))
+    }
+}

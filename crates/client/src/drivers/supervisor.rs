@@ -1,0 +1,248 @@
+//! The process that holds a task, so that it outlives the agent: it starts the task, writes its output into log files,
+//! waits for its end, ends what the task left running, and writes down how it ended.
+//!
+//! The agent starts it as `<program> task-supervisor` and sends an [`Order`] on its standard input; the first line on its
+//! standard output is a [`Report`]. Nothing of the task's environment is on a command line or on the disk.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal, WaitOptions};
+use serde::{Deserialize, Serialize};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{Exit, LogSettings};
+use crate::logs::rotate::Rotator;
+use crate::procfs;
+
+/// First argument of the program that makes it a supervisor.
+pub const ARGUMENT: &str = "task-supervisor";
+/// First argument of the program that makes it run a command in the terminal that is its standard input.
+pub const TERMINAL_ARGUMENT: &str = "task-terminal";
+/// How long processes that a task left behind may take to die.
+const LEFTOVERS: Duration = Duration::from_secs(15);
+
+/// What to run, and how.
+#[derive(Serialize, Deserialize)]
+pub struct Order {
+    pub command: PathBuf,
+    pub args: Vec<String>,
+    pub env: Vec<(String, String)>,
+    pub dir: PathBuf,
+    /// User and group to become.
+    pub user: Option<(u32, u32)>,
+    /// Written to `/proc/<pid>/oom_score_adj`.
+    pub oom_score_adj: i64,
+    pub log_dir: PathBuf,
+    /// Log files are `<name>.stdout.<n>` and `<name>.stderr.<n>`.
+    pub name: String,
+    pub logs: Option<LogSettings>,
+    /// Where to write how the task ended, as JSON of [`Exit`].
+    pub exit_file: PathBuf,
+}
+
+/// How the start went.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Report {
+    /// The task runs.
+    Started {
+        /// Its process, which leads a group of its own.
+        pid: u32,
+        /// When that process started, in ticks since the host did: tells it from a later one of the same number.
+        ticks: u64,
+    },
+    /// It does not.
+    Failed(String),
+}
+
+/// The whole life of a supervisor, or of a helper that runs a command in a terminal; `None` if the arguments ask for
+/// neither.
+pub fn main() -> Option<ExitCode> {
+    let mut args = std::env::args_os().skip(1);
+    let first = args.next()?;
+    if first == TERMINAL_ARGUMENT {
+        return Some(in_terminal(args.collect()));
+    }
+    if first != ARGUMENT {
+        return None;
+    }
+    let mut text = Vec::new();
+    let order = io::stdin().read_to_end(&mut text).map_err(|e| e.to_string());
+    let order = order.and_then(|_| serde_json::from_slice::<Order>(&text).map_err(|e| e.to_string()));
+    Some(match order.and_then(|order| supervise(&order)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            report(&Report::Failed(e));
+            ExitCode::FAILURE
+        }
+    })
+}
+
+/// Makes standard input the controlling terminal and becomes the command.
+fn in_terminal(args: Vec<std::ffi::OsString>) -> ExitCode {
+    catch_ignored_signals();
+    let _ = rustix::process::setsid();
+    let _ = rustix::process::ioctl_tiocsctty(io::stdin());
+    let Some((program, args)) = args.split_first() else { return ExitCode::FAILURE };
+    let error = Command::new(program).args(args).exec();
+    eprintln!("{}: {error}", program.display());
+    ExitCode::from(127)
+}
+
+/// Has programs that are started from here begin with all signals at their defaults. What is ignored, as interrupts are in
+/// background jobs of a shell, stays ignored in them; what is caught does not. Blocked signals and broken pipes are seen to
+/// wherever a program is started.
+fn catch_ignored_signals() {
+    const BROKEN_PIPE: u64 = 1 << (13 - 1);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|l| u64::from_str_radix(l.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    let Some(ignored) = ignored.map(|m| m & !BROKEN_PIPE).filter(|m| *m != 0) else { return };
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
+    let _entered = runtime.enter();
+    for number in (1..=64).filter(|n| ignored >> (n - 1) & 1 == 1) {
+        // The handler stays when nobody listens any more. Some signals can't have one: those of faults.
+        let _ = signal(SignalKind::from_raw(number));
+    }
+}
+
+fn report(report: &Report) {
+    if let Ok(mut line) = serde_json::to_vec(report) {
+        line.push(b'\n');
+        // An agent that is gone reads nothing.
+        let _ = io::stdout().write_all(&line).and_then(|()| io::stdout().flush());
+    }
+}
+
+fn supervise(order: &Order) -> Result<(), String> {
+    catch_ignored_signals();
+    // A session of its own: signals from a terminal don't reach it. Orphans of the task become its children.
+    let _ = rustix::process::setsid();
+    let me = rustix::process::getpid();
+    rustix::process::set_child_subreaper(Some(me)).map_err(|e| format!("can't adopt orphans: {e}"))?;
+    let (out, out_done) = stream(order, "stdout")?;
+    let (err, err_done) = stream(order, "stderr")?;
+    let mut command = Command::new(&order.command);
+    command.args(&order.args).env_clear().envs(order.env.iter().map(|(k, v)| (k, v))).current_dir(&order.dir);
+    command.stdin(Stdio::null()).stdout(out).stderr(err).process_group(0);
+    if let Some((uid, gid)) = order.user {
+        command.uid(uid).gid(gid);
+    }
+    let child = command.spawn().map_err(|e| format!("failed to launch command {}: {e}", order.command.display()))?;
+    // The writing ends belong to the task alone, so that reading ends with it.
+    drop(command);
+    let pid = child.id();
+    if order.oom_score_adj != 0 {
+        // Lowering needs a right that the agent may not have.
+        let _ = std::fs::write(format!("/proc/{pid}/oom_score_adj"), order.oom_score_adj.to_string());
+    }
+    report(&Report::Started { pid, ticks: procfs::stat(pid).map_or(0, |s| s.start) });
+    let exit = wait_for(pid);
+    end_leftovers(pid);
+    for done in [out_done, err_done].into_iter().flatten() {
+        let _ = done.recv_timeout(Duration::from_secs(2));
+    }
+    let text = serde_json::to_vec(&exit).map_err(|e| e.to_string())?;
+    write_whole(&order.exit_file, &text).map_err(|e| format!("{}: {e}", order.exit_file.display()))
+}
+
+/// Reaps children until the task has ended.
+fn wait_for(pid: u32) -> Exit {
+    loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((done, status))) if u32::try_from(done.as_raw_nonzero().get()).is_ok_and(|p| p == pid) => {
+                return match (status.exit_status(), status.terminating_signal()) {
+                    (Some(code), _) => Exit { code: code.into(), ..Exit::default() },
+                    (None, Some(signal)) => {
+                        Exit { code: i64::from(signal) + 128, signal: signal.into(), ..Exit::default() }
+                    }
+                    (None, None) => continue,
+                };
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Exit { code: 1, message: format!("lost the process: {e}"), ..Exit::default() },
+        }
+    }
+}
+
+/// Ends the task's process group and every process that descends from it.
+fn end_leftovers(pid: u32) {
+    if let Some(group) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    }
+    let until = Instant::now() + LEFTOVERS;
+    while Instant::now() < until {
+        for (child, _) in procfs::Table::read().descendants(std::process::id()) {
+            if let Some(child) = i32::try_from(child).ok().and_then(Pid::from_raw) {
+                let _ = rustix::process::kill_process(child, Signal::KILL);
+            }
+        }
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(None) => std::thread::sleep(Duration::from_millis(2)),
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            // No children are left.
+            Err(_) => return,
+        }
+    }
+}
+
+/// Where the task writes one stream, and what tells that all of it is in the log files.
+fn stream(order: &Order, which: &str) -> Result<(Stdio, Option<mpsc::Receiver<()>>), String> {
+    let Some(settings) = order.logs else { return Ok((Stdio::null(), None)) };
+    let name = format!("{}.{which}", order.name);
+    let fifo = order.log_dir.join(format!(".{name}.fifo"));
+    let wrong = |e: io::Error| format!("{}: {e}", fifo.display());
+    let mut rotator = Rotator::open(order.log_dir.clone(), name, settings).map_err(wrong)?;
+    match std::fs::remove_file(&fifo) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(wrong(e)),
+        _ => {}
+    }
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, Mode::RUSR | Mode::WUSR).map_err(|e| wrong(e.into()))?;
+    // Opened without waiting for a writer; reads wait.
+    let reader =
+        OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(&fifo).map_err(wrong)?;
+    let writer = OpenOptions::new().write(true).open(&fifo).map_err(wrong)?;
+    let flags = rustix::fs::fcntl_getfl(&reader).map_err(|e| wrong(e.into()))?;
+    rustix::fs::fcntl_setfl(&reader, flags - OFlags::NONBLOCK).map_err(|e| wrong(e.into()))?;
+    let (done, is_done) = mpsc::channel();
+    std::thread::spawn(move || {
+        pump(reader, &mut rotator);
+        let _ = done.send(());
+    });
+    Ok((Stdio::from(writer), Some(is_done)))
+}
+
+/// Reads to the end. What can't be written (a full disk) is dropped: the task must not stand still for it.
+fn pump(mut from: File, to: &mut Rotator) {
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(n) => {
+                if let Err(e) = to.write(buffer.get(..n).unwrap_or_default()) {
+                    eprintln!("log: {e}");
+                }
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => {
+                eprintln!("log: {e}");
+                return;
+            }
+        }
+    }
+}
+
+/// Writes a file that is there completely or not at all.
+pub fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
+    let new = path.with_extension("new");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    file.write_all(text)?;
+    file.sync_data()?;
+    std::fs::rename(&new, path)
+}

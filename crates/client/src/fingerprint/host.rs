@@ -1,0 +1,132 @@
+//! Memory, disks, kernel and name of the host.
+
+use std::path::Path;
+
+use crate::types::{HostDiskStats, HostMemoryStats};
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+/// Kernel, distribution and name, as attributes.
+pub fn identity() -> Vec<(&'static str, String)> {
+    let uname = rustix::system::uname();
+    let text = |s: &std::ffi::CStr| s.to_string_lossy().into_owned();
+    let release = ["/etc/os-release", "/usr/lib/os-release"].into_iter().map(read).find(|t| !t.is_empty());
+    let release = release.unwrap_or_default();
+    let of = |key: &str| {
+        let value = release.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix('='));
+        value.map(|v| v.trim_matches(['"', '\'']).to_string()).unwrap_or_default()
+    };
+    vec![
+        ("kernel.name", text(uname.sysname()).to_lowercase()),
+        ("kernel.arch", text(uname.machine())),
+        ("kernel.version", text(uname.release())),
+        ("os.name", of("ID")),
+        ("os.version", of("VERSION_ID")),
+        ("unique.hostname", hostname()),
+    ]
+}
+
+/// The name of the host.
+pub fn hostname() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// Memory of the host.
+pub fn memory() -> HostMemoryStats {
+    let text = read("/proc/meminfo");
+    let of = |key: &str| {
+        let line = text.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(':'));
+        line.and_then(|l| l.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0).saturating_mul(1024)
+    };
+    let (total, free) = (of("MemTotal"), of("MemFree"));
+    let cached = of("Buffers").saturating_add(of("Cached")).saturating_add(of("SReclaimable"));
+    let used = total.saturating_sub(free).saturating_sub(cached);
+    let available = if text.contains("MemAvailable") { of("MemAvailable") } else { free.saturating_add(cached) };
+    HostMemoryStats { total, available, used, free }
+}
+
+/// The UUID the firmware gives the host; empty if it can't be read.
+pub fn product_uuid() -> String {
+    read("/sys/class/dmi/id/product_uuid").trim().to_lowercase()
+}
+
+/// A mounted file system.
+struct Mount {
+    device: String,
+    point: String,
+}
+
+fn mounts() -> Vec<Mount> {
+    let text = read("/proc/self/mounts");
+    let plain = |s: &str| s.replace("\\040", " ");
+    let mount = |line: &str| {
+        let mut fields = line.split(' ');
+        Some(Mount { device: plain(fields.next()?), point: plain(fields.next()?) })
+    };
+    text.lines().filter_map(mount).collect()
+}
+
+/// Usage of the file system that holds a path; zeros if it can't be read (`spec/client.md §27.6`).
+fn usage(path: &Path) -> HostDiskStats {
+    let Ok(s) = rustix::fs::statvfs(path) else { return HostDiskStats::default() };
+    let bytes = |blocks: u64| blocks.saturating_mul(s.f_frsize);
+    let percent = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 };
+    let used = bytes(s.f_blocks.saturating_sub(s.f_bfree));
+    let available = bytes(s.f_bavail);
+    HostDiskStats {
+        device: String::new(),
+        mountpoint: String::new(),
+        size: bytes(s.f_blocks),
+        used,
+        available,
+        used_percent: percent(used, used.saturating_add(available)),
+        inodes_used_percent: percent(s.f_files.saturating_sub(s.f_ffree), s.f_files),
+    }
+}
+
+/// The file system that holds a path, with its device.
+pub fn disk(path: &Path) -> HostDiskStats {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let holder = mounts().into_iter().filter(|m| real.starts_with(&m.point)).max_by_key(|m| m.point.len());
+    let (device, mountpoint) = holder.map(|m| (m.device, m.point)).unwrap_or_default();
+    HostDiskStats { device, mountpoint, ..usage(path) }
+}
+
+/// The file system of a path as statistics show it: without device and place.
+pub fn alloc_disk(path: &Path) -> HostDiskStats {
+    usage(path)
+}
+
+/// All file systems on devices, each device once.
+pub fn disks() -> Vec<HostDiskStats> {
+    let mut out: Vec<HostDiskStats> = Vec::new();
+    for m in mounts() {
+        if m.device.starts_with("/dev/") && out.iter().all(|d| d.device != m.device) {
+            let stats = usage(Path::new(&m.point));
+            if stats.size > 0 {
+                out.push(HostDiskStats { device: m.device, mountpoint: m.point, ..stats });
+            }
+        }
+    }
+    out
+}
+
+/// Seconds since the host started.
+pub fn uptime() -> u64 {
+    read("/proc/uptime").split('.').next().and_then(|s| s.trim().parse().ok()).unwrap_or(0)
+}
+
+/// Whether the kernel can bridge networks: the module is loaded, built in, or can be loaded.
+pub fn has_bridge() -> bool {
+    if Path::new("/sys/module/bridge").exists() || read("/proc/modules").lines().any(|l| l.starts_with("bridge ")) {
+        return true;
+    }
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let named = |list: &str| {
+        let text = read(&format!("/lib/modules/{release}/{list}"));
+        text.lines().any(|l| l.split(':').next().is_some_and(|p| p.contains("/bridge.ko")))
+    };
+    named("modules.builtin") || named("modules.dep")
+}

@@ -1,0 +1,296 @@
+//! What the HTTP interface asks of a node (`spec/client.md §26`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::agent::{Agent, stats};
+use super::drivers::{ExecRequest, ExecSession};
+use super::error::ClientError;
+use super::events::state;
+use super::files::{AllocFiles, Contents};
+use super::logs::stream::{self, Frames, LogSource};
+use super::runner::alloc::AllocRunner;
+use super::runner::locked;
+use super::services::checks::CheckResult;
+use super::types::{AllocFileInfo, AllocResourceUsage, HostStats, NodeMeta};
+use encamp_model::{HostVolume, Node};
+
+/// A way to a running node; copies lead to the same one.
+#[derive(Clone)]
+pub struct Handle {
+    agent: Arc<Agent>,
+}
+
+/// Where reading begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Origin {
+    /// Offsets count from the start.
+    #[default]
+    Start,
+    /// Offsets count backwards from the end.
+    End,
+}
+
+impl Origin {
+    /// The origin of a parameter's text; empty is the start.
+    pub fn parse(text: &str) -> Result<Origin, ClientError> {
+        match text {
+            "" | "start" => Ok(Origin::Start),
+            "end" => Ok(Origin::End),
+            _ => Err(ClientError::BadRequest("origin must be start or end".into())),
+        }
+    }
+}
+
+/// Which output of which task to read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LogsRequest {
+    /// Name of the task.
+    pub task: String,
+    /// `stdout` or `stderr`.
+    pub kind: String,
+    /// Go on when the end is reached.
+    pub follow: bool,
+    /// Bytes to skip.
+    pub offset: u64,
+    /// Where they are counted from.
+    pub origin: Origin,
+}
+
+impl Handle {
+    pub(super) fn new(agent: Arc<Agent>) -> Handle {
+        Handle { agent }
+    }
+
+    /// ID of the node.
+    pub fn node_id(&self) -> String {
+        self.agent.who().node_id
+    }
+
+    /// The node as it is now, its secret included.
+    pub fn node(&self) -> Node {
+        self.agent.shared.node()
+    }
+
+    /// Whether an allocation is known here; one whose files are gone counts as long as the servers list it.
+    pub fn knows(&self, alloc: &str) -> bool {
+        self.agent.runner(alloc).is_some()
+    }
+
+    /// The servers it knows, sorted.
+    pub fn servers(&self) -> Vec<String> {
+        let mut known = self.agent.servers.known();
+        known.sort_unstable();
+        known
+    }
+
+    /// Names other servers.
+    pub fn learn_servers(&self, servers: &[String]) {
+        self.agent.servers.learn(servers);
+    }
+
+    /// `no known servers` if there is no server to ask, else nothing (`spec/agent-config.md §10.3`).
+    pub fn health(&self) -> Result<(), &'static str> {
+        if self.agent.servers.known().is_empty() { Err("no known servers") } else { Ok(()) }
+    }
+
+    /// `stats.client` of the agent (`spec/agent-config.md §10.3`).
+    pub fn stats(&self) -> BTreeMap<String, String> {
+        let beat = *locked(&self.agent.beat);
+        let ago = |at: i64| encamp_model::format_duration(super::clock::now().saturating_sub(at));
+        let live = self.agent.all().iter().filter(|r| !r.is_destroyed()).count();
+        let entries = [
+            ("known_servers", self.agent.servers.known().join(",")),
+            ("num_allocations", live.to_string()),
+            ("last_heartbeat", ago(beat.ok)),
+            ("heartbeat_ttl", encamp_model::format_duration(beat.last.map_or(0, |(_, ttl)| ttl))),
+            ("node_id", self.node_id()),
+        ];
+        entries.into_iter().map(|(k, v)| (k.to_string(), v)).collect()
+    }
+
+    /// Makes a host volume; gives its place on this host and its size in bytes.
+    pub fn create_volume(&self, volume: &HostVolume) -> Result<(String, i64), ClientError> {
+        self.agent.create_volume(volume)
+    }
+
+    /// Takes a folder that is there for a host volume.
+    pub fn register_volume(&self, volume: &HostVolume) -> Result<(), ClientError> {
+        self.agent.register_volume(volume)
+    }
+
+    /// Lets go of a host volume; what was made for it is removed.
+    pub fn delete_volume(&self, id: &str) -> Result<(), ClientError> {
+        self.agent.delete_volume(id)
+    }
+
+    fn runner(&self, alloc: &str) -> Result<Arc<AllocRunner>, ClientError> {
+        self.agent.runner(alloc).ok_or_else(|| ClientError::unknown_alloc(alloc))
+    }
+
+    /// What the host uses.
+    pub fn host_stats(&self) -> HostStats {
+        self.agent.host_stats()
+    }
+
+    /// What the tasks of an allocation use, or one of them (`task` not empty).
+    pub fn alloc_stats(&self, alloc: &str, task: &str) -> Result<AllocResourceUsage, ClientError> {
+        stats::usage(&*self.runner(alloc)?, task)
+    }
+
+    /// Results of the checks of an allocation, by ID of the check.
+    pub fn checks(&self, alloc: &str) -> Result<BTreeMap<String, CheckResult>, ClientError> {
+        Ok(self.runner(alloc)?.checks.results())
+    }
+
+    /// Restarts one task, all running ones (`task` empty), or all (`all`).
+    pub async fn restart(&self, alloc: &str, task: &str, all: bool) -> Result<(), ClientError> {
+        self.runner(alloc)?.restart(task, all).await
+    }
+
+    /// Sends a signal to one task, or to all (`task` empty).
+    pub async fn signal(&self, alloc: &str, task: &str, signal: &str) -> Result<(), ClientError> {
+        self.runner(alloc)?.signal(task, signal).await
+    }
+
+    /// Collects a terminal allocation; ends when it is gone.
+    pub async fn gc_alloc(&self, alloc: &str) -> Result<(), ClientError> {
+        self.runner(alloc)?;
+        self.agent.collect_one(alloc).await
+    }
+
+    /// Collects all terminal allocations, in the background.
+    pub fn gc_all(&self) {
+        self.agent.collect_all();
+    }
+
+    /// The node's signed identity, empty if the servers gave none. A secret.
+    pub fn identity(&self) -> String {
+        self.agent.who().identity
+    }
+
+    /// Has the node ask for a new identity.
+    pub fn renew_identity(&self) {
+        self.agent.renew_identity.notify_one();
+    }
+
+    /// Meta of the node.
+    pub fn meta(&self) -> NodeMeta {
+        self.agent.meta()
+    }
+
+    /// Changes meta of the node; none removes a key.
+    pub fn apply_meta(&self, meta: &BTreeMap<String, Option<String>>) -> Result<NodeMeta, ClientError> {
+        self.agent.apply_meta(meta)
+    }
+
+    /// The claims of the node's signed identity, not verified; none if it has no identity.
+    pub fn identity_claims(&self) -> Option<serde_json::Value> {
+        let identity = self.agent.who().identity;
+        let claims = identity.split('.').nth(1)?;
+        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()
+    }
+
+    fn files(&self, alloc: &str) -> Result<AllocFiles, ClientError> {
+        Ok(AllocFiles::new(self.runner(alloc)?.dirs.root().to_path_buf()))
+    }
+
+    /// Entries of a directory; an empty path is the allocation's.
+    pub fn fs_list(&self, alloc: &str, path: &str) -> Result<Vec<AllocFileInfo>, ClientError> {
+        self.files(alloc)?.list(path)
+    }
+
+    /// One entry.
+    pub fn fs_stat(&self, alloc: &str, path: &str) -> Result<AllocFileInfo, ClientError> {
+        self.files(alloc)?.stat(path)
+    }
+
+    /// Contents of a file; `limit` 0: to the end.
+    pub async fn fs_read(&self, alloc: &str, path: &str, offset: u64, limit: u64) -> Result<Contents, ClientError> {
+        self.files(alloc)?.read(path, offset, limit).await
+    }
+
+    /// Contents of a file as frames.
+    pub fn fs_stream(
+        &self,
+        alloc: &str,
+        path: &str,
+        origin: Origin,
+        offset: u64,
+        follow: bool,
+    ) -> Result<Frames, ClientError> {
+        let real = self.files(alloc)?.readable(path)?;
+        Ok(stream::file(real, path.into(), origin == Origin::End, offset, follow))
+    }
+
+    /// Output of a task as frames.
+    pub fn logs(&self, alloc: &str, request: &LogsRequest) -> Result<Frames, ClientError> {
+        let runner = self.runner(alloc)?;
+        let bad = |text: String| Err(ClientError::BadRequest(text));
+        if request.task.is_empty() {
+            return bad("must provide task name".into());
+        }
+        if !matches!(request.kind.as_str(), "stdout" | "stderr") {
+            return bad("must provide log type (stdout/stderr)".into());
+        }
+        let Some(task) = runner.task(&request.task) else {
+            return bad(format!("unknown task name \"{}\"", request.task));
+        };
+        if runner.is_destroyed() {
+            return Err(ClientError::NotFound(format!("state for allocation {alloc} not found on client")));
+        }
+        if task.state().started_at.is_zero() {
+            let text = format!("task \"{}\" not started yet. No logs available", request.task);
+            return Err(ClientError::NotFound(text));
+        }
+        let source = LogSource {
+            dir: runner.dirs.logs(),
+            name: format!("{}.{}", request.task, request.kind),
+            from_end: request.origin == Origin::End,
+            offset: request.offset,
+            follow: request.follow,
+        };
+        let task = task.clone();
+        Ok(stream::logs(source, move || task.state().state == state::DEAD))
+    }
+
+    /// Runs a command beside a task. `task` may be empty if there is only one.
+    pub async fn exec(
+        &self,
+        alloc: &str,
+        task: &str,
+        command: Vec<String>,
+        tty: bool,
+    ) -> Result<ExecSession, ClientError> {
+        let runner = self.runner(alloc)?;
+        if self.agent.shared.config.disable_remote_exec {
+            return Err(ClientError::Denied("Permission denied".into()));
+        }
+        if command.is_empty() {
+            return Err(ClientError::BadRequest("command is not present".into()));
+        }
+        let found = match (task, runner.tasks.as_slice()) {
+            ("", [only]) => Some(only),
+            (name, _) => runner.task(name),
+        };
+        let task = found.ok_or_else(|| ClientError::failed("task not found"))?;
+        let handle = task.handle();
+        let handle = handle.ok_or_else(|| ClientError::Failed(format!("task \"{}\" is not running.", task.name)))?;
+        let request = ExecRequest { command, env: task.variables(), tty };
+        handle.exec(request).await.map_err(ClientError::failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins() {
+        assert_eq!((Origin::parse("").unwrap(), Origin::parse("end").unwrap()), (Origin::Start, Origin::End));
+        assert_eq!(Origin::parse("mid").unwrap_err().status(), 400);
+    }
+}

@@ -1,0 +1,77 @@
+//! The node agent: fingerprints, allocation and task runners, drivers, logs (`spec/client.md`).
+//!
+//! [`Client`] is a running node, [`Handle`] the way to it.
+//!
+//! - [`config`]: what the agent is told. [`servers`]: what it asks of the servers. [`types`]: what it answers.
+//! - [`agent`]: its loops. [`runner`]: allocations and their tasks. [`handle`]: what is asked of it.
+//! - [`policy`]: decisions without a runtime. [`events`]: task events and states. [`mod@env`]: environments of tasks.
+//! - [`drivers`]: what runs tasks. [`dirs`], [`files`], `secret_file`, [`logs`]: their files. [`procfs`]: their
+//!   processes. `users`: whose they are.
+//! - [`services`]: the catalogue and its checks.
+//! - [`fingerprint`]: what the host is. [`store`]: what is remembered. [`clock`], [`ranges`]: small things.
+//!
+//! **May use** `encamp_model`, `encamp_telemetry`; what it asks of servers is the trait [`Servers`]. **Never** holds
+//! scheduling, HTTP types.
+
+pub mod agent;
+pub mod clock;
+pub mod config;
+pub mod dirs;
+pub mod drivers;
+pub mod env;
+pub mod error;
+pub mod events;
+pub mod files;
+pub mod fingerprint;
+pub mod handle;
+pub mod logs;
+pub mod policy;
+pub mod procfs;
+pub mod ranges;
+pub mod runner;
+mod secret_file;
+pub mod servers;
+pub mod services;
+pub mod store;
+#[cfg(test)]
+mod testing;
+pub mod types;
+mod users;
+
+use std::sync::Arc;
+
+pub use config::Config;
+pub use error::{ClientError, StartError};
+pub use handle::Handle;
+pub use servers::Servers;
+
+/// A running node.
+pub struct Client {
+    running: agent::start::Running,
+}
+
+impl Client {
+    /// Starts a node: makes or finds its directories, identity and earlier allocations, then registers and goes on in the
+    /// background. Needs a tokio runtime.
+    pub async fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Client, StartError> {
+        let started = tokio::task::spawn_blocking(move || agent::start::start(config, servers)).await;
+        let running = started.map_err(|e| StartError::Config(e.to_string()))??;
+        Ok(Client { running })
+    }
+
+    /// A way to the node, for everybody who asks something of it.
+    pub fn handle(&self) -> Handle {
+        Handle::new(self.running.agent.clone())
+    }
+
+    /// Drains the node before a graceful leave, if the settings say so; [`Client::shutdown`] comes after that.
+    pub async fn leave(&self) -> Result<(), String> {
+        self.running.leave().await
+    }
+
+    /// Stops the node. In development mode all allocations are destroyed; else their tasks stay and the next start finds
+    /// them again.
+    pub async fn shutdown(self) {
+        self.running.shutdown().await;
+    }
+}

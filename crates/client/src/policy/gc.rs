@@ -1,0 +1,103 @@
+//! Which dead allocation is removed, and why (`spec/client.md §27`).
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::config::GcConfig;
+
+/// Terminal allocations, the one marked first in front.
+#[derive(Debug, Clone, Default)]
+pub struct GcQueue {
+    order: BTreeSet<(i64, String)>,
+    marked: HashMap<String, i64>,
+}
+
+impl GcQueue {
+    /// Marks an allocation at a moment (Unix nanoseconds). False if it was marked already; it keeps its place then.
+    pub fn mark(&mut self, id: &str, now: i64) -> bool {
+        if self.marked.contains_key(id) {
+            return false;
+        }
+        self.marked.insert(id.into(), now);
+        self.order.insert((now, id.into()))
+    }
+
+    /// Takes the allocation that was marked first; of several at one moment the one with the least ID.
+    pub fn pop(&mut self) -> Option<String> {
+        let (_, id) = self.order.pop_first()?;
+        self.marked.remove(&id);
+        Some(id)
+    }
+
+    /// Takes an allocation out; false if it is not in.
+    pub fn remove(&mut self, id: &str) -> bool {
+        self.marked.remove(id).is_some_and(|at| self.order.remove(&(at, id.into())))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+}
+
+/// What a pass looks at.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pressure {
+    /// Percent used of the allocations' file system.
+    pub disk: f64,
+    /// Percent used of its inodes.
+    pub inodes: f64,
+    /// Runners that are not destroyed.
+    pub live: usize,
+}
+
+/// Why something has to be removed; `None`: nothing has to be. The text is what the log says.
+pub fn reason(now: &Pressure, limits: &GcConfig) -> Option<String> {
+    let (disk, inodes) = (limits.disk_usage_threshold, limits.inode_usage_threshold);
+    if now.disk > disk {
+        Some(format!("disk usage of {:.0} is over gc threshold of {disk:.0}", now.disk))
+    } else if now.inodes > inodes {
+        Some(format!("inode usage of {:.0} is over gc threshold of {inodes:.0}", now.inodes))
+    } else if now.live > limits.max_allocs {
+        Some(format!("number of allocations ({}) is over the limit ({})", now.live, limits.max_allocs))
+    } else {
+        None
+    }
+}
+
+/// Whether a pass that finds nothing to remove is worth a warning: not while only the count is over, by less than twice.
+pub fn warns(now: &Pressure, limits: &GcConfig) -> bool {
+    now.disk > limits.disk_usage_threshold
+        || now.inodes > limits.inode_usage_threshold
+        || now.live >= limits.max_allocs.saturating_mul(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_mark_goes_first() {
+        let mut q = GcQueue::default();
+        assert!(q.mark("c", 5) && q.mark("b", 7) && q.mark("a", 7) && !q.mark("c", 1));
+        assert!(q.remove("b") && !q.remove("b"));
+        assert_eq!((q.len(), q.pop(), q.pop(), q.pop()), (2, Some("c".into()), Some("a".into()), None));
+        assert!(q.is_empty() && q.mark("c", 9), "a popped one may be marked again");
+    }
+
+    #[test]
+    fn thresholds_are_strict_and_ordered() {
+        let limits = GcConfig { max_allocs: 3, ..GcConfig::default() };
+        let see = |disk, inodes, live| reason(&Pressure { disk, inodes, live }, &limits);
+        assert_eq!(see(80.0, 70.0, 3), None);
+        assert_eq!(see(85.4, 90.0, 9).unwrap(), "disk usage of 85 is over gc threshold of 80");
+        assert_eq!(see(20.0, 90.0, 1).unwrap(), "inode usage of 90 is over gc threshold of 70");
+        assert_eq!(see(20.0, 20.0, 4).unwrap(), "number of allocations (4) is over the limit (3)");
+        let warn = |disk, live| warns(&Pressure { disk, inodes: 0.0, live }, &limits);
+        assert!(!warn(20.0, 4) && warn(20.0, 6) && warn(99.0, 1));
+    }
+}

@@ -1,0 +1,95 @@
+//! Identities of tasks: which are wanted, where they go, when they are renewed (`spec/client.md §19.3`).
+
+use super::backoff::below;
+use encamp_model::random::Random;
+use encamp_model::{HOUR, SECOND, Task, WorkloadIdentity};
+
+/// The name of the identity every task has.
+const DEFAULT: &str = "default";
+/// Identities are not renewed sooner than this.
+const SOONEST: i64 = 10 * SECOND;
+
+/// The identities a task gets to see.
+pub fn wanted(task: &Task) -> impl Iterator<Item = &WorkloadIdentity> {
+    task.identity.iter().chain(&task.identities).filter(|i| i.env || i.file)
+}
+
+/// The name that servers know an identity by.
+pub fn name(identity: &WorkloadIdentity) -> &str {
+    if identity.name.is_empty() { DEFAULT } else { &identity.name }
+}
+
+/// The variable that holds the token.
+pub fn variable(identity: &WorkloadIdentity) -> String {
+    match name(identity) {
+        DEFAULT => "NOMAD_TOKEN".into(),
+        name => format!("NOMAD_TOKEN_{name}"),
+    }
+}
+
+/// The file that holds the token, below the task's directory; `filepath` as the job file says it.
+pub fn file(identity: &WorkloadIdentity) -> String {
+    if !identity.filepath.is_empty() {
+        return identity.filepath.clone();
+    }
+    match name(identity) {
+        DEFAULT => "secrets/nomad_token".into(),
+        name => format!("secrets/nomad_{name}.jwt"),
+    }
+}
+
+/// When a token that expires at a time is renewed; none if it does not expire. Unix nanoseconds.
+pub fn renew_at(now: i64, expires: i64, random: &mut Random) -> Option<i64> {
+    if expires == 0 {
+        return None;
+    }
+    let half = expires.saturating_sub(now).max(0) / 2;
+    let jitter = below(half / 10, random);
+    Some(now.saturating_add(half.saturating_add(jitter).max(SOONEST)))
+}
+
+/// Wait after so many tries in a row that failed, in nanoseconds.
+pub fn retry(failed: u32, random: &mut Random) -> i64 {
+    let wait = SECOND.saturating_mul(1 << failed.min(12)).min(HOUR);
+    wait / 2 + below(wait / 2, random)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_tokens_go() {
+        let identity = |name: &str, filepath: &str| WorkloadIdentity {
+            name: name.into(),
+            filepath: filepath.into(),
+            ..Default::default()
+        };
+        let both = |i: &WorkloadIdentity| (variable(i), file(i));
+        let texts = |a: &str, b: &str| (a.to_string(), b.to_string());
+        assert_eq!(both(&identity("", "")), texts("NOMAD_TOKEN", "secrets/nomad_token"));
+        assert_eq!(both(&identity("default", "local/t")), texts("NOMAD_TOKEN", "local/t"));
+        assert_eq!(both(&identity("aws", "")), texts("NOMAD_TOKEN_aws", "secrets/nomad_aws.jwt"));
+        let on = |env: bool, file: bool| WorkloadIdentity { env, file, ..Default::default() };
+        let task = Task {
+            identity: Some(on(false, false)),
+            identities: vec![on(true, false), on(false, false), on(false, true)],
+            ..Default::default()
+        };
+        assert_eq!(wanted(&task).count(), 2);
+    }
+
+    #[test]
+    fn tokens_are_renewed_half_way() {
+        let mut r = Random::new(1, "i");
+        assert_eq!(renew_at(5, 0, &mut r), None);
+        for _ in 0..100 {
+            let at = renew_at(100 * SECOND, 160 * SECOND, &mut r).unwrap();
+            assert!((130 * SECOND..133 * SECOND).contains(&at), "{at}");
+            assert_eq!(renew_at(0, 15 * SECOND, &mut r), Some(SOONEST));
+            assert_eq!(renew_at(100 * SECOND, SECOND, &mut r), Some(110 * SECOND), "expired ones, too");
+            assert!((SECOND / 2..SECOND).contains(&retry(0, &mut r)));
+            assert!((HOUR / 2..HOUR).contains(&retry(99, &mut r)));
+        }
+    }
+}

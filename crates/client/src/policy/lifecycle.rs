@@ -1,0 +1,196 @@
+//! Which tasks of an allocation may start (`spec/client.md §11`).
+
+use std::collections::BTreeMap;
+
+use encamp_model::{SortedMap, Task, TaskState};
+
+/// Where in the life of the allocation a task belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Runs to its end before the main tasks.
+    PrestartEphemeral,
+    /// Starts before the main tasks and stays.
+    PrestartSidecar,
+    /// The tasks without a lifecycle.
+    Main,
+    /// Runs to its end after the main tasks started.
+    PoststartEphemeral,
+    /// Starts after the main tasks and stays.
+    PoststartSidecar,
+    /// Runs after all others ended.
+    Poststop,
+}
+
+impl Stage {
+    /// The stage of a task.
+    pub fn of(task: &Task) -> Stage {
+        match task.lifecycle.as_ref().map(|l| (l.hook.as_str(), l.sidecar)) {
+            Some(("prestart", false)) => Stage::PrestartEphemeral,
+            Some(("prestart", true)) => Stage::PrestartSidecar,
+            Some(("poststart", false)) => Stage::PoststartEphemeral,
+            Some(("poststart", true)) => Stage::PoststartSidecar,
+            Some(("poststop", _)) => Stage::Poststop,
+            _ => Stage::Main,
+        }
+    }
+
+    /// Stays beside the main tasks.
+    pub fn is_sidecar(self) -> bool {
+        matches!(self, Stage::PrestartSidecar | Stage::PoststartSidecar)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Init,
+    Prestart,
+    Main,
+    Poststart,
+    WaitAlloc,
+    Poststop,
+}
+
+/// Opens and closes the gates that tasks start through.
+#[derive(Debug, Clone)]
+pub struct Coordinator {
+    phase: Phase,
+    stages: BTreeMap<String, Stage>,
+}
+
+impl Coordinator {
+    /// A coordinator for these tasks; `restored`: the agent started anew while they were running.
+    pub fn new(tasks: &[Task], restored: bool) -> Coordinator {
+        let stages = tasks.iter().map(|t| (t.name.clone(), Stage::of(t))).collect();
+        Coordinator { phase: if restored { Phase::Prestart } else { Phase::Init }, stages }
+    }
+
+    /// The stage of a task; main for an unknown one.
+    pub fn stage(&self, task: &str) -> Stage {
+        self.stages.get(task).copied().unwrap_or(Stage::Main)
+    }
+
+    /// All tasks are started anew.
+    pub fn restart(&mut self) {
+        self.phase = Phase::Init;
+    }
+
+    /// Takes in the states of the tasks; a task without a state is pending.
+    pub fn update(&mut self, states: &SortedMap<TaskState>) {
+        while let Some(next) = self.next(states) {
+            self.phase = next;
+        }
+    }
+
+    /// Whether a task of this stage may start now.
+    pub fn open(&self, stage: Stage) -> bool {
+        use Stage::*;
+        match self.phase {
+            Phase::Init => false,
+            Phase::Prestart => matches!(stage, PrestartEphemeral | PrestartSidecar),
+            Phase::Main => matches!(stage, PrestartSidecar | Main),
+            Phase::Poststart => matches!(stage, PrestartSidecar | Main | PoststartEphemeral | PoststartSidecar),
+            Phase::WaitAlloc => matches!(stage, PrestartSidecar | Main | PoststartSidecar),
+            Phase::Poststop => stage == Poststop,
+        }
+    }
+
+    fn next(&self, states: &SortedMap<TaskState>) -> Option<Phase> {
+        let of = |wanted: Stage| {
+            self.stages.iter().filter(move |(_, s)| **s == wanted).map(|(name, _)| {
+                let state = states.get(name);
+                (state.map_or("pending", |s| s.state.as_str()), state.is_some_and(|s| s.failed))
+            })
+        };
+        let none_left = |stage| of(stage).all(|(state, _)| state == "dead");
+        let others = [Stage::PrestartEphemeral, Stage::PrestartSidecar, Stage::Main];
+        let late = [Stage::PoststartEphemeral, Stage::PoststartSidecar];
+        if self.phase != Phase::Poststop && others.into_iter().chain(late).all(none_left) {
+            return Some(Phase::Poststop);
+        }
+        match self.phase {
+            Phase::Init => {
+                let all = self.stages.keys().all(|t| states.get(t).is_none_or(|s| s.state == "pending"));
+                all.then_some(Phase::Prestart)
+            }
+            Phase::Prestart => (of(Stage::PrestartEphemeral).all(|(s, failed)| s == "dead" && !failed)
+                && of(Stage::PrestartSidecar).all(|(s, _)| s == "running"))
+            .then_some(Phase::Main),
+            Phase::Main => of(Stage::Main).all(|(s, _)| s != "pending").then_some(Phase::Poststart),
+            Phase::Poststart => none_left(Stage::PoststartEphemeral).then_some(Phase::WaitAlloc),
+            Phase::WaitAlloc | Phase::Poststop => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encamp_model::TaskLifecycleConfig;
+
+    fn task(name: &str, hook: &str, sidecar: bool) -> Task {
+        let lifecycle = (!hook.is_empty()).then(|| TaskLifecycleConfig { hook: hook.into(), sidecar });
+        Task { name: name.into(), lifecycle, ..Task::default() }
+    }
+
+    fn states(list: &[(&str, &str)]) -> SortedMap<TaskState> {
+        let state = |s: &str| {
+            let (s, failed) = s.strip_suffix('!').map_or((s, false), |s| (s, true));
+            TaskState { state: s.into(), failed, ..TaskState::default() }
+        };
+        list.iter().map(|(n, s)| (n.to_string(), state(s))).collect()
+    }
+
+    fn open(c: &Coordinator) -> String {
+        c.stages.iter().filter(|(_, s)| c.open(**s)).map(|(n, _)| n.as_str()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_stages_follow_each_other() {
+        let tasks = [
+            task("init", "prestart", false),
+            task("side", "prestart", true),
+            task("main", "", false),
+            task("post", "poststart", false),
+            task("stop", "poststop", false),
+        ];
+        let mut c = Coordinator::new(&tasks, false);
+        assert_eq!(open(&c), "");
+        let mut now = states(&[("init", "pending"), ("side", "pending"), ("main", "pending"), ("post", "pending")]);
+        let mut step = |name: &str, state: &str| {
+            now.extend([(name.to_string(), states(&[("x", state)])["x"].clone())]);
+            c.update(&now);
+            open(&c)
+        };
+        assert_eq!(step("stop", "pending"), "init side");
+        assert_eq!(step("init", "running"), "init side");
+        assert_eq!(step("side", "running"), "init side");
+        assert_eq!(step("init", "dead"), "main side");
+        assert_eq!(step("main", "running"), "main post side");
+        assert_eq!(step("post", "running"), "main post side");
+        assert_eq!(step("post", "dead"), "main side");
+        assert_eq!(step("main", "dead"), "main side", "the sidecar lives");
+        assert_eq!(step("side", "dead"), "stop");
+        assert_eq!(step("stop", "dead"), "stop");
+    }
+
+    #[test]
+    fn a_failed_prestart_task_keeps_the_gate_shut() {
+        let mut c = Coordinator::new(&[task("init", "prestart", false), task("main", "", false)], false);
+        c.update(&states(&[("init", "pending"), ("main", "pending")]));
+        c.update(&states(&[("init", "dead!"), ("main", "pending")]));
+        assert_eq!(open(&c), "init");
+    }
+
+    #[test]
+    fn restarts_and_restores() {
+        let tasks = [task("init", "prestart", false), task("main", "", false)];
+        let mut c = Coordinator::new(&tasks, true);
+        c.update(&states(&[("init", "dead"), ("main", "running")]));
+        assert_eq!(open(&c), "main");
+        c.restart();
+        c.update(&states(&[("init", "dead"), ("main", "running")]));
+        assert_eq!(open(&c), "", "until all are pending");
+        c.update(&states(&[("init", "pending"), ("main", "pending")]));
+        assert_eq!(open(&c), "init");
+    }
+}

@@ -1,0 +1,126 @@
+//! When the servers are told about allocations (`spec/client.md §7`).
+
+use std::collections::BTreeMap;
+
+use encamp_model::{Allocation, client_status};
+
+/// What is queued and what the servers know.
+#[derive(Debug, Clone, Default)]
+pub struct ReportQueue {
+    queued: BTreeMap<String, Allocation>,
+    acknowledged: BTreeMap<String, Allocation>,
+    ticks: u64,
+}
+
+impl ReportQueue {
+    /// Queues the newest view of an allocation; only the fields that clients own are looked at.
+    pub fn push(&mut self, alloc: Allocation) {
+        self.queued.insert(alloc.id.clone(), alloc);
+    }
+
+    /// What the servers are known to know, from the state of an earlier run.
+    pub fn acknowledge(&mut self, alloc: Allocation) {
+        self.acknowledged.insert(alloc.id.clone(), alloc);
+    }
+
+    /// Forgets an allocation that is gone.
+    pub fn forget(&mut self, id: &str) {
+        self.queued.remove(id);
+        self.acknowledged.remove(id);
+    }
+
+    /// A tick, every 200 ms: what is to be sent now. `has_runner` tells whether an allocation runs here: the others are
+    /// always sent.
+    pub fn tick(&mut self, has_runner: impl Fn(&str) -> bool) -> Vec<Allocation> {
+        self.ticks = self.ticks.wrapping_add(1);
+        let acknowledged = &self.acknowledged;
+        self.queued.retain(|id, a| !has_runner(id) || differs(a, acknowledged.get(id)));
+        let urgent = self.queued.iter().any(|(id, a)| has_runner(id) && is_urgent(a, acknowledged.get(id)));
+        if self.queued.is_empty() || !(urgent || self.ticks.is_multiple_of(5)) {
+            return Vec::new();
+        }
+        std::mem::take(&mut self.queued).into_values().collect()
+    }
+
+    /// The servers took it. Gives back what they know now.
+    pub fn sent(&mut self, allocs: Vec<Allocation>) {
+        self.ticks = 0;
+        for alloc in allocs {
+            self.acknowledged.insert(alloc.id.clone(), alloc);
+        }
+    }
+
+    /// The servers did not take it: it is queued again unless something newer came meanwhile.
+    pub fn failed(&mut self, allocs: Vec<Allocation>) {
+        for alloc in allocs {
+            self.queued.entry(alloc.id.clone()).or_insert(alloc);
+        }
+    }
+}
+
+/// The servers know another client status; an allocation they heard nothing of yet is pending to them.
+fn is_urgent(a: &Allocation, known: Option<&Allocation>) -> bool {
+    known.map_or(client_status::PENDING, |k| &k.client_status) != a.client_status
+}
+
+fn differs(a: &Allocation, known: Option<&Allocation>) -> bool {
+    known.is_none_or(|k| {
+        k.client_status != a.client_status
+            || k.client_description != a.client_description
+            || k.deployment_status != a.deployment_status
+            || k.network_status != a.network_status
+            || k.task_states != a.task_states
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn alloc(id: &str, status: &str, description: &str) -> Allocation {
+        Allocation {
+            id: id.into(),
+            client_status: status.into(),
+            client_description: description.into(),
+            ..Allocation::default()
+        }
+    }
+
+    #[test]
+    fn changes_of_status_go_at_once_and_take_the_others_along() {
+        let mut q = ReportQueue::default();
+        q.push(alloc("a", "pending", ""));
+        assert!((0..4).all(|_| q.tick(|_| true).is_empty()));
+        let sent = q.tick(|_| true);
+        assert_eq!(sent.len(), 1, "the fifth tick");
+        q.sent(sent);
+        q.push(alloc("a", "pending", "x"));
+        q.push(alloc("b", "running", ""));
+        let sent = q.tick(|_| true);
+        assert_eq!(sent.len(), 2, "b is urgent");
+        q.sent(sent);
+        q.push(alloc("b", "running", ""));
+        assert!((0..9).all(|_| q.tick(|_| true).is_empty()), "nothing new");
+    }
+
+    #[test]
+    fn failures_do_not_overwrite_what_is_newer() {
+        let mut q = ReportQueue::default();
+        q.push(alloc("a", "running", ""));
+        let sent = q.tick(|_| true);
+        q.push(alloc("a", "complete", ""));
+        q.failed(sent);
+        assert_eq!(q.tick(|_| true)[0].client_status, "complete");
+    }
+
+    #[test]
+    fn allocations_without_a_runner_are_always_sent() {
+        let mut q = ReportQueue::default();
+        q.acknowledge(alloc("a", "failed", ""));
+        q.push(alloc("a", "failed", ""));
+        assert_eq!((0..5).map(|_| q.tick(|_| false).len()).sum::<usize>(), 1);
+        q.push(alloc("a", "failed", ""));
+        q.forget("a");
+        assert!((0..5).all(|_| q.tick(|_| false).is_empty()));
+    }
+}

@@ -1,0 +1,205 @@
+//! Whether a task starts again after it ended (`spec/client.md §12`).
+
+use encamp_model::random::Random;
+use encamp_model::{RestartPolicy, TaskLifecycleConfig, format_duration};
+
+/// How a task ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// The process ended.
+    Exited {
+        /// With code 0, without a signal, without an error.
+        success: bool,
+    },
+    /// It did not start.
+    NotStarted {
+        /// Whether another try may help.
+        recoverable: bool,
+    },
+}
+
+/// What follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// The task was killed: it ends.
+    Killed,
+    /// The task did what it should: it ends.
+    Finished,
+    /// The task failed: it ends.
+    Failed {
+        /// Text of the event `Not Restarting`.
+        reason: String,
+    },
+    /// The task starts again.
+    Restart {
+        /// Reason of the event `Restarting`, may be empty.
+        reason: String,
+        /// Nanoseconds to wait.
+        delay: i64,
+    },
+}
+
+/// `Restarting`: nothing special.
+pub const WITHIN_POLICY: &str = "Restart within policy";
+
+/// Counts the restarts of one task.
+#[derive(Debug, Clone)]
+pub struct RestartTracker {
+    policy: RestartPolicy,
+    on_success: bool,
+    interval_start: i64,
+    count: i64,
+    killed: bool,
+    asked: bool,
+}
+
+impl RestartTracker {
+    /// A tracker for a task of a job of type `job_type`; `now` in Unix nanoseconds.
+    pub fn new(policy: RestartPolicy, job_type: &str, lifecycle: Option<&TaskLifecycleConfig>, now: i64) -> Self {
+        let on_success = match lifecycle {
+            None => !matches!(job_type, "batch" | "sysbatch"),
+            Some(l) => l.hook != "poststop" && l.sidecar,
+        };
+        RestartTracker { policy, on_success, interval_start: now, count: 0, killed: false, asked: false }
+    }
+
+    /// The task is being killed: it will not start again.
+    pub fn set_killed(&mut self) {
+        self.killed = true;
+    }
+
+    /// Somebody asked for a restart: the next ending is no failure.
+    pub fn ask(&mut self) {
+        self.asked = true;
+    }
+
+    /// Takes over the policy of an updated job; the counts stay.
+    pub fn set_policy(&mut self, policy: RestartPolicy) {
+        self.policy = policy;
+    }
+
+    /// What follows an ending.
+    pub fn decide(&mut self, ending: &Ending, now: i64, random: &mut Random) -> Decision {
+        let failed = |reason: String| Decision::Failed { reason };
+        if self.killed {
+            return Decision::Killed;
+        }
+        if std::mem::take(&mut self.asked) {
+            return Decision::Restart { reason: String::new(), delay: 0 };
+        }
+        let done = *ending == Ending::Exited { success: true } && !self.on_success;
+        if self.policy.attempts == 0 {
+            return if done { Decision::Finished } else { failed("Policy allows no restarts".into()) };
+        }
+        let end = self.interval_start.saturating_add(self.policy.interval);
+        let end = if now > end {
+            self.count = 0;
+            self.interval_start = now;
+            now.saturating_add(self.policy.interval)
+        } else {
+            end
+        };
+        self.count = self.count.saturating_add(1);
+        if *ending == (Ending::NotStarted { recoverable: false }) {
+            return failed("Error was unrecoverable".into());
+        }
+        if done {
+            return Decision::Finished;
+        }
+        if self.count > self.policy.attempts {
+            if self.policy.mode == "fail" {
+                let interval = format_duration(self.policy.interval);
+                let attempts = self.policy.attempts;
+                return failed(format!(
+                    "Exceeded allowed attempts {attempts} in interval {interval} and mode is \"fail\""
+                ));
+            }
+            let reason = "Exceeded allowed attempts, applying a delay".into();
+            return Decision::Restart { reason, delay: end.saturating_sub(now).max(0) };
+        }
+        Decision::Restart { reason: WITHIN_POLICY.into(), delay: self.jittered(random) }
+    }
+
+    /// The policy's delay and up to a quarter more.
+    fn jittered(&self, random: &mut Random) -> i64 {
+        let delay = self.policy.delay.max(0);
+        let extra = random.below(u64::try_from(delay).unwrap_or(0));
+        // A quarter of something below an i64 fits.
+        delay.saturating_add(i64::try_from(extra / 4).unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encamp_model::SECOND;
+
+    fn policy(attempts: i64, mode: &str) -> RestartPolicy {
+        RestartPolicy { attempts, interval: 60 * SECOND, delay: SECOND, mode: mode.into(), render_templates: false }
+    }
+
+    fn tracker(attempts: i64, mode: &str, job_type: &str) -> RestartTracker {
+        RestartTracker::new(policy(attempts, mode), job_type, None, 0)
+    }
+
+    const FAILURE: Ending = Ending::Exited { success: false };
+    const SUCCESS: Ending = Ending::Exited { success: true };
+
+    #[test]
+    fn failures_restart_until_the_attempts_are_used_up() {
+        let (mut t, mut random) = (tracker(2, "fail", "service"), Random::new(1, "t"));
+        for n in 1..=2 {
+            let Decision::Restart { reason, delay } = t.decide(&FAILURE, n * SECOND, &mut random) else { panic!() };
+            assert_eq!(reason, WITHIN_POLICY);
+            assert!((SECOND..=SECOND + SECOND / 4).contains(&delay), "{delay}");
+        }
+        let reason = "Exceeded allowed attempts 2 in interval 1m0s and mode is \"fail\"".to_string();
+        assert_eq!(t.decide(&FAILURE, 3 * SECOND, &mut random), Decision::Failed { reason });
+        // A new interval counts from one.
+        assert!(matches!(t.decide(&FAILURE, 70 * SECOND, &mut random), Decision::Restart { .. }));
+    }
+
+    #[test]
+    fn mode_delay_waits_for_the_end_of_the_interval() {
+        let (mut t, mut random) = (tracker(1, "delay", "service"), Random::new(1, "t"));
+        t.decide(&FAILURE, SECOND, &mut random);
+        let want =
+            Decision::Restart { reason: "Exceeded allowed attempts, applying a delay".into(), delay: 55 * SECOND };
+        assert_eq!(t.decide(&FAILURE, 5 * SECOND, &mut random), want);
+    }
+
+    #[test]
+    fn success_restarts_services_only() {
+        let mut random = Random::new(1, "t");
+        assert_eq!(tracker(3, "fail", "batch").decide(&SUCCESS, 1, &mut random), Decision::Finished);
+        assert_eq!(tracker(0, "fail", "sysbatch").decide(&SUCCESS, 1, &mut random), Decision::Finished);
+        assert!(matches!(tracker(3, "fail", "system").decide(&SUCCESS, 1, &mut random), Decision::Restart { .. }));
+        let no = Decision::Failed { reason: "Policy allows no restarts".into() };
+        assert_eq!(tracker(0, "fail", "service").decide(&SUCCESS, 1, &mut random), no);
+        for (hook, sidecar, ends) in [("prestart", false, true), ("poststart", true, false), ("poststop", false, true)]
+        {
+            let l = TaskLifecycleConfig { hook: hook.into(), sidecar };
+            let mut t = RestartTracker::new(policy(3, "fail"), "service", Some(&l), 0);
+            assert_eq!(t.decide(&SUCCESS, 1, &mut random) == Decision::Finished, ends, "{hook}");
+        }
+    }
+
+    #[test]
+    fn kills_and_requests_come_first() {
+        let (mut t, mut random) = (tracker(0, "fail", "batch"), Random::new(1, "t"));
+        t.ask();
+        assert_eq!(t.decide(&FAILURE, 1, &mut random), Decision::Restart { reason: String::new(), delay: 0 });
+        assert!(matches!(t.decide(&FAILURE, 1, &mut random), Decision::Failed { .. }), "asked once");
+        t.set_killed();
+        assert_eq!(t.decide(&SUCCESS, 1, &mut random), Decision::Killed);
+    }
+
+    #[test]
+    fn errors_of_the_start() {
+        let mut random = Random::new(1, "t");
+        let start = |recoverable| Ending::NotStarted { recoverable };
+        let want = Decision::Failed { reason: "Error was unrecoverable".into() };
+        assert_eq!(tracker(3, "fail", "batch").decide(&start(false), 1, &mut random), want);
+        assert!(matches!(tracker(3, "fail", "batch").decide(&start(true), 1, &mut random), Decision::Restart { .. }));
+    }
+}

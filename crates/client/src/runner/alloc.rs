@@ -1,0 +1,528 @@
+//! One allocation: what comes before its tasks, how their states hang together, what comes after (`spec/client.md §9`).
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::time::Instant;
+
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+
+use super::identity::Identities;
+use super::task::TaskRunner;
+use super::{Shared, locked};
+use crate::clock;
+use crate::dirs::AllocDir;
+use crate::events::{self, state};
+use crate::policy::health::{HealthRules, HealthTracker, Verdict};
+use crate::policy::lifecycle::{Coordinator, Stage};
+use crate::policy::status::{self, KillCause, Role};
+use crate::services::run::Checks;
+use crate::store::{AllocRecord, TaskRecord};
+use encamp_model::{
+    AllocDeploymentStatus, AllocNetworkStatus, Allocation, SortedMap, Task, TaskState, Time, client_status, duration,
+};
+
+/// Text of an allocation that ran longer than it may.
+const EXCEEDED: &str = "allocation exceeded max_run_duration";
+
+/// What an allocation waits for before it starts.
+#[derive(Default)]
+pub struct Previous {
+    /// Its predecessor on this node.
+    pub local: Option<Arc<AllocRunner>>,
+    /// Those it pushed out, on this node.
+    pub preempted: Vec<Arc<AllocRunner>>,
+    /// Ends when its predecessor on another node is terminal.
+    pub remote: Option<futures_util::future::BoxFuture<'static, ()>>,
+}
+
+/// Runs one allocation.
+pub struct AllocRunner {
+    pub(super) shared: Arc<Shared>,
+    /// ID of the allocation.
+    pub id: String,
+    /// Its files.
+    pub dirs: AllocDir,
+    /// Its tasks, in the order of the job.
+    pub tasks: Vec<Arc<TaskRunner>>,
+    /// The servers' newest copy.
+    alloc: RwLock<Arc<Allocation>>,
+    pub(super) inner: Mutex<Inner>,
+    /// Its checks.
+    pub checks: Checks,
+    /// IDs of the services that are registered, with their task; none of the group.
+    pub(super) registered: Mutex<BTreeMap<String, Option<String>>>,
+    /// Tokens of its tasks.
+    pub(super) identities: Identities,
+    wake: Notify,
+    persisting: tokio::sync::Mutex<()>,
+    pub(super) killing: tokio::sync::Mutex<bool>,
+    /// Tasks are being killed, or were.
+    pub(super) stopping: watch::Sender<bool>,
+    /// The waits of its shutdown are over.
+    pub(super) hurry: watch::Sender<bool>,
+    /// The loop is over.
+    done: watch::Sender<bool>,
+    destroyed: AtomicBool,
+    /// It waits for other allocations to end.
+    waiting: AtomicBool,
+    shutdown: watch::Sender<bool>,
+    restored: bool,
+}
+
+/// What changes.
+pub(super) struct Inner {
+    pub coordinator: Coordinator,
+    pub deployment_status: Option<AllocDeploymentStatus>,
+    pub exceeded: bool,
+    pub cause: Option<KillCause>,
+    health: Option<HealthTracker>,
+    health_at: Option<i64>,
+}
+
+impl AllocRunner {
+    /// A runner of an allocation; `record`: what became of it in an earlier run. Fails if the allocation lacks its job or
+    /// its group.
+    pub fn new(
+        shared: Arc<Shared>,
+        alloc: Arc<Allocation>,
+        record: Option<AllocRecord>,
+    ) -> Result<Arc<AllocRunner>, String> {
+        let group = alloc.group().ok_or_else(|| format!("task group \"{}\" not found in the job", alloc.task_group))?;
+        if alloc.id.is_empty() || alloc.id.contains(['/', '.']) {
+            return Err("the allocation has no usable ID".into());
+        }
+        let bad = group
+            .tasks
+            .iter()
+            .find(|t| t.name.is_empty() || t.name.contains('/') || matches!(&*t.name, "." | ".." | "alloc"));
+        if let Some(task) = bad {
+            return Err(format!("task name \"{}\" can't be used", task.name));
+        }
+        let (shutdown, going) = watch::channel(false);
+        let restored = record.is_some();
+        let mut record = record.unwrap_or_default();
+        Ok(Arc::new_cyclic(|owner: &Weak<AllocRunner>| {
+            let make = |task: &Task| {
+                let old = record.tasks.remove(&task.name);
+                Arc::new(TaskRunner::new(shared.clone(), owner.clone(), &alloc, task, old, going.clone()))
+            };
+            let tasks: Vec<_> = group.tasks.iter().map(make).collect();
+            AllocRunner {
+                id: alloc.id.clone(),
+                dirs: AllocDir::new(&shared.alloc_dir, &alloc.id),
+                inner: Mutex::new(Inner {
+                    coordinator: Coordinator::new(&group.tasks, restored),
+                    deployment_status: record.deployment_status.clone().or_else(|| alloc.deployment_status.clone()),
+                    exceeded: record.exceeded,
+                    cause: None,
+                    health: None,
+                    health_at: None,
+                }),
+                shared: shared.clone(),
+                tasks,
+                alloc: RwLock::new(alloc.clone()),
+                identities: Identities::new(&shared, std::mem::take(&mut record.identities)),
+                wake: Notify::new(),
+                checks: Checks::default(),
+                registered: Mutex::default(),
+                persisting: tokio::sync::Mutex::new(()),
+                killing: tokio::sync::Mutex::new(false),
+                stopping: watch::channel(false).0,
+                hurry: watch::channel(false).0,
+                done: watch::channel(false).0,
+                destroyed: AtomicBool::new(false),
+                waiting: AtomicBool::new(false),
+                shutdown,
+                restored,
+            }
+        }))
+    }
+
+    /// The servers' newest copy.
+    pub fn alloc(&self) -> Arc<Allocation> {
+        self.alloc.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The task of a name.
+    pub fn task(&self, name: &str) -> Option<&Arc<TaskRunner>> {
+        self.tasks.iter().find(|t| t.name == name)
+    }
+
+    /// Something changed.
+    pub(super) fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    /// States of the tasks.
+    pub fn states(&self) -> SortedMap<TaskState> {
+        self.tasks.iter().map(|t| (t.name.clone(), t.state())).collect()
+    }
+
+    pub(super) fn roles(&self) -> Vec<Role> {
+        self.tasks.iter().map(|t| Role { name: t.name.clone(), stage: t.stage, leader: t.task().leader }).collect()
+    }
+
+    /// Whether the allocation has ended here.
+    pub fn is_terminal(&self) -> bool {
+        self.is_destroyed()
+            || matches!(
+                self.view().client_status.as_str(),
+                client_status::COMPLETE | client_status::FAILED | client_status::LOST
+            )
+    }
+
+    /// Whether its files are gone.
+    pub fn is_destroyed(&self) -> bool {
+        self.destroyed.load(Ordering::Acquire)
+    }
+
+    /// Whether it waits for other allocations to end.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Whether its tasks are being killed, or were.
+    pub fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    /// Whether its loop is over.
+    pub fn is_done(&self) -> bool {
+        *self.done.borrow()
+    }
+
+    /// Tells when the agent goes and the tasks stay.
+    pub(super) fn shutdown_signal(&self) -> watch::Receiver<bool> {
+        self.shutdown.subscribe()
+    }
+
+    /// Ends when the loop is over.
+    pub async fn wait(&self) {
+        let _ = self.done.subscribe().wait_for(|d| *d).await;
+    }
+
+    /// The allocation as this node reports it (`spec/client.md §9.6`): only the fields that clients own are set.
+    pub fn view(&self) -> Allocation {
+        let alloc = self.alloc();
+        let mut states = self.states();
+        let inner = locked(&self.inner);
+        let (mut status, mut description) = status::client_status_of(&states);
+        if inner.exceeded {
+            (status, description) = (client_status::COMPLETE, EXCEEDED);
+        }
+        let mut deployment_status = inner.deployment_status.clone();
+        if matches!(status, client_status::COMPLETE | client_status::FAILED) {
+            let now = Time::from_unix_nanos(clock::now());
+            states.values_mut().filter(|t| t.finished_at.is_zero()).for_each(|t| t.finished_at = now);
+            let undecided = deployment_status.as_ref().is_none_or(|d| d.healthy.is_none());
+            if status == client_status::FAILED && !alloc.deployment_id.is_empty() && undecided {
+                let old = deployment_status.unwrap_or_default();
+                deployment_status = Some(AllocDeploymentStatus { healthy: Some(false), timestamp: now, ..old });
+            }
+        }
+        Allocation {
+            id: self.id.clone(),
+            node_id: alloc.node_id.clone(),
+            client_status: status.into(),
+            client_description: description.into(),
+            task_states: states,
+            deployment_status,
+            network_status: Some(Box::new(AllocNetworkStatus::default())),
+            ..Allocation::default()
+        }
+    }
+
+    /// Stores what became of the allocation.
+    pub async fn persist(self: &Arc<Self>) {
+        // One after the other, so that an older view never replaces a newer one.
+        let _order = self.persisting.lock().await;
+        if self.is_destroyed() {
+            return;
+        }
+        let record = {
+            let inner = locked(&self.inner);
+            let tasks = self.tasks.iter().map(|t| (t.name.clone(), t.record())).collect::<Vec<(String, TaskRecord)>>();
+            AllocRecord {
+                tasks: tasks.into_iter().collect(),
+                deployment_status: inner.deployment_status.clone(),
+                exceeded: inner.exceeded,
+                identities: self.identities.record(),
+            }
+        };
+        let (shared, id) = (self.shared.clone(), self.id.clone());
+        let stored = tokio::task::spawn_blocking(move || shared.store.put_record(&id, &record)).await;
+        if let Ok(Err(error)) = stored {
+            tracing::error!(target: "client.alloc_runner", alloc_id = self.id, %error, "failed to store the state");
+        }
+    }
+
+    /// The whole life of the allocation.
+    pub async fn run(self: Arc<Self>, previous: Previous) {
+        let ended = self.alloc().terminal() || (self.restored && self.is_terminal());
+        if !ended {
+            tokio::spawn(self.clone().keep_identities());
+            if let Err((hook, error)) = self.prerun(previous).await {
+                let text = format!("failed to setup alloc: pre-run hook \"{hook}\" failed: {error}");
+                for task in &self.tasks {
+                    task.change(events::setup_failure(&text), Some(state::DEAD));
+                    task.kill.send_replace(true);
+                }
+            }
+        } else {
+            // Only cleans up.
+            self.tasks.iter().for_each(|t| {
+                t.kill.send_replace(true);
+            });
+        }
+        if *self.shutdown.borrow() {
+            self.done.send_replace(true);
+            return;
+        }
+        if !ended {
+            self.start_health();
+        }
+        let mut runs = JoinSet::new();
+        self.tasks.iter().for_each(|t| drop(runs.spawn(t.clone().run())));
+        self.react().await;
+        let limit = self.run_limit();
+        loop {
+            let health_at = locked(&self.inner).health_at;
+            let sleep_until = |at: Option<i64>| async move {
+                match at {
+                    Some(at) => tokio::time::sleep(duration::of_nanos(at.saturating_sub(clock::now()))).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = self.wake.notified() => {}
+                joined = runs.join_next() => {
+                    if joined.is_none() {
+                        break;
+                    }
+                }
+                () = sleep_until(health_at) => {}
+                () = sleep_until(limit.filter(|_| !locked(&self.inner).exceeded)) => {
+                    locked(&self.inner).exceeded = true;
+                    let me = self.clone();
+                    tokio::spawn(async move { me.kill_tasks().await });
+                }
+            }
+            self.react().await;
+        }
+        self.react().await;
+        self.checks.stop();
+        if !*self.shutdown.borrow() {
+            self.deregister(|_, _| true);
+        }
+        self.done.send_replace(true);
+    }
+
+    /// When the allocation has run too long, in Unix nanoseconds.
+    fn run_limit(&self) -> Option<i64> {
+        let alloc = self.alloc();
+        let most = alloc.group()?.max_run_duration.filter(|d| *d > 0)?;
+        Some(alloc.create_time.saturating_add(most))
+    }
+
+    /// What comes before the tasks; the name of the hook that failed and why.
+    async fn prerun(self: &Arc<Self>, previous: Previous) -> Result<(), (&'static str, String)> {
+        let timed = |name: &str, begin: Instant, ok: bool| {
+            self.shared.hook("alloc_hook.prerun", name, &self.alloc(), begin, ok);
+        };
+        let begin = Instant::now();
+        let built = self.dirs.build().map_err(|e| ("alloc_dir", e.to_string()));
+        timed("alloc_dir", begin, built.is_ok());
+        built?;
+        let begin = Instant::now();
+        let mut stopping = self.stopping.subscribe();
+        let mut going = self.shutdown.subscribe();
+        let local = previous.local.clone();
+        let others = async {
+            for runner in previous.local.iter().chain(&previous.preempted) {
+                runner.wait().await;
+            }
+            if let Some(remote) = previous.remote {
+                remote.await;
+            }
+        };
+        self.waiting.store(true, Ordering::Relaxed);
+        let ready = tokio::select! {
+            () = others => true,
+            _ = async { stopping.wait_for(|s| *s).await.is_ok() } => false,
+            _ = async { going.wait_for(|s| *s).await.is_ok() } => false,
+        };
+        self.waiting.store(false, Ordering::Relaxed);
+        timed("await_previous_allocations", begin, ready);
+        if !ready {
+            return Ok(());
+        }
+        let alloc = self.alloc();
+        let group = alloc.group();
+        let sticky = group.and_then(|g| g.ephemeral_disk.as_ref()).is_some_and(|d| d.sticky);
+        if let (true, false, Some(previous)) = (sticky, self.restored, local) {
+            let names: Vec<String> = self.tasks.iter().map(|t| t.name.clone()).collect();
+            if let Err(error) = self.dirs.take_over(&previous.dirs, &names) {
+                tracing::warn!(target: "client.alloc_runner", alloc_id = self.id, %error, "failed to take over the previous disk");
+                let again = self.dirs.destroy().and_then(|()| self.dirs.build());
+                again.map_err(|e| ("migrate_disk", e.to_string()))?;
+            }
+        }
+        let mode = group.and_then(|g| g.networks.first()).map_or("", |n| n.mode.as_str());
+        if !matches!(mode, "" | "host") {
+            return Err(("network", format!("this agent does not support \"{mode}\" networking mode")));
+        }
+        if self.restored {
+            // The servers know them; what ran before does not end for want of them.
+            let me = self.clone();
+            tokio::spawn(async move { me.register_services(None).await });
+        } else {
+            let begin = Instant::now();
+            let registered = self.register_services(None).await;
+            timed("group_services", begin, registered.is_ok());
+            registered.map_err(|e| ("group_services", e))?;
+        }
+        self.start_checks().map_err(|e| ("checks_hook", e))?;
+        Ok(())
+    }
+
+    fn start_health(&self) {
+        let alloc = self.alloc();
+        let mut inner = locked(&self.inner);
+        let undecided = inner.deployment_status.as_ref().is_none_or(|d| d.healthy.is_none());
+        inner.health = HealthRules::of(&alloc).filter(|_| undecided).map(|r| HealthTracker::new(r, clock::now()));
+    }
+
+    /// Looks at all states and does what follows (`spec/client.md §9.7`).
+    async fn react(self: &Arc<Self>) {
+        self.step_health();
+        let roles = self.roles();
+        let states = self.states();
+        let reaction = status::reaction(&roles, &states);
+        let new_cause = {
+            let mut inner = locked(&self.inner);
+            let new = reaction.kill.filter(|_| inner.cause.is_none() && !*self.stopping.borrow());
+            inner.cause = inner.cause.take().or_else(|| new.clone());
+            new
+        };
+        if let Some(cause) = new_cause {
+            let live = self.tasks.iter().filter(|t| reaction.live.contains(&t.name));
+            live.for_each(|t| t.emit(events::of_cause(&cause)));
+            let me = self.clone();
+            tokio::spawn(async move { me.kill_tasks().await });
+        }
+        if reaction.live.is_empty() {
+            let others = self.tasks.iter().filter(|t| t.stage != Stage::Poststop);
+            others.for_each(|t| {
+                t.release.send_replace(true);
+            });
+        }
+        {
+            let mut inner = locked(&self.inner);
+            inner.coordinator.update(&states);
+            for task in &self.tasks {
+                let open = inner.coordinator.open(task.stage);
+                task.gate.send_if_modified(|was| std::mem::replace(was, open) != open);
+            }
+        }
+        (self.shared.report)(self.view());
+        self.persist().await;
+    }
+
+    fn step_health(&self) {
+        let alloc = self.alloc();
+        let states = self.states();
+        let mut inner = locked(&self.inner);
+        let failed = status::client_status_of(&states).0 == client_status::FAILED;
+        let Inner { health, coordinator, .. } = &mut *inner;
+        let Some(tracker) = health else { return };
+        let stage = |t: &str| coordinator.stage(t);
+        let checks = self.checks.passing();
+        let verdict = tracker.step(clock::now(), alloc.server_terminal(), failed, checks, stage, &states);
+        inner.health_at = None;
+        let (healthy, reasons) = match verdict {
+            Verdict::Wait(at) => {
+                inner.health_at = Some(at);
+                return;
+            }
+            Verdict::Ended => {
+                inner.health = None;
+                return;
+            }
+            Verdict::Healthy => (true, Vec::new()),
+            Verdict::Unhealthy(reasons) => (false, reasons),
+        };
+        inner.health = None;
+        let old = inner.deployment_status.take().unwrap_or_default();
+        let timestamp = Time::from_unix_nanos(clock::now());
+        inner.deployment_status = Some(AllocDeploymentStatus { healthy: Some(healthy), timestamp, ..old });
+        drop(inner);
+        for (name, reason) in reasons {
+            if let Some(task) = self.task(&name) {
+                task.emit(events::message("Alloc Unhealthy", reason));
+            }
+        }
+    }
+
+    /// The servers' copy changed (`spec/client.md §9.4`).
+    pub async fn update(self: &Arc<Self>, new: Arc<Allocation>) {
+        let old = self.alloc();
+        if new.alloc_modify_index < old.alloc_modify_index {
+            return;
+        }
+        *self.alloc.write().unwrap_or_else(PoisonError::into_inner) = new.clone();
+        if new.desired_transition.no_shutdown_delay == Some(true) {
+            self.hurry.send_replace(true);
+            self.tasks.iter().for_each(|t| t.hurry());
+        }
+        if !new.terminal() {
+            if new.deployment_id != old.deployment_id {
+                locked(&self.inner).deployment_status = new.deployment_status.clone();
+                self.start_health();
+            } else if let Some(set) = new.deployment_status.as_ref().filter(|d| d.healthy.is_some()) {
+                // Somebody decided.
+                let mut inner = locked(&self.inner);
+                inner.deployment_status = Some(set.clone());
+                inner.health = None;
+            }
+            for task in new.group().into_iter().flat_map(|g| &g.tasks) {
+                if let Some(runner) = self.task(&task.name) {
+                    runner.update(&new, task);
+                }
+            }
+        }
+        self.wake();
+        if !new.terminal() && !self.is_done() {
+            let me = self.clone();
+            tokio::spawn(async move { me.update_services().await });
+        }
+        if !old.terminal() && new.terminal() {
+            let me = self.clone();
+            tokio::spawn(async move { me.kill_tasks().await });
+        }
+    }
+
+    /// The agent goes: the tasks stay.
+    pub async fn leave(&self) {
+        self.shutdown.send_replace(true);
+        self.wait().await;
+    }
+
+    /// Ends the tasks and removes everything here.
+    pub async fn destroy(self: &Arc<Self>) {
+        if self.is_destroyed() {
+            return;
+        }
+        self.kill_tasks().await;
+        self.wait().await;
+        (self.shared.report)(self.view());
+        let _order = self.persisting.lock().await;
+        self.destroyed.store(true, Ordering::Release);
+        let (dirs, shared, id) = (self.dirs.clone(), self.shared.clone(), self.id.clone());
+        let removed = tokio::task::spawn_blocking(move || dirs.destroy().and(shared.store.delete(&id))).await;
+        if let Ok(Err(error)) = removed {
+            tracing::warn!(target: "client.alloc_runner", alloc_id = self.id, %error, "error running destroy hooks");
+        }
+    }
+}

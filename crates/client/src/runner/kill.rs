@@ -1,0 +1,84 @@
+//! How a task is ended (`spec/client.md §10.5`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::locked;
+use super::task::TaskRunner;
+use crate::drivers::{Exit, RunningTask};
+use crate::events::{self, state};
+use encamp_model::{TaskEvent, duration, format_duration};
+
+/// Pauses between the attempts to stop a task, in seconds.
+const PAUSES: [u64; 4] = [5, 20, 80, 120];
+/// How long the end of a task is waited for that could not be stopped, before it is looked at again.
+const DEFAULT_KILL_TIMEOUT: i64 = 5_000_000_000;
+
+impl TaskRunner {
+    /// Asks the task to end; its events begin with `event`.
+    pub fn begin_kill(&self, event: TaskEvent) {
+        self.emit(event);
+        self.kill.send_replace(true);
+    }
+
+    /// The time the task may take to end, in nanoseconds.
+    pub fn kill_timeout(&self) -> i64 {
+        let wanted = match self.task().kill_timeout {
+            n @ 1.. => n,
+            _ => DEFAULT_KILL_TIMEOUT,
+        };
+        let most = i64::try_from(self.shared.config.max_kill_timeout.as_nanos()).unwrap_or(i64::MAX);
+        wanted.min(most)
+    }
+
+    /// Ends waits for the shutdown.
+    pub fn hurry(&self) {
+        self.hurry.send_replace(true);
+    }
+
+    /// Ends the running task after its shutdown delay; gives how it ended.
+    pub(super) async fn kill_running(&self, handle: &Arc<dyn RunningTask>) -> Exit {
+        self.deregister_services();
+        let delay = self.task().shutdown_delay;
+        if delay > 0 {
+            let text = format_duration(delay);
+            if *self.hurry.borrow() {
+                let text = format!("Skipping shutdown_delay of {text} before killing the task.");
+                self.emit(events::message("Skipping shutdown delay", text));
+            } else {
+                let text = format!("Waiting for shutdown_delay of {text} before killing the task.");
+                self.change(events::message("Waiting for shutdown delay", text), Some(state::PENDING));
+                let mut hurry = self.hurry.subscribe();
+                tokio::select! {
+                    // Ended by itself: nothing is left to kill.
+                    exit = handle.wait() => return exit,
+                    () = tokio::time::sleep(duration::of_nanos(delay)) => {}
+                    _ = hurry.wait_for(|h| *h) => {}
+                }
+            }
+        }
+        locked(&self.inner).tracker.set_killed();
+        if let Err(error) = self.stop(handle).await {
+            tracing::error!(target: "client.alloc_runner.task_runner", task = self.name, error, "failed to kill task. Resources may have been leaked");
+            locked(&self.inner).kill_error = error;
+        }
+        handle.wait().await
+    }
+
+    /// Stops the task, with several attempts.
+    pub(super) async fn stop(&self, handle: &Arc<dyn RunningTask>) -> Result<(), String> {
+        let timeout = duration::of_nanos(self.kill_timeout());
+        let signal = self.task().kill_signal.clone();
+        let mut pauses = PAUSES.into_iter();
+        loop {
+            match (handle.stop(&signal, timeout).await, pauses.next()) {
+                (Ok(()), _) => return Ok(()),
+                (Err(error), None) => return Err(error),
+                (Err(error), Some(pause)) => {
+                    tracing::warn!(target: "client.alloc_runner.task_runner", task = self.name, error, "failed to kill task");
+                    tokio::time::sleep(Duration::from_secs(pause)).await;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Runs allocations and their tasks (`spec/client.md §9`, `§10`).
+//!
+//! - [`alloc`]: one allocation: what comes before its tasks, how their states hang together, what comes after.
+//!   [`actions`]: what is asked of it meanwhile.
+//! - [`task`]: one task: its loop. [`setup`]: what comes before its start. [`kill`]: how it ends. [`identity`]: their tokens.
+//! - [`services`]: its services and checks. [`metrics`]: what is counted.
+
+pub mod actions;
+pub mod alloc;
+pub mod identity;
+pub mod kill;
+pub mod metrics;
+pub mod services;
+pub mod setup;
+pub mod task;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use super::config::Config;
+use super::drivers::Driver;
+use super::servers::{Credentials, Servers};
+use super::store::Store;
+use encamp_model::random::Random;
+use encamp_model::{Allocation, Node};
+
+/// What all runners of a node share.
+pub struct Shared {
+    /// Settings.
+    pub config: Config,
+    /// The servers, and who asks them.
+    pub servers: Arc<dyn Servers>,
+    /// The node's ID and secrets.
+    pub who: Mutex<Credentials>,
+    /// Drivers by name.
+    pub drivers: BTreeMap<String, Arc<dyn Driver>>,
+    /// What is remembered.
+    pub store: Store,
+    /// The node as it is now.
+    pub node: RwLock<Node>,
+    /// The agent's environment.
+    pub host_env: BTreeMap<String, String>,
+    /// Where the allocations have their files.
+    pub alloc_dir: PathBuf,
+    /// Jitter.
+    pub random: Mutex<Random>,
+    /// The servers were asked what to run, with success.
+    pub contacted: tokio::sync::watch::Sender<bool>,
+    /// Takes every new view of an allocation.
+    pub report: Box<dyn Fn(Allocation) + Send + Sync>,
+}
+
+/// The value of a lock, whatever a thread that held it did.
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// The node as it is now.
+    pub fn node(&self) -> Node {
+        self.node.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Who asks the servers.
+    pub fn who(&self) -> Credentials {
+        locked(&self.who).clone()
+    }
+
+    /// Draws jitter.
+    pub fn draw<T>(&self, f: impl FnOnce(&mut Random) -> T) -> T {
+        f(&mut locked(&self.random))
+    }
+}

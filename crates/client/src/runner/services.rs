@@ -1,0 +1,126 @@
+//! Services of an allocation and its tasks, in the catalogue (`spec/client.md §16.1`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::alloc::AllocRunner;
+use super::locked;
+use super::task::TaskRunner;
+use crate::env::TaskEnv;
+use crate::services::{Place, checks, registration};
+use encamp_model::{Service, ServiceRegistration, Task};
+
+/// Pauses between attempts to remove a service; the last one is repeated.
+const PAUSES: [u64; 5] = [100, 200, 400, 800, 1000];
+/// After so many attempts the servers have to find out by themselves that the allocation has ended.
+const ATTEMPTS: usize = 60;
+
+impl AllocRunner {
+    /// Services of the group (`task` none) or of a task, with the environment they are read with.
+    fn services_of(&self, task: Option<&TaskRunner>) -> (Vec<Service>, TaskEnv) {
+        let alloc = self.alloc();
+        match task {
+            Some(task) => (task.task().services.clone(), task.env(self, &task.task())),
+            None => {
+                let nobody = Task::default();
+                let env = self.tasks.first().map(|t| t.env(self, &nobody)).unwrap_or_default();
+                (alloc.group().map(|g| g.services.clone()).unwrap_or_default(), env)
+            }
+        }
+    }
+
+    /// Calls with the place of the group's services, or of a task's.
+    fn at<T>(&self, task: Option<&TaskRunner>, f: impl Fn(&Service, &Place) -> T) -> Vec<T> {
+        let (services, env) = self.services_of(task);
+        let (alloc, node) = (self.alloc(), self.shared.node());
+        let network = task.and_then(|t| t.record().network);
+        let name = task.map(|t| t.name.as_str());
+        let place = Place { alloc: &alloc, node: &node, env: &env, task: name, driver: network.as_ref() };
+        services.iter().map(|s| f(s, &place)).collect()
+    }
+
+    /// Registers the services of the group, or of a task; those that are registered no more are removed.
+    pub(super) async fn register_services(self: &Arc<Self>, task: Option<&TaskRunner>) -> Result<(), String> {
+        let wanted: Result<Vec<ServiceRegistration>, String> =
+            self.at(task, registration).into_iter().flatten().collect();
+        let wanted = wanted?;
+        let of = task.map(|t| t.name.clone());
+        self.deregister(|id, owner| *owner == of && !wanted.iter().any(|w| w.id == id));
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<String> = wanted.iter().map(|w| w.id.clone()).collect();
+        let who = self.shared.who();
+        self.shared.servers.upsert_services(&who, wanted).await.map_err(|e| e.to_string())?;
+        locked(&self.registered).extend(ids.into_iter().map(|id| (id, of.clone())));
+        Ok(())
+    }
+
+    /// Registers anew what an update changed.
+    pub(super) async fn update_services(self: Arc<Self>) {
+        let running = self.tasks.iter().filter(|t| t.handle().is_some());
+        let places: Vec<Option<&TaskRunner>> = std::iter::once(None).chain(running.map(|t| Some(t.as_ref()))).collect();
+        for task in places {
+            if self.is_stopping() {
+                return;
+            }
+            if let Err(error) = self.register_services(task).await {
+                tracing::error!(target: "client.alloc_runner", alloc_id = self.id, error, "failed to update services");
+            }
+        }
+        if let Err(error) = self.start_checks() {
+            tracing::error!(target: "client.alloc_runner", alloc_id = self.id, error, "failed to update checks");
+        }
+    }
+
+    /// Runs the checks of all services.
+    pub(super) fn start_checks(&self) -> Result<(), String> {
+        let places = std::iter::once(None).chain(self.tasks.iter().map(|t| Some(t.as_ref())));
+        let all = places.flat_map(|task| self.at(task, checks::of_service)).flatten();
+        let all: Result<Vec<_>, String> = all.collect();
+        self.checks.replace(all?);
+        Ok(())
+    }
+
+    /// Removes registered services, in the background; `which` is asked with the ID and the task, none of the group.
+    pub(super) fn deregister(&self, which: impl Fn(&str, &Option<String>) -> bool) {
+        let ids: Vec<String> =
+            locked(&self.registered).extract_if(.., |id, of| which(id, of)).map(|(id, _)| id).collect();
+        let namespace = self.alloc().namespace.clone();
+        for id in ids {
+            let (shared, namespace) = (self.shared.clone(), namespace.clone());
+            tokio::spawn(async move {
+                for attempt in 0..ATTEMPTS {
+                    let who = shared.who();
+                    let Err(error) = shared.servers.delete_service(&who, &namespace, &id).await else { return };
+                    if error.to_string().contains("not found") {
+                        return;
+                    }
+                    let pause = PAUSES.get(attempt).or(PAUSES.last()).copied().unwrap_or(1000);
+                    tokio::time::sleep(Duration::from_millis(pause)).await;
+                }
+                tracing::warn!(target: "client.alloc_runner", id, "failed to remove a service");
+            });
+        }
+    }
+}
+
+impl TaskRunner {
+    /// Registers the services of the task that has just started; an error is only logged.
+    pub(super) fn register_services(&self) {
+        let Some(owner) = self.owner.upgrade().filter(|_| !self.task().services.is_empty()) else { return };
+        let Some(me) = owner.task(&self.name).cloned() else { return };
+        tokio::spawn(async move {
+            if let Err(error) = owner.register_services(Some(&me)).await {
+                tracing::error!(target: "client.alloc_runner.task_runner", task = me.name, error, "failed to register services");
+            }
+        });
+    }
+
+    /// Removes the services of the task.
+    pub(super) fn deregister_services(&self) {
+        if let Some(owner) = self.owner.upgrade() {
+            owner.deregister(|_, of| of.as_ref() == Some(&self.name));
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What comes before a task starts, and the start (`spec/client.md §10.3`, `§10.4`).
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Component, Path};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::alloc::AllocRunner;
+use super::locked;
+use super::task::TaskRunner;
+use crate::clock;
+use crate::drivers::{Driver, LogSettings, RunningTask, StartFailure, StartTask};
+use crate::env::{Input, TaskEnv};
+use crate::events::{self, state};
+use crate::policy::restart::Ending;
+use encamp_model::Task;
+
+/// Drivers for which `user.denylist` holds unless `user.checked_drivers` says otherwise.
+const CHECKED_DRIVERS: &str = "exec,qemu,java";
+/// Users no task of those drivers may run as, unless `user.denylist` says otherwise.
+const DENIED_USERS: &str = "root,Administrator";
+
+/// The start failed, and another try does not help.
+const FATAL: Ending = Ending::NotStarted { recoverable: false };
+
+impl TaskRunner {
+    /// Prepares and starts the task.
+    pub(super) async fn launch(&self) -> Result<Arc<dyn RunningTask>, Ending> {
+        let owner = self.owner.upgrade().ok_or(FATAL)?;
+        let task = self.task();
+        let driver = self.shared.drivers.get(&task.driver).cloned();
+        let Some(driver) = driver else {
+            self.emit(events::driver_failure(&format!(
+                "failed to start task: driver \"{}\" is not available",
+                task.driver
+            )));
+            return Err(FATAL);
+        };
+        self.first_tokens(&owner).await;
+        self.prepare(&owner, &task, driver.as_ref()).map_err(|(hook, error)| {
+            self.emit(events::message("Task hook failed", format!("{hook}: {error}")));
+            FATAL
+        })?;
+        let env = self.env(&owner, &task);
+        let run = clock::uuid().map_err(|e| {
+            self.emit(events::driver_failure(&e.to_string()));
+            FATAL
+        })?;
+        let run: String = run.chars().take(8).collect();
+        let start = StartTask {
+            id: format!("{}/{}/{run}", owner.id, self.name),
+            task: self.name.clone(),
+            config: task.config.iter().map(|(k, v)| (k.clone(), env.replace_value(v))).collect(),
+            env: env.variables(),
+            user: env.replace(&task.user),
+            task_dir: owner.dirs.task(&self.name),
+            log_dir: owner.dirs.logs(),
+            logs: log_settings(&task),
+        };
+        let started = driver.start(start).await.map_err(|failure| {
+            let recoverable = matches!(failure, StartFailure::Failed { recoverable: true, .. });
+            self.emit(match &failure {
+                StartFailure::Invalid(text) => events::failed_validation(text),
+                StartFailure::Failed { text, .. } => events::driver_failure(text),
+            });
+            Ending::NotStarted { recoverable }
+        })?;
+        {
+            let mut inner = locked(&self.inner);
+            inner.record.handle = Some(started.handle.state());
+            inner.record.network = started.network;
+            inner.handle = Some(started.handle.clone());
+        }
+        self.change(events::started(), Some(state::RUNNING));
+        self.count("running");
+        Ok(started.handle)
+    }
+
+    /// The environment of the task.
+    pub(super) fn env(&self, owner: &AllocRunner, task: &Task) -> TaskEnv {
+        let (alloc, node) = (owner.alloc(), self.shared.node());
+        let mut env = TaskEnv::build(&Input {
+            alloc: &alloc,
+            task,
+            node: &node,
+            region: &self.shared.config.region,
+            dirs: &owner.dirs,
+            host: &self.shared.host_env,
+            denied: self.shared.config.options.get("env.denylist").map(String::as_str),
+        });
+        env.extend(self.token_variables(owner, task));
+        env
+    }
+
+    /// The variables of the task, for commands beside it.
+    pub fn variables(&self) -> BTreeMap<String, String> {
+        self.owner.upgrade().map(|o| self.env(&o, &self.task()).variables()).unwrap_or_default()
+    }
+
+    /// The hooks, in order; the name of the one that failed and why.
+    fn prepare(&self, owner: &AllocRunner, task: &Task, driver: &dyn Driver) -> Result<(), (&'static str, String)> {
+        let alloc = owner.alloc();
+        let run = |name: &'static str, hook: &dyn Fn() -> Result<(), String>| {
+            let begin = Instant::now();
+            let done = hook();
+            self.shared.hook("task_hook.prestart", name, &alloc, begin, done.is_ok());
+            done.map_err(|e| (name, e))
+        };
+        let none = |is_empty: bool, what: &str| {
+            if is_empty { Ok(()) } else { Err(format!("this agent does not support {what}")) }
+        };
+        let first = !locked(&self.inner).record.built;
+        run("validate", &|| self.validate(task))?;
+        if first {
+            self.emit(events::setup());
+        }
+        run("task_dir", &|| owner.dirs.build_task(&self.name).map_err(|e| e.to_string()))?;
+        run("identity", &|| self.write_tokens(owner, task))?;
+        run("secrets", &|| none(task.secrets.is_empty(), "secret blocks"))?;
+        if first {
+            run("dispatch_payload", &|| dispatch_payload(owner, task))?;
+        }
+        run("volumes", &|| {
+            if task.volume_mounts.is_empty() || driver.capabilities().mounts {
+                return Ok(());
+            }
+            Err(format!("task driver \"{}\" for \"{}\" does not support host volumes", task.driver, task.name))
+        })?;
+        run("artifacts", &|| none(task.artifacts.is_empty(), "artifacts"))?;
+        run("template", &|| none(task.templates.is_empty(), "templates"))?;
+        locked(&self.inner).record.built = true;
+        Ok(())
+    }
+
+    fn validate(&self, task: &Task) -> Result<(), String> {
+        let options = &self.shared.config.options;
+        let listed = |key: &str, default: &str, name: &str| {
+            options.get(key).map_or(default, String::as_str).split(',').any(|n| n.trim() == name)
+        };
+        let checked = listed("user.checked_drivers", CHECKED_DRIVERS, &task.driver);
+        if checked && listed("user.denylist", DENIED_USERS, &task.user) {
+            return Err(format!("running as user \"{}\" is disallowed", task.user));
+        }
+        Ok(())
+    }
+}
+
+fn log_settings(task: &Task) -> Option<LogSettings> {
+    let (files, megabytes) = match &task.log_config {
+        Some(l) if l.disabled => return None,
+        Some(l) => (l.max_files, l.max_file_size_mb),
+        None => (10, 10),
+    };
+    let number = |n: i64, default: u64| u64::try_from(n).ok().filter(|n| *n > 0).unwrap_or(default);
+    Some(LogSettings { max_files: number(files, 10), max_bytes: number(megabytes, 10).saturating_mul(1 << 20) })
+}
+
+/// Writes the payload of a dispatched job (`spec/client.md §19.2`).
+fn dispatch_payload(owner: &AllocRunner, task: &Task) -> Result<(), String> {
+    let alloc = owner.alloc();
+    let Some(file) = task.dispatch_payload.as_ref().map(|d| &d.file).filter(|f| !f.is_empty()) else { return Ok(()) };
+    let payload = alloc.job.as_ref().and_then(|j| j.uncompressed_payload()).filter(|p| !p.is_empty());
+    let Some(payload) = payload else { return Ok(()) };
+    if Path::new(file).components().any(|c| !matches!(c, Component::Normal(_) | Component::CurDir)) {
+        return Err(format!("dispatch payload file \"{file}\" escapes the task directory"));
+    }
+    let path = owner.dirs.task(&task.name).join("local").join(file);
+    let wrong = |e: std::io::Error| format!("failed to write dispatch payload to {}: {e}", path.display());
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).map_err(wrong)?;
+    }
+    let open = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o777).open(&path);
+    open.and_then(|mut f| f.write_all(&payload.0)).map_err(wrong)
+}

@@ -1,0 +1,368 @@
+//! One task: the loop of its starts and ends (`spec/client.md §10.2`).
+
+use std::sync::{Arc, Mutex, RwLock, Weak};
+
+use tokio::sync::watch;
+
+use super::alloc::AllocRunner;
+use super::{Shared, locked};
+use crate::clock;
+use crate::drivers::{Exit, RunningTask};
+use crate::events::{self, state};
+use crate::policy::lifecycle::Stage;
+use crate::policy::restart::{Decision, Ending, RestartTracker};
+use crate::procfs::Table;
+use crate::store::TaskRecord;
+use crate::types::TaskResourceUsage;
+use encamp_model::{Allocation, Task, TaskEvent, TaskState, duration};
+
+/// Runs one task of an allocation.
+pub struct TaskRunner {
+    pub(super) shared: Arc<Shared>,
+    /// Name of the task.
+    pub name: String,
+    /// Where it belongs.
+    pub stage: Stage,
+    pub(super) owner: Weak<AllocRunner>,
+    pub(super) task: RwLock<Arc<Task>>,
+    pub(super) inner: Mutex<Inner>,
+    /// It may start.
+    pub(super) gate: watch::Sender<bool>,
+    /// It is to end.
+    pub(super) kill: watch::Sender<bool>,
+    /// Waits of its shutdown are over.
+    pub(super) hurry: watch::Sender<bool>,
+    /// The allocation is done with it.
+    pub(super) release: watch::Sender<bool>,
+    /// Grows when a dead task is to start again.
+    pub(super) revive: watch::Sender<u64>,
+    /// Grows with each change of the state.
+    pub(super) changed: watch::Sender<u64>,
+    /// The agent goes, the task stays.
+    pub(super) shutdown: watch::Receiver<bool>,
+}
+
+/// What changes.
+pub(super) struct Inner {
+    pub record: TaskRecord,
+    pub tracker: RestartTracker,
+    pub handle: Option<Arc<dyn RunningTask>>,
+    pub usage: Option<TaskResourceUsage>,
+    pub kill_error: String,
+    pub restored: bool,
+}
+
+/// Where the loop goes.
+enum Next {
+    Again,
+    Dead,
+    Shutdown,
+}
+
+impl TaskRunner {
+    /// A runner of a task; `record`: what became of it in an earlier run.
+    pub fn new(
+        shared: Arc<Shared>,
+        owner: Weak<AllocRunner>,
+        alloc: &Allocation,
+        task: &Task,
+        record: Option<TaskRecord>,
+        shutdown: watch::Receiver<bool>,
+    ) -> TaskRunner {
+        let now = clock::now();
+        let job_type = alloc.job.as_ref().map_or("", |j| j.r#type.as_str());
+        let policy = policy_of(alloc, task);
+        let restored = record.is_some();
+        let record = record.unwrap_or_else(|| {
+            let mut state = TaskState { state: state::PENDING.into(), ..TaskState::default() };
+            events::append(&mut state, events::received(), now);
+            TaskRecord { state, ..TaskRecord::default() }
+        });
+        TaskRunner {
+            shared,
+            name: task.name.clone(),
+            stage: Stage::of(task),
+            owner,
+            inner: Mutex::new(Inner {
+                record,
+                tracker: RestartTracker::new(policy, job_type, task.lifecycle.as_ref(), now),
+                handle: None,
+                usage: None,
+                kill_error: String::new(),
+                restored,
+            }),
+            task: RwLock::new(Arc::new(task.clone())),
+            gate: watch::channel(false).0,
+            kill: watch::channel(false).0,
+            hurry: watch::channel(false).0,
+            release: watch::channel(false).0,
+            revive: watch::channel(0).0,
+            changed: watch::channel(0).0,
+            shutdown,
+        }
+    }
+
+    /// The definition of the task, as it is now.
+    pub fn task(&self) -> Arc<Task> {
+        self.task.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
+    /// Its state.
+    pub fn state(&self) -> TaskState {
+        locked(&self.inner).record.state.clone()
+    }
+
+    /// Everything to be remembered.
+    pub fn record(&self) -> TaskRecord {
+        locked(&self.inner).record.clone()
+    }
+
+    /// The running task, if it runs.
+    pub fn handle(&self) -> Option<Arc<dyn RunningTask>> {
+        let inner = locked(&self.inner);
+        inner.handle.clone().filter(|_| inner.record.state.state == state::RUNNING)
+    }
+
+    /// Whether its loop is over.
+    pub fn is_complete(&self) -> bool {
+        locked(&self.inner).record.complete
+    }
+
+    /// The last sample of what it uses.
+    pub fn usage(&self) -> Option<TaskResourceUsage> {
+        locked(&self.inner).usage.clone()
+    }
+
+    /// Takes a sample of what it uses.
+    pub fn sample(&self, processes: &Table, mhz_per_core: f64) {
+        if let Some(usage) = self.handle().and_then(|h| h.usage(processes, mhz_per_core)) {
+            locked(&self.inner).usage = Some(usage);
+        }
+    }
+
+    /// Takes over the definition of an updated job.
+    pub fn update(&self, alloc: &Allocation, task: &Task) {
+        *self.task.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(task.clone());
+        locked(&self.inner).tracker.set_policy(policy_of(alloc, task));
+    }
+
+    /// Appends an event.
+    pub fn emit(&self, event: TaskEvent) {
+        self.change(event, None);
+    }
+
+    /// Appends an event and moves into a state.
+    pub(super) fn change(&self, event: impl Into<Option<TaskEvent>>, to: Option<&str>) {
+        {
+            let mut inner = locked(&self.inner);
+            let now = clock::now();
+            if let Some(event) = event.into() {
+                events::append(&mut inner.record.state, event, now);
+            }
+            if let Some(to) = to {
+                events::enter(&mut inner.record.state, to, now);
+            }
+        }
+        self.changed.send_modify(|n| *n += 1);
+        if let Some(owner) = self.owner.upgrade() {
+            owner.wake();
+        }
+    }
+
+    pub(super) fn is_killed(&self) -> bool {
+        *self.kill.borrow()
+    }
+
+    pub(super) async fn killed(&self) {
+        let _ = self.kill.subscribe().wait_for(|k| *k).await;
+    }
+
+    async fn going(&self) {
+        let mut shutdown = self.shutdown.clone();
+        if shutdown.wait_for(|s| *s).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    async fn persist(&self) {
+        if let Some(owner) = self.owner.upgrade() {
+            owner.persist().await;
+        }
+    }
+
+    /// The whole life of the task.
+    pub async fn run(self: Arc<Self>) {
+        let (complete, dead, restored) = {
+            let inner = locked(&self.inner);
+            let dead = inner.record.state.state == state::DEAD;
+            (inner.record.complete, dead, inner.restored)
+        };
+        if complete {
+            return;
+        }
+        let mut attached = None;
+        if restored && !dead {
+            attached = self.restore().await;
+        } else if let (true, Some(handle)) = (restored, locked(&self.inner).record.handle.take()) {
+            // Ended, but what its driver keeps may be left.
+            let driver = self.shared.drivers.get(&self.task().driver).cloned();
+            tokio::spawn(async move {
+                if let Some(driver) = driver {
+                    driver.forget(&handle).await;
+                }
+            });
+        }
+        let mut next = if dead { Next::Dead } else { Next::Again };
+        loop {
+            next = match next {
+                Next::Again => self.once(attached.take()).await,
+                Next::Shutdown => return,
+                Next::Dead => {
+                    self.deregister_services();
+                    self.change(None, Some(state::DEAD));
+                    self.count(if self.state().failed { "failed" } else { "complete" });
+                    if self.stage == Stage::Poststop || self.is_killed() {
+                        break;
+                    }
+                    let seen = *self.revive.borrow();
+                    tokio::select! {
+                        biased;
+                        _ = async { self.revive.subscribe().wait_for(|n| *n > seen).await.map(|_| ()) } => Next::Again,
+                        _ = async { self.release.subscribe().wait_for(|r| *r).await.map(|_| ()) } => break,
+                        () = self.killed() => break,
+                        () = self.going() => Next::Shutdown,
+                    }
+                }
+            };
+        }
+        locked(&self.inner).record.complete = true;
+        self.change(None, None);
+        self.persist().await;
+    }
+
+    /// Finds the task of an earlier run again (`spec/client.md §25.3`).
+    async fn restore(&self) -> Option<Arc<dyn RunningTask>> {
+        let (handle, running) = {
+            let inner = locked(&self.inner);
+            (inner.record.handle.clone()?, inner.record.state.state == state::RUNNING)
+        };
+        let driver = self.shared.drivers.get(&self.task().driver).cloned()?;
+        match driver.recover(&handle).await {
+            Ok(task) => {
+                locked(&self.inner).handle = Some(task.clone());
+                Some(task)
+            }
+            Err(error) => {
+                driver.forget(&handle).await;
+                locked(&self.inner).record.handle = None;
+                let alloc = self.owner.upgrade().map(|o| o.alloc())?;
+                let system = alloc.job.as_ref().is_some_and(|j| j.r#type == "system");
+                if running && !alloc.terminal() && !system {
+                    tracing::warn!(target: "client.alloc_runner.task_runner", alloc_id = alloc.id, task = self.name, %error, "task not found again");
+                    let text = "failed to restore task; will not run until server is contacted";
+                    self.change(events::message("Failed Restoring Task", text), Some(state::PENDING));
+                    let mut contacted = self.shared.contacted.subscribe();
+                    tokio::select! {
+                        _ = contacted.wait_for(|c| *c) => {}
+                        () = self.killed() => {}
+                        () = self.going() => {}
+                    }
+                }
+                None
+            }
+        }
+    }
+
+    /// One start and what follows, or what follows a task that runs already.
+    async fn once(&self, attached: Option<Arc<dyn RunningTask>>) -> Next {
+        let mut handle = match attached {
+            Some(handle) => handle,
+            None => {
+                let mut gate = self.gate.subscribe();
+                tokio::select! {
+                    biased;
+                    () = self.killed() => return Next::Dead,
+                    () = self.going() => return Next::Shutdown,
+                    _ = gate.wait_for(|open| *open) => {}
+                }
+                match self.launch().await {
+                    Ok(handle) => handle,
+                    Err(ending) => return self.follow(&ending).await,
+                }
+            }
+        };
+        self.persist().await;
+        self.register_services();
+        let exit = loop {
+            let exit = tokio::select! {
+                biased;
+                exit = handle.wait() => exit,
+                () = self.killed() => self.kill_running(&handle).await,
+                () = self.going() => return Next::Shutdown,
+            };
+            if !exit.lost {
+                break exit;
+            }
+            match self.reattach(&handle).await {
+                Ok(again) => handle = again,
+                Err(message) => break Exit { message, code: 1, ..Exit::default() },
+            }
+        };
+        self.emit(events::terminated(exit.code, exit.signal, exit.oom, &exit.message));
+        if exit.oom {
+            self.count("oom_killed");
+        }
+        handle.destroy().await;
+        {
+            let mut inner = locked(&self.inner);
+            inner.handle = None;
+            inner.record.handle = None;
+        }
+        self.follow(&Ending::Exited { success: exit.success() }).await
+    }
+
+    /// The driver lost the task: finds it again.
+    async fn reattach(&self, lost: &Arc<dyn RunningTask>) -> Result<Arc<dyn RunningTask>, String> {
+        let driver = self.shared.drivers.get(&self.task().driver).ok_or("the driver is gone")?;
+        let again = driver.recover(&lost.state()).await?;
+        let mut inner = locked(&self.inner);
+        inner.record.handle = Some(again.state());
+        inner.handle = Some(again.clone());
+        Ok(again)
+    }
+
+    /// Asks the restart tracker, and waits as long as it says.
+    async fn follow(&self, ending: &Ending) -> Next {
+        let now = clock::now();
+        let decision = self.shared.draw(|random| locked(&self.inner).tracker.decide(ending, now, random));
+        let delay = match decision {
+            Decision::Killed => {
+                let error = std::mem::take(&mut locked(&self.inner).kill_error);
+                self.change(events::killed(&error), Some(state::DEAD));
+                return Next::Dead;
+            }
+            Decision::Finished => return Next::Dead,
+            Decision::Failed { reason } => {
+                self.change(events::not_restarting(&reason), Some(state::DEAD));
+                return Next::Dead;
+            }
+            Decision::Restart { reason, delay } => {
+                self.change(events::restarting(&reason, delay), Some(state::PENDING));
+                self.count("restart");
+                delay
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.killed() => Next::Dead,
+            () = self.going() => Next::Shutdown,
+            () = tokio::time::sleep(duration::of_nanos(delay)) => Next::Again,
+        }
+    }
+}
+
+/// The restart policy of a task: its own, else its group's.
+fn policy_of(alloc: &Allocation, task: &Task) -> encamp_model::RestartPolicy {
+    let own = task.restart_policy.clone();
+    own.or_else(|| alloc.group().and_then(|g| g.restart_policy.clone())).unwrap_or_default()
+}

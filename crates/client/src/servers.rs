@@ -1,0 +1,229 @@
+//! What a node asks of the servers. The agent implements it in-process for an agent that is both, and over the network for
+//! the others; tests bring their own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+use encamp_model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, ServiceRegistration, SignedIdentity};
+
+/// An answer in the making.
+pub type Answer<'a, T> = BoxFuture<'a, Result<T, ServersError>>;
+
+/// The calls of a node agent to its servers (`spec/client.md §3`, `§6`, `§7`). An implementation finds a server, forwards
+/// to the leader and repeats what may be repeated (`spec/client.md §3.5`); the caller decides when to try anew after an error.
+pub trait Servers: Send + Sync + 'static {
+    /// `Node.Register`: stores the node; `Node::secret_id` and, if there is one, the identity tell who asks.
+    fn register<'a>(&'a self, node: &'a Node, token: &'a str) -> Answer<'a, NodeReply>;
+
+    /// `Node.UpdateStatus`: a heartbeat. `status` is a node status, `ready` as a rule. `renew`: the node wants a new identity.
+    fn update_status<'a>(&'a self, who: &'a Credentials, status: &'a str, renew: bool) -> Answer<'a, NodeReply>;
+
+    /// `Node.GetClientAllocs`: the allocations of this node with their AllocModifyIndex. Blocks until the index exceeds
+    /// `min_index`, `max_wait` at most. `consistent`: asks the leader instead of any server.
+    fn client_allocs<'a>(
+        &'a self,
+        who: &'a Credentials,
+        min_index: u64,
+        max_wait: Duration,
+        consistent: bool,
+    ) -> Answer<'a, ClientAllocs>;
+
+    /// `Alloc.GetAllocs`: the allocations in full, read from a state newer than `min_index`; unknown ones are left out.
+    fn allocs<'a>(&'a self, who: &'a Credentials, ids: &'a [String], min_index: u64) -> Answer<'a, Allocs>;
+
+    /// `Node.UpdateAlloc`: reports allocations; only the fields of `spec/client.md §7` are set. Gives the index.
+    fn update_allocs<'a>(&'a self, who: &'a Credentials, allocs: Vec<Allocation>) -> Answer<'a, u64>;
+
+    /// `Node.EmitEvents`: events of this node. Gives the index.
+    fn emit_events<'a>(&'a self, who: &'a Credentials, events: Vec<NodeEvent>) -> Answer<'a, u64>;
+
+    /// `ServiceRegistration.Upsert`: services of this node's allocations. Gives the index. Servers without a catalogue
+    /// of services, as by default, take none of them.
+    fn upsert_services<'a>(&'a self, who: &'a Credentials, services: Vec<ServiceRegistration>) -> Answer<'a, u64> {
+        let _ = (who, services);
+        Box::pin(std::future::ready(Ok(0)))
+    }
+
+    /// `ServiceRegistration.DeleteByID`; one that is not there is no error. Gives the index.
+    fn delete_service<'a>(&'a self, who: &'a Credentials, namespace: &'a str, id: &'a str) -> Answer<'a, u64> {
+        let _ = (who, namespace, id);
+        Box::pin(std::future::ready(Ok(0)))
+    }
+
+    /// `Alloc.SignIdentities`: tokens for identities of this node's allocations; what is not known is left out. Servers that
+    /// sign nothing, as by default, give none.
+    fn sign_identities<'a>(
+        &'a self,
+        who: &'a Credentials,
+        wanted: Vec<IdentityRequest>,
+    ) -> Answer<'a, Vec<SignedIdentity>> {
+        let _ = (who, wanted);
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    /// `Node.UpdateDrain` of this very node, before it leaves (`spec/client.md §8.5`).
+    fn drain_self<'a>(
+        &'a self,
+        who: &'a Credentials,
+        strategy: DrainStrategy,
+        meta: BTreeMap<String, String>,
+    ) -> Answer<'a, u64>;
+
+    /// `Node.GetNode` of this very node.
+    fn node<'a>(&'a self, who: &'a Credentials) -> Answer<'a, Option<Arc<Node>>>;
+
+    /// Addresses of the servers known now.
+    fn known(&self) -> Vec<String>;
+
+    /// The servers that a reply named; a client of the network keeps them.
+    fn learn(&self, servers: &[String]) {
+        let _ = servers;
+    }
+
+    /// Ends when the list of servers changes: waits after errors end with it.
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// Who asks: node ID, and its secret until there is a signed identity.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Credentials {
+    /// ID of the node.
+    pub node_id: String,
+    /// Its SecretID.
+    pub secret_id: String,
+    /// Its signed identity (a JWT), empty if the servers gave none.
+    pub identity: String,
+}
+
+/// Secrets stay out of logs.
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Credentials").field("node_id", &self.node_id).finish_non_exhaustive()
+    }
+}
+
+/// The answer to a registration or a heartbeat.
+#[derive(Clone, Default, PartialEq)]
+pub struct NodeReply {
+    /// Index of the write; 0 if a heartbeat changed nothing.
+    pub index: u64,
+    /// How long until the next heartbeat, in nanoseconds.
+    pub heartbeat_ttl: i64,
+    /// Addresses of the servers; a registration without any is an error.
+    pub servers: Vec<String>,
+    /// How many nodes the cluster has.
+    pub num_nodes: i64,
+    /// Whether a leader is known.
+    pub known_leader: bool,
+    /// Eligibility as the servers see it; empty if not told.
+    pub scheduling_eligibility: String,
+    /// A new signed identity; empty if there is none.
+    pub signed_identity: String,
+}
+
+impl std::fmt::Debug for NodeReply {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NodeReply")
+            .field("index", &self.index)
+            .field("heartbeat_ttl", &self.heartbeat_ttl)
+            .field("servers", &self.servers)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a node has to run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ClientAllocs {
+    /// AllocModifyIndex by allocation ID.
+    pub allocs: BTreeMap<String, u64>,
+    /// Tokens for the disks of previous allocations, by allocation ID.
+    pub migrate_tokens: BTreeMap<String, String>,
+    /// Index of the state the answer was read from.
+    pub index: u64,
+}
+
+/// Allocations in full.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Allocs {
+    /// Those that were found.
+    pub allocs: Vec<Arc<Allocation>>,
+    /// Index of the state the answer was read from.
+    pub index: u64,
+}
+
+/// Why the servers gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ServersError {
+    /// No server is known.
+    #[error("no servers")]
+    NoServers,
+    /// No server could be reached.
+    #[error("can't reach server {server}: {reason}")]
+    Unreachable {
+        /// Its address.
+        server: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// There is no leader at the moment.
+    #[error("No cluster leader")]
+    NoLeader,
+    /// The servers don't know this node (any more).
+    #[error("node not found")]
+    NodeNotFound,
+    /// The secret is not the one the node registered with.
+    #[error("node secret ID does not match")]
+    SecretMismatch,
+    /// The servers do not let this node do that.
+    #[error("Permission denied")]
+    PermissionDenied,
+    /// Any other refusal, in the servers' words.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl ServersError {
+    /// The error of a text that a server answered with.
+    pub fn of_text(text: &str) -> ServersError {
+        let has = |needle: &str| text.contains(needle);
+        if has("node not found") {
+            ServersError::NodeNotFound
+        } else if has("node secret ID does not match") {
+            ServersError::SecretMismatch
+        } else if has("Permission denied") {
+            ServersError::PermissionDenied
+        } else if has("No cluster leader") || has("not leader") {
+            ServersError::NoLeader
+        } else if text == "no servers" {
+            ServersError::NoServers
+        } else {
+            ServersError::Refused(text.into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_servers_become_kinds() {
+        let kind = |text| ServersError::of_text(text);
+        assert_eq!(kind("rpc error: node not found"), ServersError::NodeNotFound);
+        assert_eq!(kind("node secret ID does not match"), ServersError::SecretMismatch);
+        assert_eq!(kind("No cluster leader"), ServersError::NoLeader);
+        assert_eq!(kind("disk full"), ServersError::Refused("disk full".into()));
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let who = Credentials { node_id: "n".into(), secret_id: "s3cret".into(), identity: "jwt".into() };
+        let reply = NodeReply { signed_identity: "jwt".into(), ..NodeReply::default() };
+        assert!(!format!("{who:?} {reply:?}").contains("s3cret") && !format!("{who:?} {reply:?}").contains("jwt"));
+    }
+}

@@ -1,0 +1,215 @@
+//! What is checked, and what came out (`spec/client.md §16.3`).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use sha2::Digest;
+
+use super::{Place, address};
+use crate::clock;
+use encamp_model::json::is_default;
+use encamp_model::{Service, ServiceCheck, duration};
+
+/// Status words of results.
+pub mod status {
+    /// It passed.
+    pub const SUCCESS: &str = "success";
+    /// It failed.
+    pub const FAILURE: &str = "failure";
+    /// It has not run yet.
+    pub const PENDING: &str = "pending";
+}
+
+/// The `CheckQueryResult` object of the HTTP API.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct CheckResult {
+    #[serde(rename = "ID")]
+    pub id: String,
+    /// `healthiness` or `readiness`.
+    pub mode: String,
+    pub status: String,
+    /// Of an HTTP answer.
+    #[serde(skip_serializing_if = "is_default")]
+    pub status_code: i64,
+    pub output: String,
+    /// Unix seconds.
+    pub timestamp: i64,
+    /// Name of the allocation: so the reference has it.
+    pub group: String,
+    #[serde(skip_serializing_if = "is_default")]
+    pub task: String,
+    pub service: String,
+    pub check: String,
+}
+
+/// A check to be run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Check {
+    /// How its results begin.
+    pub first: CheckResult,
+    /// Whom to ask.
+    pub host: String,
+    /// At which port.
+    pub port: i64,
+    /// What to ask; none: only whether somebody listens.
+    pub http: Option<Http>,
+    /// From the end of one run to the next.
+    pub interval: Duration,
+    /// How long one run may take.
+    pub timeout: Duration,
+}
+
+/// A question over HTTP.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Http {
+    pub scheme: String,
+    pub method: String,
+    pub path: String,
+    pub headers: BTreeMap<String, Vec<String>>,
+    pub body: String,
+    pub tls_skip_verify: bool,
+}
+
+/// The checks of a service; those of other catalogues and of other kinds are left out.
+pub fn of_service(service: &Service, place: &Place) -> Vec<Result<Check, String>> {
+    if service.provider != "nomad" {
+        return Vec::new();
+    }
+    let known = service.checks.iter().filter(|c| matches!(c.r#type.as_str(), "http" | "tcp"));
+    known.map(|check| of_check(check, service, place)).collect()
+}
+
+fn of_check(check: &ServiceCheck, service: &Service, place: &Place) -> Result<Check, String> {
+    let env = place.env;
+    let label = if check.port_label.is_empty() { &service.port_label } else { &check.port_label };
+    let label = env.replace(label);
+    let custom = env.replace(&service.address);
+    let mode = match (check.address_mode.as_str(), custom.is_empty()) {
+        ("", true) => "host",
+        ("", false) => "auto",
+        (mode, _) => mode,
+    };
+    let custom = if mode == "auto" { custom } else { String::new() };
+    // The network of a driver is not known to checks.
+    let (host, port) = address(mode, &custom, &label, &Place { driver: None, ..*place })?;
+    let task = place.task.unwrap_or_default();
+    let first = CheckResult {
+        id: id(check, &label, place),
+        mode: if check.on_update == "ignore" { "readiness" } else { "healthiness" }.into(),
+        status: status::PENDING.into(),
+        output: "nomad: waiting to run".into(),
+        timestamp: clock::now() / 1_000_000_000,
+        group: place.alloc.name.clone(),
+        task: task.into(),
+        service: env.replace(&service.name),
+        check: env.replace(&check.name),
+        ..CheckResult::default()
+    };
+    let or = |text: &str, default: &str| if text.is_empty() { default.to_string() } else { env.replace(text) };
+    let http = (check.r#type == "http").then(|| Http {
+        scheme: or(&check.protocol, "http"),
+        method: or(&check.method, "GET"),
+        path: or(&check.path, "/"),
+        headers: check.header.iter().map(|(k, v)| (k.clone(), v.iter().map(|v| env.replace(v)).collect())).collect(),
+        body: env.replace(&check.body),
+        tls_skip_verify: check.tls_skip_verify,
+    });
+    Ok(Check {
+        first,
+        host,
+        port,
+        http,
+        interval: duration::of_nanos(check.interval),
+        timeout: duration::of_nanos(check.timeout),
+    })
+}
+
+/// A name for the check that no other one has.
+fn id(check: &ServiceCheck, label: &str, place: &Place) -> String {
+    let skip = check.tls_skip_verify.to_string();
+    let (interval, timeout) = (check.interval.to_string(), check.timeout.to_string());
+    let parts = [
+        place.alloc.id.as_str(),
+        &place.alloc.task_group,
+        place.task.unwrap_or_default(),
+        &check.name,
+        &check.r#type,
+        label,
+        &check.on_update,
+        &check.address_mode,
+        &interval,
+        &timeout,
+        &check.protocol,
+        &check.path,
+        &check.method,
+        &skip,
+    ];
+    let mut hash = sha2::Sha256::new();
+    for part in parts {
+        hash.update(part.as_bytes());
+        // Where one part ends the next may not begin elsewhere.
+        hash.update([0]);
+    }
+    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Whether all results speak for the allocation (`spec/client.md §14`); none of no checks.
+pub fn passing(results: &BTreeMap<String, CheckResult>) -> Option<bool> {
+    let good = |r: &CheckResult| r.status == status::SUCCESS || (r.mode == "readiness" && r.status == status::FAILURE);
+    (!results.is_empty()).then(|| results.values().all(good))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::TaskEnv;
+    use crate::services::tests::alloc;
+    use encamp_model::Node;
+
+    #[test]
+    fn checks_of_a_service() {
+        let (alloc, node, env) = (alloc(), Node::default(), TaskEnv::default());
+        let place = Place { alloc: &alloc, node: &node, env: &env, task: None, driver: None };
+        let check = |kind: &str, on_update: &str| ServiceCheck {
+            name: "up".into(),
+            r#type: kind.into(),
+            on_update: on_update.into(),
+            interval: 1_000_000_000,
+            ..ServiceCheck::default()
+        };
+        let service = Service {
+            name: "s".into(),
+            provider: "nomad".into(),
+            port_label: "http".into(),
+            checks: vec![check("tcp", ""), check("http", "ignore"), check("script", "")],
+            ..Service::default()
+        };
+        let all: Vec<Check> = of_service(&service, &place).into_iter().map(Result::unwrap).collect();
+        assert_eq!(all.len(), 2);
+        assert_eq!(
+            (all[0].host.as_str(), all[0].port, all[0].first.mode.as_str()),
+            ("127.0.0.1", 22_503, "healthiness")
+        );
+        assert_eq!((all[1].first.mode.as_str(), all[1].http.as_ref().unwrap().method.as_str()), ("readiness", "GET"));
+        assert_ne!(all[0].first.id, all[1].first.id);
+        assert_eq!((all[0].first.group.as_str(), all[0].first.id.len()), ("web.web[0]", 64));
+    }
+
+    #[test]
+    fn only_success_passes() {
+        let result = |mode: &str, status: &str| CheckResult {
+            mode: mode.into(),
+            status: status.into(),
+            ..CheckResult::default()
+        };
+        let all = |list: &[(&str, &str)]| {
+            passing(&list.iter().enumerate().map(|(n, (m, s))| (n.to_string(), result(m, s))).collect())
+        };
+        assert_eq!(all(&[]), None);
+        assert_eq!(all(&[("healthiness", "success"), ("readiness", "failure")]), Some(true));
+        assert_eq!(all(&[("readiness", "pending")]), Some(false));
+        assert_eq!(all(&[("healthiness", "failure"), ("healthiness", "success")]), Some(false));
+    }
+}

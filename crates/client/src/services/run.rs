@@ -1,0 +1,207 @@
+//! Runs checks.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use tokio::task::AbortHandle;
+
+use super::checks::{Check, CheckResult, Http, passing, status};
+use crate::clock;
+use crate::runner::locked;
+
+/// Most of an answer's body that is kept.
+const MOST_BODY: usize = 3072;
+
+/// The checks of an allocation, running, and their results.
+#[derive(Default)]
+pub struct Checks {
+    results: Arc<Mutex<BTreeMap<String, CheckResult>>>,
+    loops: Mutex<Vec<AbortHandle>>,
+}
+
+impl Checks {
+    /// Runs these checks instead of those before; results of checks that stay are kept.
+    pub fn replace(&self, checks: Vec<Check>) {
+        self.stop();
+        let mut results = locked(&self.results);
+        results.retain(|id, _| checks.iter().any(|c| c.first.id == *id));
+        let mut loops = locked(&self.loops);
+        for check in checks {
+            results.entry(check.first.id.clone()).or_insert_with(|| check.first.clone());
+            loops.push(tokio::spawn(repeat(check, self.results.clone())).abort_handle());
+        }
+    }
+
+    /// Ends the checks; the results stay.
+    pub fn stop(&self) {
+        locked(&self.loops).drain(..).for_each(|l| l.abort());
+    }
+
+    /// The results, by ID of the check.
+    pub fn results(&self) -> BTreeMap<String, CheckResult> {
+        locked(&self.results).clone()
+    }
+
+    /// Whether all pass; none if there are none.
+    pub fn passing(&self) -> Option<bool> {
+        passing(&locked(&self.results))
+    }
+}
+
+impl Drop for Checks {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+async fn repeat(check: Check, results: Arc<Mutex<BTreeMap<String, CheckResult>>>) {
+    tokio::time::sleep(check.interval / 2).await;
+    loop {
+        let (status, status_code, output) = run(&check).await;
+        let result = CheckResult {
+            status: status.into(),
+            status_code,
+            output,
+            timestamp: clock::now() / 1_000_000_000,
+            ..check.first.clone()
+        };
+        locked(&results).insert(check.first.id.clone(), result);
+        // An interval of nothing would never let go.
+        tokio::time::sleep(check.interval.max(std::time::Duration::from_millis(10))).await;
+    }
+}
+
+/// Runs a check once: status, status code, output.
+pub async fn run(check: &Check) -> (&'static str, i64, String) {
+    let host = if check.host.is_empty() { "127.0.0.1" } else { &check.host };
+    let at = if host.contains(':') { format!("[{host}]:{}", check.port) } else { format!("{host}:{}", check.port) };
+    match &check.http {
+        None => tcp(check, &at).await,
+        Some(http) => ask(check, http, &at).await.unwrap_or_else(|e| (status::FAILURE, 0, format!("nomad: {e}"))),
+    }
+}
+
+async fn tcp(check: &Check, at: &str) -> (&'static str, i64, String) {
+    let failed = |why: &str| (status::FAILURE, 0, format!("dial tcp {at}: {why}"));
+    match tokio::time::timeout(check.timeout, tokio::net::TcpStream::connect(at)).await {
+        Ok(Ok(_)) => (status::SUCCESS, 0, "nomad: tcp ok".into()),
+        Ok(Err(e)) if e.kind() == std::io::ErrorKind::ConnectionRefused => failed("connect: connection refused"),
+        Ok(Err(e)) => failed(&e.to_string()),
+        Err(_) => failed("i/o timeout"),
+    }
+}
+
+async fn ask(check: &Check, http: &Http, at: &str) -> Result<(&'static str, i64, String), String> {
+    let url = format!("{}://{at}{}", http.scheme, http.path);
+    let wrong = |e: reqwest::Error| {
+        let why = std::error::Error::source(&e).map(ToString::to_string).unwrap_or_else(|| e.to_string());
+        format!("{} \"{url}\": {why}", capital(&http.method))
+    };
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::builder()
+        .timeout(check.timeout)
+        .tls_danger_accept_invalid_certs(http.tls_skip_verify)
+        .build()
+        .map_err(wrong)?;
+    let method = reqwest::Method::from_bytes(http.method.as_bytes()).map_err(|e| e.to_string())?;
+    let mut request = client.request(method, &url).body(http.body.clone());
+    for (name, values) in &http.headers {
+        for value in values {
+            request = request.header(name, value);
+        }
+    }
+    let mut response = request.send().await.map_err(wrong)?;
+    let code = response.status().as_u16();
+    let mut body = Vec::new();
+    while let (true, Some(chunk)) = (body.len() < MOST_BODY, response.chunk().await.map_err(wrong)?) {
+        body.extend_from_slice(&chunk);
+    }
+    body.truncate(MOST_BODY);
+    let body = String::from_utf8_lossy(&body).into_owned();
+    Ok(match code {
+        200 => (status::SUCCESS, 200, "nomad: http ok".into()),
+        c if c < 400 => (status::SUCCESS, c.into(), body),
+        c => (status::FAILURE, c.into(), body),
+    })
+}
+
+/// A method as errors of the reference begin: `Get`.
+fn capital(method: &str) -> String {
+    let mut chars = method.chars();
+    let first: String = chars.next().map(|c| c.to_ascii_uppercase()).into_iter().collect();
+    first + &chars.as_str().to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    async fn server(answer: &'static str) -> i64 {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                tokio::spawn(async move {
+                    let _ = stream.read(&mut [0; 1024]).await;
+                    let _ = stream.write_all(answer.as_bytes()).await;
+                });
+            }
+        });
+        port.into()
+    }
+
+    fn check(port: i64, http: bool) -> Check {
+        let http = http.then(|| Http {
+            scheme: "http".into(),
+            method: "GET".into(),
+            path: "/health".into(),
+            headers: [("X-A".to_string(), vec!["1".to_string()])].into(),
+            body: String::new(),
+            tls_skip_verify: false,
+        });
+        let first = CheckResult { id: "c".into(), mode: "healthiness".into(), ..CheckResult::default() };
+        Check {
+            first,
+            host: String::new(),
+            port,
+            http,
+            interval: Duration::from_millis(20),
+            timeout: Duration::from_secs(5),
+        }
+    }
+
+    #[tokio::test]
+    async fn answers_become_results() {
+        let ok = server("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi").await;
+        let bad = server("HTTP/1.1 503 Busy\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbusy").await;
+        assert_eq!(run(&check(ok, false)).await, ("success", 0, "nomad: tcp ok".into()));
+        assert_eq!(run(&check(ok, true)).await, ("success", 200, "nomad: http ok".into()));
+        assert_eq!(run(&check(bad, true)).await, ("failure", 503, "busy".into()));
+        let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = i64::from(free.local_addr().unwrap().port());
+        drop(free);
+        let want = format!("dial tcp 127.0.0.1:{port}: connect: connection refused");
+        assert_eq!(run(&check(port, false)).await, ("failure", 0, want));
+        let (result, _, output) = run(&check(port, true)).await;
+        assert!(result == "failure" && output.starts_with("nomad: Get \"http://127.0.0.1:"), "{output}");
+    }
+
+    #[tokio::test]
+    async fn results_follow_the_runs() {
+        let checks = Checks::default();
+        assert_eq!(checks.passing(), None);
+        checks.replace(vec![check(server("").await, false)]);
+        assert_eq!(checks.passing(), Some(false), "not run yet");
+        let end = tokio::time::Instant::now() + Duration::from_secs(20);
+        while checks.passing() != Some(true) && tokio::time::Instant::now() < end {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(checks.results()["c"].output, "nomad: tcp ok");
+        checks.replace(Vec::new());
+        assert_eq!(checks.passing(), None);
+    }
+}

@@ -1,0 +1,250 @@
+//! What the node answers: statistics, files, frames of streams, meta. Spelled as the HTTP interface spells it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use encamp_model::json::{is_default, nil, or_default};
+use encamp_model::{Bytes, Time};
+
+/// The `HostStats` object of the HTTP API.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct HostStats {
+    /// Memory of the host.
+    pub memory: HostMemoryStats,
+    /// One entry per logical core.
+    #[serde(rename = "CPU", with = "nil")]
+    pub cpu: Vec<HostCpuStats>,
+    /// One entry per file system on a device.
+    #[serde(with = "nil")]
+    pub disk_stats: Vec<HostDiskStats>,
+    /// The file system of the allocations.
+    pub alloc_dir_stats: HostDiskStats,
+    /// Devices of plugins: none.
+    pub device_stats: Option<Vec<serde_json::Value>>,
+    /// Seconds since the host started.
+    pub uptime: u64,
+    /// Unix nanoseconds.
+    pub timestamp: i64,
+    /// MHz in use.
+    #[serde(rename = "CPUTicksConsumed")]
+    pub cpu_ticks_consumed: f64,
+}
+
+/// The `HostMemoryStats` object of the HTTP API, in bytes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct HostMemoryStats {
+    pub total: u64,
+    pub available: u64,
+    pub used: u64,
+    pub free: u64,
+}
+
+/// The `CPUStats` object of the HTTP API, in percent of the core.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct HostCpuStats {
+    #[serde(rename = "CPU")]
+    pub cpu: String,
+    pub user: f64,
+    pub system: f64,
+    pub idle: f64,
+    pub total_percent: f64,
+    pub total_ticks: f64,
+}
+
+/// The `DiskStats` object of the HTTP API, in bytes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct HostDiskStats {
+    pub device: String,
+    pub mountpoint: String,
+    pub size: u64,
+    pub used: u64,
+    pub available: u64,
+    pub used_percent: f64,
+    pub inodes_used_percent: f64,
+}
+
+/// The `AllocResourceUsage` object of the HTTP API.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct AllocResourceUsage {
+    /// Sum over the tasks.
+    pub resource_usage: ResourceUsage,
+    /// Tasks that were sampled.
+    pub tasks: BTreeMap<String, TaskResourceUsage>,
+    /// Unix nanoseconds of the newest sample.
+    pub timestamp: i64,
+}
+
+/// The `TaskResourceUsage` object of the HTTP API.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct TaskResourceUsage {
+    pub resource_usage: ResourceUsage,
+    /// Unix nanoseconds.
+    pub timestamp: i64,
+    /// By process ID.
+    #[serde(with = "nil")]
+    pub pids: BTreeMap<String, ResourceUsage>,
+}
+
+/// The `ResourceUsage` object of the HTTP API.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct ResourceUsage {
+    pub memory_stats: MemoryStats,
+    pub cpu_stats: CpuStats,
+    /// Null for processes, empty for sums.
+    pub device_stats: Option<Vec<serde_json::Value>>,
+}
+
+/// The `MemoryStats` object of the HTTP API, in bytes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct MemoryStats {
+    #[serde(rename = "RSS")]
+    pub rss: u64,
+    pub cache: u64,
+    pub swap: u64,
+    pub mapped_file: u64,
+    pub usage: u64,
+    pub max_usage: u64,
+    pub kernel_usage: u64,
+    pub kernel_max_usage: u64,
+    #[serde(with = "nil")]
+    pub measured: Vec<String>,
+}
+
+/// The `CpuStats` object of the HTTP API, in percent of one core.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct CpuStats {
+    pub system_mode: f64,
+    pub user_mode: f64,
+    pub total_ticks: f64,
+    pub throttled_periods: u64,
+    pub throttled_time: u64,
+    pub percent: f64,
+    #[serde(with = "nil")]
+    pub measured: Vec<String>,
+}
+
+impl ResourceUsage {
+    /// Adds another sample; what was measured is the union, in the order it appeared.
+    pub fn add(&mut self, other: &ResourceUsage) {
+        let (m, o) = (&mut self.memory_stats, &other.memory_stats);
+        m.rss = m.rss.saturating_add(o.rss);
+        m.cache = m.cache.saturating_add(o.cache);
+        m.swap = m.swap.saturating_add(o.swap);
+        m.mapped_file = m.mapped_file.saturating_add(o.mapped_file);
+        m.usage = m.usage.saturating_add(o.usage);
+        m.max_usage = m.max_usage.saturating_add(o.max_usage);
+        m.kernel_usage = m.kernel_usage.saturating_add(o.kernel_usage);
+        m.kernel_max_usage = m.kernel_max_usage.saturating_add(o.kernel_max_usage);
+        join(&mut m.measured, &o.measured);
+        let (c, o) = (&mut self.cpu_stats, &other.cpu_stats);
+        c.system_mode += o.system_mode;
+        c.user_mode += o.user_mode;
+        c.total_ticks += o.total_ticks;
+        c.throttled_periods = c.throttled_periods.saturating_add(o.throttled_periods);
+        c.throttled_time = c.throttled_time.saturating_add(o.throttled_time);
+        c.percent += o.percent;
+        join(&mut c.measured, &o.measured);
+    }
+}
+
+fn join(into: &mut Vec<String>, names: &[String]) {
+    for name in names {
+        if !into.contains(name) {
+            into.push(name.clone());
+        }
+    }
+}
+
+/// The `AllocFileInfo` object of the HTTP API.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct AllocFileInfo {
+    pub name: String,
+    pub is_dir: bool,
+    pub size: i64,
+    /// As `ls` writes it: `drwxrwxrwx`.
+    pub file_mode: String,
+    pub mod_time: Time,
+    /// Only of a single file.
+    #[serde(skip_serializing_if = "is_default")]
+    pub content_type: String,
+}
+
+/// One frame of a stream of file contents; every key is left out when zero, a heartbeat is `{}`
+/// (`spec/http-api.md §6.2`).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct StreamFrame {
+    #[serde(skip_serializing_if = "is_default")]
+    pub data: Bytes,
+    /// Which file.
+    #[serde(skip_serializing_if = "is_default")]
+    pub file: String,
+    /// `file deleted` or `file truncated`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub file_event: String,
+    /// Position in the file after the data.
+    #[serde(skip_serializing_if = "is_default")]
+    pub offset: i64,
+}
+
+impl StreamFrame {
+    /// Whether the frame only says that the stream is alive.
+    pub fn is_heartbeat(&self) -> bool {
+        is_default(self)
+    }
+}
+
+/// The `NodeMetaResponse` object of the HTTP API.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct NodeMeta {
+    /// What the node has.
+    #[serde(deserialize_with = "or_default")]
+    pub meta: BTreeMap<String, String>,
+    /// What was set at run time; null: removed.
+    #[serde(deserialize_with = "or_default")]
+    pub dynamic: BTreeMap<String, Option<String>>,
+    /// What the configuration and the defaults say.
+    #[serde(deserialize_with = "or_default")]
+    pub r#static: BTreeMap<String, String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_leave_zeroes_out() {
+        let text = |f: &StreamFrame| serde_json::to_string(f).unwrap();
+        assert_eq!(text(&StreamFrame::default()), "{}");
+        let frame =
+            StreamFrame { offset: 4, data: Bytes(b"err\n".to_vec()), file: "a".into(), ..StreamFrame::default() };
+        assert_eq!(text(&frame), r#"{"Data":"ZXJyCg==","File":"a","Offset":4}"#);
+        assert!(StreamFrame::default().is_heartbeat() && !frame.is_heartbeat());
+    }
+
+    #[test]
+    fn usage_adds_up() {
+        let one = ResourceUsage {
+            memory_stats: MemoryStats { rss: 5, measured: vec!["RSS".into()], ..MemoryStats::default() },
+            cpu_stats: CpuStats { percent: 1.5, measured: vec!["Percent".into()], ..CpuStats::default() },
+            device_stats: None,
+        };
+        let mut sum = ResourceUsage { device_stats: Some(vec![]), ..ResourceUsage::default() };
+        sum.add(&one);
+        sum.add(&one);
+        assert_eq!((sum.memory_stats.rss, sum.cpu_stats.percent), (10, 3.0));
+        assert_eq!((sum.memory_stats.measured.len(), sum.cpu_stats.measured.len()), (1, 1));
+    }
+}

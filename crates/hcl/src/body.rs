@@ -1,0 +1,518 @@
+//! What a body holds, measured against the names that are expected in it: attributes, and blocks with their labels,
+//! `dynamic` blocks expanded (`spec/jobspec.md §6, 7`). The same for both syntaxes.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use super::ast::{Block, Body, Expr, ExprKind, Label};
+use super::diag::{Diag, Span, suggestion};
+use super::eval::{Evaluator, MAX_DIAGS, Scope, key};
+use super::json::{Node, NodeKind};
+use super::types::Type;
+use super::value::{Entries, Value};
+use encamp_model::quoted;
+
+/// A body in either syntax.
+#[derive(Debug, Clone, Copy)]
+pub enum BodyRef<'a> {
+    Native(&'a Body),
+    /// An object, or an array of objects.
+    Json(&'a Node),
+}
+
+/// An attribute.
+#[derive(Debug, Clone)]
+pub struct Attr<'a> {
+    pub name: &'a str,
+    pub name_span: Span,
+    pub expr: Cow<'a, Expr>,
+}
+
+impl Attr<'_> {
+    /// Name and expression.
+    pub fn span(&self) -> Span {
+        self.name_span.to(self.expr.span)
+    }
+}
+
+/// A block, and the names in scope inside of it.
+#[derive(Debug, Clone)]
+pub struct BlockRef<'a> {
+    pub kind: String,
+    pub kind_span: Span,
+    pub labels: Vec<Label>,
+    /// The header.
+    pub def: Span,
+    pub body: BodyRef<'a>,
+    pub scope: Rc<Scope>,
+}
+
+/// The names expected in a body.
+#[derive(Debug, Clone, Copy)]
+pub struct Expected<'s> {
+    /// Attribute names and whether they are required, sorted by name.
+    pub attributes: &'s [(&'s str, bool)],
+    /// Block types and how many labels they have, sorted by name.
+    pub blocks: &'s [(&'s str, usize)],
+    /// Whether `dynamic` blocks are expanded.
+    pub dynamic: bool,
+}
+
+/// What was found in a body, in source order.
+#[derive(Debug, Default)]
+pub struct Content<'a> {
+    pub attributes: Vec<Attr<'a>>,
+    pub blocks: Vec<BlockRef<'a>>,
+}
+
+impl<'a> Content<'a> {
+    /// The attribute of this name.
+    pub fn attribute(&self, name: &str) -> Option<&Attr<'a>> {
+        self.attributes.iter().find(|a| a.name == name)
+    }
+}
+
+/// Inside of `dynamic`, for blocks with labels and without.
+const DYNAMIC_LABELLED: Expected = Expected {
+    attributes: &[("for_each", true), ("iterator", false), ("labels", true)],
+    blocks: &[("content", 0)],
+    dynamic: false,
+};
+const DYNAMIC: Expected =
+    Expected { attributes: &[("for_each", true), ("iterator", false)], blocks: &[("content", 0)], dynamic: false };
+
+/// What the label of a block is called in error texts.
+fn label_name(kind: &str) -> &'static str {
+    if kind == "dynamic" { "type" } else { "name" }
+}
+
+impl<'s> Expected<'s> {
+    fn labels_of(&self, kind: &str) -> Option<usize> {
+        if kind == "dynamic" && self.dynamic {
+            return Some(1);
+        }
+        self.blocks.iter().find(|(name, _)| *name == kind).map(|(_, labels)| *labels)
+    }
+
+    fn has_attribute(&self, name: &str) -> bool {
+        self.attributes.iter().any(|(n, _)| *n == name)
+    }
+}
+
+impl<'a> BodyRef<'a> {
+    /// Where diagnostics about missing items point.
+    pub fn missing_item(&self) -> Span {
+        match self {
+            BodyRef::Native(body) => body.span.at_start(),
+            BodyRef::Json(node) => node.missing_item(),
+        }
+    }
+
+    /// What the body holds. Everything unexpected, missing or malformed is reported and left out.
+    pub fn content(&self, expected: Expected, ev: &mut Evaluator, scope: &Rc<Scope>) -> Content<'a> {
+        let raw = match self {
+            // The body of a dynamic block is read once more for each block made from it.
+            BodyRef::Native(body)
+                if !ev.charge_read(body.attributes.len().saturating_add(body.blocks.len()), 0, body.span) =>
+            {
+                return Content::default();
+            }
+            BodyRef::Native(body) => native_content(body, expected, scope),
+            BodyRef::Json(node) => json_content(node, expected, ev, scope),
+        };
+        let mut missing = Vec::new();
+        for (name, _) in expected.attributes.iter().filter(|(_, required)| *required) {
+            if raw.attribute(name).is_none() && !raw.failed.contains(name) {
+                let detail = format!("The argument {name:?} is required, but no definition was found.");
+                missing.push(Diag::at(self.missing_item(), "Missing required argument", detail));
+            }
+        }
+        // Native bodies look for attributes before blocks; JSON bodies go through what there is first.
+        let (first, second) = match self {
+            BodyRef::Native(_) => (missing, raw.early),
+            BodyRef::Json(_) => (raw.early, missing),
+        };
+        first.into_iter().chain(second).chain(raw.late).for_each(|d| ev.report(d));
+        let mut content = Content { attributes: raw.attributes, blocks: Vec::new() };
+        if let Some(last) = raw.blocks.last()
+            && !ev.count_blocks(raw.blocks.len(), last.def)
+        {
+            return content;
+        }
+        for block in raw.blocks {
+            if block.kind == "dynamic" && expected.dynamic {
+                expand(block, expected, ev, &mut content.blocks);
+            } else {
+                content.blocks.push(block);
+            }
+        }
+        content
+    }
+
+    /// All attributes of a body that may have any names but no blocks.
+    pub fn just_attributes(&self, ev: &mut Evaluator) -> Vec<Attr<'a>> {
+        match self {
+            BodyRef::Native(body) => {
+                if !ev.charge_read(body.attributes.len(), 0, body.span) {
+                    return Vec::new();
+                }
+                if let Some(block) = body.blocks.first() {
+                    let summary = format!("Unexpected {:?} block", block.kind);
+                    ev.report(Diag::at(block.kind_span, summary, "Blocks are not allowed here."));
+                }
+                body.attributes
+                    .iter()
+                    .map(|a| Attr { name: &a.name, name_span: a.name_span, expr: Cow::Borrowed(&a.expr) })
+                    .collect()
+            }
+            BodyRef::Json(node) => {
+                let mut attributes: Vec<Attr> = Vec::new();
+                if !ev.charge_text(node.span) {
+                    return attributes;
+                }
+                for member in objects(node).flat_map(members) {
+                    match member.value.to_expr(ev.sources) {
+                        _ if member.name == "//" => {}
+                        Ok(expr) => {
+                            attributes.push(Attr {
+                                name: &member.name,
+                                name_span: member.name_span,
+                                expr: Cow::Owned(expr),
+                            });
+                        }
+                        Err(diags) => diags.into_iter().for_each(|d| ev.report(d)),
+                    }
+                }
+                attributes
+            }
+        }
+    }
+}
+
+/// Content before `dynamic` blocks are expanded.
+#[derive(Default)]
+struct Raw<'a> {
+    attributes: Vec<Attr<'a>>,
+    blocks: Vec<BlockRef<'a>>,
+    /// Attributes that are there but cannot be read.
+    failed: Vec<&'a str>,
+    /// Diagnostics about expected items, told first, and about unexpected ones.
+    early: Vec<Diag>,
+    late: Vec<Diag>,
+}
+
+impl Raw<'_> {
+    fn attribute(&self, name: &str) -> Option<&Attr<'_>> {
+        self.attributes.iter().find(|a| a.name == name)
+    }
+}
+
+fn native_content<'a>(body: &'a Body, expected: Expected, scope: &Rc<Scope>) -> Raw<'a> {
+    let mut raw = Raw::default();
+    let unset = |name: &str| body.attributes.iter().all(|a| a.name != name);
+    let free: OnceCell<Vec<&str>> = OnceCell::new();
+    for a in &body.attributes {
+        if expected.has_attribute(&a.name) {
+            raw.attributes.push(Attr { name: &a.name, name_span: a.name_span, expr: Cow::Borrowed(&a.expr) });
+            continue;
+        }
+        if raw.late.len() >= MAX_DIAGS {
+            continue;
+        }
+        let free = free.get_or_init(|| expected.attributes.iter().map(|(n, _)| *n).filter(|n| unset(n)).collect());
+        let hint = match suggestion(&a.name, free.iter().copied()) {
+            Some(other) => format!(" Did you mean {other:?}?"),
+            None if expected.blocks.iter().any(|(kind, _)| *kind == a.name) => {
+                format!(" Did you mean to define a block of type {:?}?", a.name)
+            }
+            None => String::new(),
+        };
+        let detail = format!("An argument named {:?} is not expected here.{hint}", a.name);
+        raw.late.push(Diag::at(a.name_span, "Unsupported argument", detail));
+    }
+    for block in &body.blocks {
+        let Some(labels) = expected.labels_of(&block.kind) else {
+            if raw.late.len() >= MAX_DIAGS {
+                continue;
+            }
+            let hint = match suggestion(&block.kind, expected.blocks.iter().map(|(kind, _)| *kind)) {
+                Some(other) => format!(" Did you mean {other:?}?"),
+                None if expected.has_attribute(&block.kind) => format!(
+                    " Did you mean to define argument {:?}? If so, use the equals sign to assign it a value.",
+                    block.kind
+                ),
+                None => String::new(),
+            };
+            let detail = format!("Blocks of type {:?} are not expected here.{hint}", block.kind);
+            raw.late.push(Diag::at(block.kind_span, "Unsupported block type", detail));
+            continue;
+        };
+        match label_error(block, labels) {
+            Some(diag) => raw.early.push(diag),
+            None => raw.blocks.push(BlockRef {
+                kind: block.kind.clone(),
+                kind_span: block.kind_span,
+                labels: block.labels.clone(),
+                def: block.def_span(),
+                body: BodyRef::Native(&block.body),
+                scope: scope.clone(),
+            }),
+        }
+    }
+    raw
+}
+
+fn label_error(block: &Block, wanted: usize) -> Option<Diag> {
+    let kind = &block.kind;
+    let label = label_name(kind);
+    if let Some(extra) = block.labels.get(wanted) {
+        let detail = match wanted {
+            0 => format!("No labels are expected for {kind} blocks."),
+            n => format!("Only {n} labels ({label}) are expected for {kind} blocks."),
+        };
+        return Some(Diag::at(extra.span, format!("Extraneous label for {kind}"), detail));
+    }
+    if block.labels.len() < wanted {
+        let detail = format!("All {kind} blocks must have {wanted} labels ({label}).");
+        return Some(Diag::at(block.open, format!("Missing {label} for {kind}"), detail));
+    }
+    None
+}
+
+fn objects(node: &Node) -> impl Iterator<Item = &Node> {
+    let list = match &node.kind {
+        NodeKind::Array(items) => items.as_slice(),
+        _ => std::slice::from_ref(node),
+    };
+    list.iter()
+}
+
+fn members(node: &Node) -> &[super::json::Member] {
+    match &node.kind {
+        NodeKind::Object(members) => members,
+        _ => &[],
+    }
+}
+
+fn json_content<'a>(node: &'a Node, expected: Expected, ev: &mut Evaluator, scope: &Rc<Scope>) -> Raw<'a> {
+    let mut raw = Raw::default();
+    if !ev.charge_text(node.span) {
+        return raw;
+    }
+    for object in objects(node) {
+        if !matches!(object.kind, NodeKind::Object(_)) {
+            let detail = "A JSON object is required here, to represent the arguments and blocks of this body.";
+            raw.late.push(Diag::at(object.open(), "Incorrect JSON value type", detail));
+        }
+    }
+    for member in objects(node).flat_map(members) {
+        let name = member.name.as_str();
+        if expected.has_attribute(name) {
+            if let Some(first) = raw.attribute(name) {
+                if raw.early.len() >= MAX_DIAGS {
+                    continue;
+                }
+                let detail = format!("The argument {name:?} was already set at {}.", ev.sources.range(first.name_span));
+                raw.early.push(Diag::at(member.name_span, "Duplicate argument", detail));
+                continue;
+            }
+            // Types and iterator names are not templates but the text itself.
+            let is_static = match name {
+                "type" => expected.has_attribute("default"),
+                "iterator" => expected.has_attribute("for_each"),
+                _ => false,
+            };
+            let expr =
+                if is_static { member.value.to_static_expr(ev.sources) } else { member.value.to_expr(ev.sources) };
+            match expr {
+                Ok(expr) => raw.attributes.push(Attr { name, name_span: member.name_span, expr: Cow::Owned(expr) }),
+                Err(diags) => {
+                    raw.failed.push(name);
+                    raw.early.extend(diags);
+                }
+            }
+        } else if let Some(labels) = expected.labels_of(name) {
+            let found = JsonBlock { kind: name, kind_span: member.name_span, scope };
+            found.collect(&member.value, labels, &mut Vec::new(), &mut raw);
+        } else if name != "//" && raw.late.len() < MAX_DIAGS {
+            let names = expected.attributes.iter().map(|(n, _)| *n).chain(expected.blocks.iter().map(|(n, _)| *n));
+            let hint = suggestion(name, names).map_or(String::new(), |other| format!(" Did you mean {other:?}?"));
+            let detail = format!("No argument or block type is named {}.{hint}", quoted(name));
+            raw.late.push(Diag::at(member.name_span, "Extraneous JSON object property", detail));
+        }
+    }
+    raw
+}
+
+struct JsonBlock<'a, 's> {
+    kind: &'a str,
+    kind_span: Span,
+    scope: &'s Rc<Scope>,
+}
+
+impl<'a> JsonBlock<'a, '_> {
+    /// Reads blocks below `wanted` levels of labels.
+    fn collect(&self, node: &'a Node, wanted: usize, labels: &mut Vec<Label>, raw: &mut Raw<'a>) {
+        const SUMMARY: &str = "Incorrect JSON value type";
+        if wanted > 0 {
+            for object in objects(node) {
+                let NodeKind::Object(members) = &object.kind else {
+                    let detail = format!(
+                        "A JSON object is required, whose keys represent the {} block's {}.",
+                        self.kind,
+                        label_name(self.kind)
+                    );
+                    raw.early.push(Diag::at(object.open(), SUMMARY, detail));
+                    return;
+                };
+                if members.is_empty() {
+                    let detail = format!(
+                        "At least one object property is required, whose name represents the {} block's {}.",
+                        self.kind,
+                        label_name(self.kind)
+                    );
+                    raw.early.push(Diag::at(object.open(), "Missing block label", detail));
+                }
+                for member in members.iter().filter(|m| m.name != "//") {
+                    labels.push(Label { text: member.name.clone(), span: member.name_span });
+                    self.collect(&member.value, wanted - 1, labels, raw);
+                    labels.pop();
+                }
+            }
+            return;
+        }
+        let bodies: Vec<&Node> = match &node.kind {
+            NodeKind::Null => Vec::new(),
+            NodeKind::Array(items) => items.iter().filter(|i| !matches!(i.kind, NodeKind::Null)).collect(),
+            _ => vec![node],
+        };
+        for body in bodies {
+            if !matches!(body.kind, NodeKind::Object(_) | NodeKind::Array(_)) {
+                let detail = format!(
+                    "Either a JSON object or a JSON array is required, representing the contents of one or more {:?} blocks.",
+                    self.kind
+                );
+                raw.early.push(Diag::at(body.open(), SUMMARY, detail));
+                continue;
+            }
+            raw.blocks.push(BlockRef {
+                kind: self.kind.to_owned(),
+                kind_span: self.kind_span,
+                labels: labels.clone(),
+                def: body.open(),
+                body: BodyRef::Json(body),
+                scope: self.scope.clone(),
+            });
+        }
+    }
+}
+
+/// Replaces a `dynamic` block by the blocks it makes.
+fn expand<'a>(dynamic: BlockRef<'a>, expected: Expected, ev: &mut Evaluator, out: &mut Vec<BlockRef<'a>>) {
+    const FOR_EACH: &str = "Invalid dynamic for_each value";
+    let Some(label) = dynamic.labels.first() else { return };
+    let Some((kind, wanted)) = expected.blocks.iter().find(|(kind, _)| *kind == label.text) else {
+        let detail = format!("Blocks of type {} are not expected here.", quoted(&label.text));
+        return ev.report(Diag::at(label.span, "Unsupported block type", detail));
+    };
+    let before = ev.diags.len();
+    let inside = if *wanted > 0 { DYNAMIC_LABELLED } else { DYNAMIC };
+    let spec = dynamic.body.content(inside, ev, &dynamic.scope);
+    if ev.diags.len() > before {
+        return;
+    }
+    let Some(for_each) = spec.attribute("for_each") else { return };
+    let value = ev.eval(&for_each.expr, &dynamic.scope);
+    let pairs = match (&value, value.key_values()) {
+        (Value::Unknown, _) => return,
+        (Value::Null, _) => {
+            return ev.report(Diag::at(for_each.expr.span, FOR_EACH, "Cannot use a null value in for_each."));
+        }
+        (_, None) => {
+            let detail = format!("Cannot use a {} value in for_each. An iterable collection is required.", value.ty());
+            return ev.report(Diag::at(for_each.expr.span, FOR_EACH, detail));
+        }
+        (_, Some(pairs)) => pairs,
+    };
+    let iterator = match spec.attribute("iterator").map(|a| &a.expr) {
+        None => label.text.clone(),
+        Some(expr) => match &expr.kind {
+            ExprKind::Reference { root, steps, .. } if steps.is_empty() => root.clone(),
+            ExprKind::Reference { .. } => {
+                let detail = "Dynamic iterator must be a single variable name.";
+                return ev.report(Diag::at(expr.span, "Invalid dynamic iterator name", detail));
+            }
+            _ => {
+                let detail = "A single static variable reference is required: only attribute access and indexing with \
+                              constant keys. No calculations, function calls, template expressions, etc are allowed here.";
+                return ev.report(Diag::at(expr.span, "Invalid expression", detail));
+            }
+        },
+    };
+    let label_exprs = match label_exprs(&spec, kind, *wanted) {
+        Ok(exprs) => exprs,
+        Err(diag) => return ev.report(diag),
+    };
+    let content = match spec.blocks.as_slice() {
+        [content] => content.body,
+        [] => {
+            let detail = "A dynamic block must have a nested block of type \"content\" to describe the body of each generated block.";
+            return ev.report(Diag::at(dynamic.body.missing_item(), "Missing dynamic content block", detail));
+        }
+        [_, extra, ..] => {
+            let detail = "Only one nested content block is allowed for each dynamic block.";
+            return ev.report(Diag::at(extra.def, "Extraneous dynamic content block", detail));
+        }
+    };
+    for (k, v) in pairs {
+        let entries = Entries::from([(key("key"), k), (key("value"), v)]);
+        let Ok(item) = Value::object(entries) else { return };
+        let scope = Rc::new(Scope::child(&dynamic.scope, vec![(iterator.clone(), item)]));
+        let labels: Option<Vec<Label>> = label_exprs.iter().map(|expr| dynamic_label(expr, ev, &scope)).collect();
+        let Some(labels) = labels else { continue };
+        if !ev.count_blocks(1, dynamic.def) {
+            return;
+        }
+        out.push(BlockRef {
+            kind: label.text.clone(),
+            kind_span: label.span,
+            labels,
+            def: dynamic.def,
+            body: content,
+            scope,
+        });
+    }
+}
+
+fn label_exprs(spec: &Content, kind: &str, wanted: usize) -> Result<Vec<Expr>, Diag> {
+    const INSUFFICIENT: &str = "Insufficient dynamic block labels";
+    let detail = format!("Blocks of type {kind:?} require {wanted} label(s).");
+    let Some(labels) = spec.attribute("labels") else { return Ok(Vec::new()) };
+    let ExprKind::Tuple { items, .. } = &labels.expr.kind else {
+        let detail = "A static list expression is required.";
+        return Err(Diag::at(labels.expr.span, "Invalid expression", detail));
+    };
+    match items.get(wanted) {
+        Some(extra) => Err(Diag::at(extra.span, "Extraneous dynamic block label", detail)),
+        None if items.len() < wanted => Err(Diag::at(labels.expr.span, INSUFFICIENT, detail)),
+        None => Ok(items.clone()),
+    }
+}
+
+fn dynamic_label(expr: &Expr, ev: &mut Evaluator, scope: &Scope) -> Option<Label> {
+    const SUMMARY: &str = "Invalid dynamic block label";
+    match ev.eval(expr, scope).convert(&Type::String) {
+        Ok(Value::String(text)) => Some(Label { text: text.to_string(), span: expr.span }),
+        Ok(Value::Null) => {
+            ev.report(Diag::at(expr.span, SUMMARY, "Cannot use a null value as a dynamic block label."));
+            None
+        }
+        Ok(_) => None,
+        Err(error) => {
+            let detail = format!("Cannot use this value as a dynamic block label: {error}.");
+            ev.report(Diag::at(expr.span, SUMMARY, detail));
+            None
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Text encodings: `base64decode base64encode csvdecode urlencode`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::FunctionContext;
+use super::support::{Args, Failure, Function, Kind, Text, function, p};
+use crate::types::Type;
+use crate::value::{MAX_NODES, Value, ValueTooLarge};
+use encamp_model::quote::quoted;
+
+const STR: &[super::support::Parameter] = &[p("str", Kind::String)];
+
+pub const FUNCTIONS: &[Function] = &[
+    function("base64decode", STR, |args, _| {
+        let text = args.text(0)?;
+        let bytes = decode_base64(text).ok_or_else(|| format!("failed to decode base64 data '{text}'"))?;
+        let decoded = String::from_utf8(bytes);
+        Ok(Value::string(decoded.map_err(|_| "the result of decoding the provided string is not valid UTF-8")?)?)
+    }),
+    function("base64encode", STR, |args, _| Ok(Value::string(encode_base64(args.text(0)?.as_bytes()))?)),
+    function("csvdecode", STR, csvdecode),
+    function("urlencode", STR, urlencode),
+];
+
+/// Standard alphabet with padding.
+pub fn encode_base64(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
+/// Standard alphabet with padding; line ends are skipped.
+pub fn decode_base64(text: &str) -> Option<Vec<u8>> {
+    STANDARD.decode(text.replace(['\r', '\n'], "")).ok()
+}
+
+fn urlencode(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
+    let mut out = Text::default();
+    for byte in args.text(0)?.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                out.push((byte as char).encode_utf8(&mut [0; 4]))?;
+            }
+            b' ' => out.push("+")?,
+            other => out.push(&format!("%{other:02X}"))?,
+        }
+    }
+    Ok(out.into_value())
+}
+
+fn csvdecode(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
+    let records = csv_records(args.text(0)?)?;
+    let mut records = records.into_iter();
+    let Some((_, header)) = records.next() else {
+        return Err("missing header line".into());
+    };
+    let header: Vec<Arc<str>> = header.into_iter().map(Arc::from).collect();
+    let mut attributes = BTreeMap::new();
+    for name in &header {
+        if attributes.insert(name.clone(), Type::String).is_some() {
+            return Err(format!("duplicate column name {}", quoted(name)).into());
+        }
+    }
+    let mut rows = Vec::new();
+    for (line, fields) in records {
+        if fields.len() != header.len() {
+            return Err(format!("record on line {line}: wrong number of fields").into());
+        }
+        let values = fields.into_iter().map(Value::string).collect::<Result<Vec<Value>, ValueTooLarge>>()?;
+        rows.push(Value::object(header.iter().cloned().zip(values).collect())?);
+    }
+    Ok(Value::list(Type::Object(Arc::new(attributes)), rows)?)
+}
+
+/// The records of a CSV text (RFC 4180, LF or CRLF line ends, empty lines skipped), each with the line it starts on.
+fn csv_records(text: &str) -> Result<Vec<(usize, Vec<String>)>, String> {
+    let mut records = Vec::new();
+    let mut lines = text.split_inclusive('\n').zip(1usize..);
+    let mut total = 0;
+    while let Some((line, start)) = lines.next() {
+        let mut rest = without_line_end(line);
+        if rest.is_empty() {
+            continue;
+        }
+        let mut current = start;
+        let mut fields = Vec::new();
+        loop {
+            total += 1;
+            if total > MAX_NODES {
+                return Err(ValueTooLarge::Nodes.to_string());
+            }
+            let Some(quoted) = rest.strip_prefix('"') else {
+                let (field, after) = rest.split_once(',').map_or((rest, None), |(field, after)| (field, Some(after)));
+                if let Some(column) = field.find('"') {
+                    let column = line.len() - rest.len() + column + 1;
+                    return Err(format!("parse error on line {current}, column {column}: bare \" in non-quoted field"));
+                }
+                fields.push(field.to_string());
+                match after {
+                    Some(after) => rest = after,
+                    None => break,
+                }
+                continue;
+            };
+            let mut field = String::new();
+            rest = quoted;
+            let more = loop {
+                match rest.split_once('"') {
+                    None => {
+                        // The field goes on in the next line.
+                        field.push_str(rest);
+                        let Some((next, number)) = lines.next() else {
+                            return Err(format!(
+                                "parse error on line {current}: extraneous or missing \" in quoted-field"
+                            ));
+                        };
+                        field.push('\n');
+                        current = number;
+                        rest = without_line_end(next);
+                    }
+                    Some((before, after)) => {
+                        field.push_str(before);
+                        match after.chars().next() {
+                            Some('"') => {
+                                field.push('"');
+                                rest = after.get(1..).unwrap_or_default();
+                            }
+                            Some(',') => {
+                                rest = after.get(1..).unwrap_or_default();
+                                break true;
+                            }
+                            None => break false,
+                            Some(_) => {
+                                let text = "extraneous or missing \" in quoted-field";
+                                return Err(format!("parse error on line {current}: {text}"));
+                            }
+                        }
+                    }
+                }
+            };
+            fields.push(field);
+            if !more {
+                break;
+            }
+        }
+        records.push((start, fields));
+    }
+    Ok(records)
+}
+
+fn without_line_end(line: &str) -> &str {
+    let line = line.strip_suffix('\n').unwrap_or(line);
+    line.strip_suffix('\r').unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::support::{check, check_json};
+
+    #[test]
+    fn base64_and_url() {
+        for (name, input, expected) in [
+            ("base64encode", "hällo?", "aMOkbGxvPw=="),
+            ("base64decode", "aMOkbGxvPw==", "hällo?"),
+            ("base64decode", "aMOk\nbGxvPw==", "hällo?"),
+            ("base64decode", "a", "Call to function \"base64decode\" failed: failed to decode base64 data 'a'."),
+            (
+                "base64decode",
+                "/w==",
+                "Call to function \"base64decode\" failed: the result of decoding the provided string is not valid UTF-8.",
+            ),
+            ("urlencode", "a b&c=é/~", "a+b%26c%3D%C3%A9%2F~"),
+        ] {
+            check(name, &[input.into()], expected);
+        }
+    }
+
+    #[test]
+    fn csv() {
+        for (text, expected) in [
+            (r#""a,b\n1,x\n\n2,\"y, \"\"z\"\"\"\n""#, r#"[{"a":"1","b":"x"},{"a":"2","b":"y, \"z\""}]"#),
+            (r#""a,b\r\n1,\r\n""#, r#"[{"a":"1","b":""}]"#),
+            (r#""a\n\"l1\r\nl2\"""#, r#"[{"a":"l1\nl2"}]"#),
+            (r#""a,b""#, "[]"),
+            (r#""""#, "Call to function \"csvdecode\" failed: missing header line."),
+            (r#""a,a""#, "Call to function \"csvdecode\" failed: duplicate column name \"a\"."),
+            (r#""a,b\n1""#, "Call to function \"csvdecode\" failed: record on line 2: wrong number of fields."),
+            (
+                r#""a\nx\"y""#,
+                "Call to function \"csvdecode\" failed: parse error on line 2, column 2: bare \" in non-quoted field.",
+            ),
+            (
+                r#""a\n\"x""#,
+                "Call to function \"csvdecode\" failed: parse error on line 2: extraneous or missing \" in quoted-field.",
+            ),
+        ] {
+            check_json("csvdecode", text, expected);
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Times: `formatdate timeadd`, on RFC 3339 timestamps.
+
+use super::FunctionContext;
+use super::support::{Args, Failure, Function, Kind, Text, function, p};
+use crate::value::Value;
+use encamp_model::duration::parse_duration;
+use encamp_model::quote::quoted;
+
+pub const FUNCTIONS: &[Function] = &[
+    function("formatdate", &[p("format", Kind::String), p("time", Kind::String)], formatdate),
+    function("timeadd", &[p("timestamp", Kind::String), p("duration", Kind::String)], timeadd),
+];
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+
+/// A point in time as an RFC 3339 text gives it.
+struct Timestamp {
+    /// Seconds since 1970 of the local clock (offset included).
+    local: i64,
+    nanos: i64,
+    /// Offset from UTC in minutes.
+    offset: i64,
+}
+
+impl Timestamp {
+    fn parse(text: &str) -> Result<Timestamp, String> {
+        let refused = |reason: &str| format!("not a valid RFC3339 timestamp: {reason}");
+        let bytes = text.as_bytes();
+        let number = |start: usize, length: usize| -> Option<i64> {
+            let digits = text.get(start..start + length)?;
+            digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+        };
+        let parsed = || {
+            let shape = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
+            if !shape.iter().all(|(at, mark)| bytes.get(*at) == Some(mark)) {
+                return None;
+            }
+            let fields = [number(0, 4)?, number(5, 2)?, number(8, 2)?, number(11, 2)?, number(14, 2)?, number(17, 2)?];
+            let mut at = 19;
+            let mut nanos = 0;
+            if bytes.get(at) == Some(&b'.') {
+                let digits = bytes.get(at + 1..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
+                let kept = digits.min(9);
+                nanos = number(at + 1, kept).filter(|_| digits > 0)? * 10i64.pow(9 - kept as u32);
+                at += 1 + digits;
+            }
+            let (offset, end) = match bytes.get(at)? {
+                b'Z' => (Some(0), at + 1),
+                sign @ (b'+' | b'-') if bytes.get(at + 3) == Some(&b':') => {
+                    let (hours, minutes) = (number(at + 1, 2)?, number(at + 4, 2)?);
+                    let minutes = (hours < 24 && minutes < 60).then_some(hours * 60 + minutes);
+                    (minutes.map(|minutes| if *sign == b'-' { -minutes } else { minutes }), at + 6)
+                }
+                _ => return None,
+            };
+            (end == text.len()).then_some((fields, nanos, offset))
+        };
+        let Some(([year, month, day, hour, minute, second], nanos, offset)) = parsed() else {
+            return Err(refused(&format!(
+                "cannot use {} as a timestamp of the form YYYY-MM-DDThh:mm:ssZ",
+                quoted(text)
+            )));
+        };
+        let month_length = match month {
+            1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+            4 | 6 | 9 | 11 => 30,
+            2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+            2 => 28,
+            _ => return Err(refused("month out of range")),
+        };
+        for (name, value, min, max) in
+            [("day", day, 1, month_length), ("hour", hour, 0, 23), ("minute", minute, 0, 59), ("second", second, 0, 59)]
+        {
+            if !(min..=max).contains(&value) {
+                return Err(refused(&format!("{name} out of range")));
+            }
+        }
+        let offset = offset.ok_or_else(|| refused("time zone offset out of range"))?;
+        let local = days_from_civil(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
+        Ok(Timestamp { local, nanos, offset })
+    }
+
+    /// Year, month, day.
+    fn date(&self) -> (i64, i64, i64) {
+        civil_from_days(self.local.div_euclid(86_400))
+    }
+
+    /// Hour, minute, second.
+    fn clock(&self) -> (i64, i64, i64) {
+        let seconds = self.local.rem_euclid(86_400);
+        (seconds / 3_600, seconds / 60 % 60, seconds % 60)
+    }
+
+    /// `+hh:mm`, with the given separator.
+    fn offset_text(&self, separator: &str) -> String {
+        let (sign, minutes) = if self.offset < 0 { ('-', -self.offset) } else { ('+', self.offset) };
+        format!("{sign}{:02}{separator}{:02}", minutes / 60, minutes % 60)
+    }
+}
+
+/// Days since 1970-01-01 of a date of the Gregorian calendar; years start in March here, so that the leap day is last.
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let month = (shifted + 2) % 12 + 1;
+    (era * 400 + year_of_era + i64::from(month <= 2), month, day_of_year - (153 * shifted + 2) / 5 + 1)
+}
+
+fn timeadd(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
+    let (time, added) = (Timestamp::parse(args.text(0)?)?, parse_duration(args.text(1)?)?);
+    let nanos = i128::from(time.nanos) + i128::from(added);
+    let seconds = i64::try_from(nanos.div_euclid(1_000_000_000)).map_err(|_| "the result is out of range")?;
+    let sum = Timestamp { local: time.local + seconds, nanos: 0, ..time };
+    let ((year, month, day), (hour, minute, second)) = (sum.date(), sum.clock());
+    let zone = if sum.offset == 0 { "Z".to_string() } else { sum.offset_text(":") };
+    let sign = if year < 0 { "-" } else { "" };
+    let year = year.unsigned_abs();
+    Ok(Value::string(format!("{sign}{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{zone}"))?)
+}
+
+fn formatdate(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
+    let time = Timestamp::parse(args.text(1)?).map_err(|text| Failure::Argument(1, text))?;
+    let mut out = Text::default();
+    let mut rest = args.text(0)?;
+    while let Some(first) = rest.chars().next() {
+        if let Some(after) = rest.strip_prefix("''") {
+            out.push("'")?;
+            rest = after;
+            continue;
+        }
+        if let Some(quoted) = rest.strip_prefix('\'') {
+            // A quote in a literal is doubled, too.
+            let mut literal = quoted;
+            loop {
+                let (text, after) = literal
+                    .split_once('\'')
+                    .ok_or_else(|| Failure::Argument(0, "unterminated literal '".to_string()))?;
+                out.push(text)?;
+                literal = after;
+                match after.strip_prefix('\'') {
+                    Some(more) => {
+                        out.push("'")?;
+                        literal = more;
+                    }
+                    None => break,
+                }
+            }
+            rest = literal;
+            continue;
+        }
+        let length = rest.chars().take_while(|c| *c == first).count() * first.len_utf8();
+        let (run, after) = rest.split_at_checked(length).unwrap_or((rest, ""));
+        rest = after;
+        if first.is_ascii_alphabetic() {
+            out.push(&date_part(run, &time).map_err(|text| Failure::Argument(0, text))?)?;
+        } else {
+            out.push(run)?;
+        }
+    }
+    Ok(out.into_value())
+}
+
+/// The text of one letter sequence of a `formatdate` format.
+fn date_part(sequence: &str, time: &Timestamp) -> Result<String, String> {
+    let ((year, month, day), (hour, minute, second)) = (time.date(), time.clock());
+    let month_name = usize::try_from(month - 1).ok().and_then(|index| MONTHS.get(index)).copied().unwrap_or_default();
+    let weekday = (time.local.div_euclid(86_400) + 4).rem_euclid(7);
+    let day_name = usize::try_from(weekday).ok().and_then(|index| DAYS.get(index)).copied().unwrap_or_default();
+    let hour12 = if hour % 12 == 0 { 12 } else { hour % 12 };
+    let short = |name: &str| name.chars().take(3).collect::<String>();
+    Ok(match sequence {
+        "YYYY" => format!("{year:04}"),
+        "YY" => format!("{:02}", year.rem_euclid(100)),
+        "MMMM" => month_name.to_string(),
+        "MMM" => short(month_name),
+        "MM" => format!("{month:02}"),
+        "M" => month.to_string(),
+        "DD" => format!("{day:02}"),
+        "D" => day.to_string(),
+        "EEEE" => day_name.to_string(),
+        "EEE" => short(day_name),
+        "hh" => format!("{hour:02}"),
+        "h" => hour.to_string(),
+        "HH" => format!("{hour12:02}"),
+        "H" => hour12.to_string(),
+        "AA" => if hour < 12 { "AM" } else { "PM" }.to_string(),
+        "aa" => if hour < 12 { "am" } else { "pm" }.to_string(),
+        "mm" => format!("{minute:02}"),
+        "m" => minute.to_string(),
+        "ss" => format!("{second:02}"),
+        "s" => second.to_string(),
+        "ZZZZZ" => time.offset_text(":"),
+        "ZZZ" if time.offset == 0 => "UTC".to_string(),
+        "ZZZZ" | "ZZZ" => time.offset_text(""),
+        "Z" if time.offset == 0 => "Z".to_string(),
+        "Z" => time.offset_text(":"),
+        other => return Err(unsupported(other)),
+    })
+}
+
+fn unsupported(sequence: &str) -> String {
+    let what = match sequence.chars().next() {
+        Some('Y') => "year must either be \"YY\" or \"YYYY\"",
+        Some('M') => "month must be \"M\", \"MM\", \"MMM\", or \"MMMM\"",
+        Some('D') => "day of month must either be \"D\" or \"DD\"",
+        Some('E') => "day of week must either be \"EEE\" or \"EEEE\"",
+        Some('h') => "24-hour must either be \"h\" or \"hh\"",
+        Some('H') => "12-hour must either be \"H\" or \"HH\"",
+        Some('A' | 'a') => "must use \"AA\" or \"aa\" for AM/PM",
+        Some('m') => "minute must either be \"m\" or \"mm\"",
+        Some('s') => "second must either be \"s\" or \"ss\"",
+        Some('Z') => "timezone must be Z, ZZZ, ZZZZ, or ZZZZZ",
+        _ => "letters not used as format sequences must be quoted",
+    };
+    format!("invalid date format verb {sequence:?}: {what}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::support::check;
+    use super::*;
+
+    #[test]
+    fn dates_by_format() {
+        for (format, time, expected) in [
+            ("DD MMM YYYY hh:mm ZZZ", "2024-02-28T23:30:00Z", "28 Feb 2024 23:30 UTC"),
+            ("EEEE, D'th' h:m AA", "2024-03-05T14:07:09+02:00", "Tuesday, 5th 14:7 PM"),
+            ("YY M MMMM EEE HH H aa ss s", "2024-03-05T00:07:09Z", "24 3 March Tue 12 12 am 09 9"),
+            ("ZZZZZ ZZZZ ZZZ Z", "2024-03-05T14:07:09-03:30", "-03:30 -0330 -0330 -03:30"),
+            ("ZZZZZ ZZZZ ZZZ Z", "2024-03-05T14:07:09Z", "+00:00 +0000 UTC Z"),
+            ("'it''s' H", "2024-03-05T14:07:09Z", "it's 2"),
+            ("H '' m", "2024-03-05T14:07:09Z", "2 ' 7"),
+            ("", "2024-03-05T14:07:09.123Z", ""),
+        ] {
+            check("formatdate", &[format.into(), time.into()], expected);
+        }
+        for (format, time, expected) in [
+            ("YYY", "2024-03-05T14:07:09Z", "format"),
+            ("Q", "2024-03-05T14:07:09Z", "format"),
+            ("'open", "2024-03-05T14:07:09Z", "format"),
+            ("D", "2024-02-30T14:07:09Z", "time"),
+            ("D", "2024-02-30", "time"),
+            ("D", "2023-02-29T00:00:00Z", "time"),
+            ("D", "2024-01-01T24:00:00Z", "time"),
+            ("D", "2024-01-01T00:00:00+0100", "time"),
+            ("D", "２024-01-01T00:00:00Z", "time"),
+        ] {
+            let context = super::super::support::test_context();
+            let error = super::super::call("formatdate", vec![format.into(), time.into()], &context).unwrap_err();
+            assert!(error.to_string().starts_with(&format!("Invalid value for {expected:?} parameter: ")), "{error}");
+        }
+    }
+
+    #[test]
+    fn additions() {
+        for (time, duration, expected) in [
+            ("2024-02-28T23:30:00Z", "48h30m", "2024-03-02T00:00:00Z"),
+            ("2024-01-01T00:00:00Z", "-1ns", "2023-12-31T23:59:59Z"),
+            ("2024-01-01T00:00:00.5+01:00", "1.5s", "2024-01-01T00:00:02+01:00"),
+            ("1970-01-01T00:00:00Z", "0", "1970-01-01T00:00:00Z"),
+        ] {
+            check("timeadd", &[time.into(), duration.into()], expected);
+        }
+        for (duration, expected) in [
+            ("1d", "time: unknown unit \"d\" in duration \"1d\""),
+            ("5", "time: missing unit in duration \"5\""),
+            ("", "time: invalid duration \"\""),
+            ("9999999h", "time: invalid duration \"9999999h\""),
+        ] {
+            let text = format!("Call to function \"timeadd\" failed: {expected}.");
+            check("timeadd", &["2024-01-01T00:00:00Z".into(), duration.into()], &text);
+        }
+    }
+
+    #[test]
+    fn calendar_round_trips() {
+        for days in (-800_000..800_000).step_by(97) {
+            let (year, month, day) = civil_from_days(days);
+            assert_eq!(days_from_civil(year, month, day), days);
+        }
+        assert_eq!(civil_from_days(0), (1970, 1, 1));
+        assert_eq!(civil_from_days(-1), (1969, 12, 31));
+    }
+}

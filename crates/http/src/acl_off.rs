@@ -1,0 +1,87 @@
+//! ACL calls where access control is switched off (`spec/http-api.md §5.16`): what is wrong with the request comes first.
+
+use axum::http::Method;
+use serde_json::json;
+
+use super::error::Error;
+use super::request::Request;
+use super::response::Response;
+use super::routes::{Outcome, Route, route};
+
+/// The routes.
+pub const ROUTES: &[Route] = &[
+    route!("/v1/acl/bootstrap", write),
+    route!("/v1/acl/policies", read),
+    route!("/v1/acl/policy/", policy),
+    route!("/v1/acl/tokens", read),
+    route!("/v1/acl/token", write),
+    route!("/v1/acl/token/", token),
+    route!("/v1/acl/roles", read),
+    route!("/v1/acl/role", write),
+    route!("/v1/acl/role/", role),
+    route!("/v1/acl/auth-methods", read),
+    route!("/v1/acl/auth-method", write),
+    route!("/v1/acl/auth-method/", auth_method),
+    route!("/v1/acl/binding-rules", read),
+    route!("/v1/acl/binding-rule", write),
+    route!("/v1/acl/binding-rule/", binding_rule),
+    route!("/v1/acl/oidc/auth-url", write),
+    route!("/v1/acl/oidc/complete-auth", write),
+    route!("/v1/acl/login", write),
+];
+
+fn off() -> Error {
+    Error::bad("ACL support disabled")
+}
+
+async fn read(request: Request) -> Outcome {
+    request.only_get()?;
+    request.read_options()?;
+    Err(off())
+}
+
+async fn write(request: Request) -> Outcome {
+    request.only_write()?;
+    Err(off())
+}
+
+/// Reading, writing and removing one object.
+fn object(request: &Request, missing: &str) -> Outcome {
+    if request.rest().is_empty() {
+        return Err(Error::bad(missing));
+    }
+    match *request.method() {
+        Method::GET | Method::PUT | Method::POST | Method::DELETE => Err(off()),
+        _ => Err(Error::method()),
+    }
+}
+
+async fn policy(request: Request) -> Outcome {
+    object(&request, "Missing Policy Name")
+}
+
+async fn token(request: Request) -> Outcome {
+    if request.rest() == "self" && request.is_get() && !request.app().settings().acl_enabled {
+        request.read_options()?;
+        let body = json!({
+            "AccessorID": "acls-disabled", "SecretID": "", "Name": "ACLs disabled token", "Type": "client",
+            "Policies": null, "Roles": null, "Global": false, "Hash": null, "CreateTime": "0001-01-01T00:00:00Z",
+            "ExpirationTime": null, "ExpirationTTL": "", "CreateIndex": 0, "ModifyIndex": 0,
+        });
+        let index = request.server()?.snapshot().index_of(encamp_state::Table::AclToken);
+        return Ok(Response::json(&body)?.meta(&request.meta(index)));
+    }
+    object(&request, "Missing Token Accessor ID")
+}
+
+async fn role(request: Request) -> Outcome {
+    object(&request, "missing ACL role ID")
+}
+
+async fn auth_method(request: Request) -> Outcome {
+    object(&request, "missing ACL auth-method name")
+}
+
+async fn binding_rule(request: Request) -> Outcome {
+    object(&request, "missing ACL binding rule ID")
+}

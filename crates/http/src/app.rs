@@ -1,0 +1,179 @@
+//! What the interface needs of the agent it belongs to.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value;
+
+use super::forward::Forward;
+use super::local::LocalClient;
+use encamp_server::Server;
+use encamp_server::peers::KnownServer;
+use encamp_telemetry::Metrics;
+
+/// A pending answer of something behind a trait.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Groups of names and texts, as `agent/self` shows them.
+pub type AgentStats = BTreeMap<String, BTreeMap<String, String>>;
+
+/// Settings of the interface.
+#[derive(Debug, Clone)]
+pub struct HttpSettings {
+    /// The agent's region.
+    pub region: String,
+    /// The agent's datacenter.
+    pub datacenter: String,
+    /// The agent's name, without the region.
+    pub name: String,
+    /// `enable_debug`.
+    pub debug: bool,
+    /// `acl.enabled`.
+    pub acl_enabled: bool,
+    /// The agent was started with `-dev`.
+    pub dev: bool,
+    /// The version of the API that is told to clients.
+    pub version: String,
+}
+
+impl Default for HttpSettings {
+    fn default() -> HttpSettings {
+        HttpSettings {
+            region: "global".into(),
+            datacenter: "dc1".into(),
+            name: "node-1".into(),
+            debug: false,
+            acl_enabled: false,
+            dev: false,
+            version: API_VERSION.into(),
+        }
+    }
+}
+
+/// The version of the API we are compatible with.
+pub const API_VERSION: &str = "2.0.5";
+
+/// What the agent itself does for callers.
+pub trait AgentControl: Send + Sync {
+    /// The effective configuration as `agent/self` shows it; without secrets.
+    fn config(&self) -> Value;
+
+    /// Figures besides those of server and client: `runtime`.
+    fn stats(&self) -> AgentStats;
+
+    /// Reads the configuration again, as SIGHUP does.
+    fn reload(&self) -> Pending<'_, Result<(), String>>;
+
+    /// Messages of this level and above from now on; `None` for a level that does not exist.
+    fn watch_logs(&self, level: &str, json: bool, location: bool) -> Option<Box<dyn LogWatch>>;
+}
+
+/// The servers of the cluster, as the server of this agent knows them.
+pub trait Membership: Send + Sync {
+    /// All that were heard of, by name.
+    fn members(&self) -> Vec<KnownServer>;
+
+    /// Whether what they tell each other is encrypted.
+    fn encrypted(&self) -> bool;
+
+    /// Joins servers at those addresses; gives how many answered, and what went wrong with the others.
+    fn join(&self, addresses: Vec<String>) -> Pending<'_, (usize, Vec<String>)>;
+
+    /// A server that does not answer has left for good; `prune`: it is forgotten.
+    fn force_leave(&self, name: String, prune: bool) -> Pending<'_, ()>;
+}
+
+/// Messages as they come.
+pub trait LogWatch: Send {
+    /// The next line, without a newline; `None` at the end.
+    fn next(&mut self) -> Pending<'_, Option<String>>;
+}
+
+struct App {
+    settings: HttpSettings,
+    server: Option<Server>,
+    client: Option<Arc<dyn LocalClient>>,
+    agent: Arc<dyn AgentControl>,
+    metrics: Metrics,
+    started: i64,
+    forward: OnceLock<Arc<dyn Forward>>,
+    membership: OnceLock<Arc<dyn Membership>>,
+}
+
+/// Everything that handlers use. Clones share it.
+#[derive(Clone)]
+pub struct AppState(Arc<App>);
+
+impl fmt::Debug for AppState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AppState").field(&self.0.settings).finish()
+    }
+}
+
+impl AppState {
+    /// The state of an agent that runs a server, a client, or both.
+    pub fn new(
+        settings: HttpSettings,
+        server: Option<Server>,
+        client: Option<Arc<dyn LocalClient>>,
+        agent: Arc<dyn AgentControl>,
+        metrics: Metrics,
+    ) -> AppState {
+        let started = encamp_server::ids::now();
+        let (forward, membership) = (OnceLock::new(), OnceLock::new());
+        AppState(Arc::new(App { settings, server, client, agent, metrics, started, forward, membership }))
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &HttpSettings {
+        &self.0.settings
+    }
+
+    /// The server of this agent.
+    pub fn server(&self) -> Option<&Server> {
+        self.0.server.as_ref()
+    }
+
+    /// The client of this agent.
+    pub fn client(&self) -> Option<&Arc<dyn LocalClient>> {
+        self.0.client.as_ref()
+    }
+
+    /// The agent itself.
+    pub fn agent(&self) -> &Arc<dyn AgentControl> {
+        &self.0.agent
+    }
+
+    /// What reaches other servers; an agent that is a cluster of its own needs nothing of the kind.
+    pub fn forward(&self) -> Option<&Arc<dyn Forward>> {
+        self.0.forward.get()
+    }
+
+    /// Sets what reaches other servers, once.
+    pub fn forward_by(&self, forward: Arc<dyn Forward>) {
+        let _ = self.0.forward.set(forward);
+    }
+
+    /// The servers that know each other; a server without such an order is alone.
+    pub fn membership(&self) -> Option<&Arc<dyn Membership>> {
+        self.0.membership.get()
+    }
+
+    /// Sets who knows the other servers, once.
+    pub fn members_by(&self, membership: Arc<dyn Membership>) {
+        let _ = self.0.membership.set(membership);
+    }
+
+    /// When the interface was made, in Unix nanoseconds.
+    pub fn started(&self) -> i64 {
+        self.0.started
+    }
+
+    /// Metrics.
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+}

@@ -1,0 +1,147 @@
+//! Deployments (`spec/http-api.md §5.7`).
+
+use std::sync::Arc;
+
+use super::access::Need;
+use super::error::Error;
+use super::filter::Filter;
+use super::ids;
+use super::page::{Order, Pager};
+use super::request::{Request, found};
+use super::response::Response;
+use super::routes::{Outcome, Route, route};
+use encamp_model::requests::*;
+use encamp_model::responses::*;
+use encamp_model::*;
+use encamp_server::Server;
+use encamp_server::endpoints::{alloc, deployment as endpoint};
+use encamp_server::watch::WatchKey;
+use encamp_state::{StateStore, Table};
+
+/// The routes.
+pub const ROUTES: &[Route] = &[
+    route!("/v1/deployments", list),
+    route!("/v1/deployment/", one),
+    route!("/v1/deployment/allocations/", allocations),
+    route!("/v1/deployment/pause/", pause),
+    route!("/v1/deployment/promote/", promote),
+    route!("/v1/deployment/fail/", fail),
+    route!("/v1/deployment/unblock/", unblock),
+    route!("/v1/deployment/allocation-health/", health),
+];
+
+const READ: &[&str] = &["read-job"];
+
+async fn list(request: Request) -> Outcome {
+    request.only_get()?;
+    let options = request.read_options()?;
+    request.need(&Need::Namespace(&options.namespace, READ))?;
+    let prefix = ids::prefix("deployment", &options.prefix)?;
+    let pager = Pager::new(&options)?;
+    let matches = |f: &Filter, d: &Arc<Deployment>| f.matches("Deployment", &**d);
+    let keys = vec![WatchKey::Table(Table::Deployment)];
+    let read = |store: &StateStore| {
+        let wanted = |d: &&Arc<Deployment>| options.in_namespace(&d.namespace) && d.id.starts_with(&prefix);
+        let page = if prefix.is_empty() {
+            let rows = store.deployments_by_create().filter(wanted).cloned();
+            pager.page(Order::Indexed, rows, |d| format!("{}.{}", d.create_index, d.id), matches, |_| true)?
+        } else {
+            let rows = store.state().deployments().filter(wanted).cloned();
+            pager.page(Order::Text, rows, |d| d.id.clone(), matches, |_| true)?
+        };
+        Ok((store.index_of(Table::Deployment), page))
+    };
+    let (page, meta) = request.blocking(&options, keys, read).await?;
+    Ok(Response::json(&page.rows)?.meta(&meta).next_token(page.next.as_deref()))
+}
+
+async fn one(request: Request) -> Outcome {
+    request.only_get()?;
+    let options = request.read_options()?;
+    let id = request.rest();
+    ids::check("deployment", id)?;
+    let keys = vec![WatchKey::Row(Table::Deployment, id.to_string())];
+    let read = |store: &StateStore| {
+        let d = store.state().deployment(id).cloned();
+        Ok((d.as_ref().map_or_else(|| store.index_of(Table::Deployment), |d| d.modify_index), d))
+    };
+    let (d, meta) = found(request.blocking(&options, keys, read).await?, "deployment not found")?;
+    request.need(&Need::Namespace(&d.namespace, READ))?;
+    Ok(Response::json(&*d)?.meta(&meta))
+}
+
+async fn allocations(request: Request) -> Outcome {
+    request.only_get()?;
+    let options = request.read_options()?;
+    let id = request.rest();
+    ids::check("alloc", id)?;
+    let keys = vec![WatchKey::OfDeployment(id.to_string())];
+    let read = |store: &StateStore| {
+        let namespace = store.state().deployment(id).map(|d| d.namespace.clone());
+        let stubs: Vec<AllocListStub> =
+            store.allocs_of_deployment(id).map(|a| alloc::listed(&a.alloc, false, true)).collect();
+        Ok((store.index_of(Table::Allocs), (namespace, stubs)))
+    };
+    let ((namespace, stubs), meta) = request.blocking(&options, keys, read).await?;
+    if let Some(n) = namespace {
+        request.need(&Need::Namespace(&n, READ))?;
+    }
+    Ok(Response::json(&stubs)?.meta(&meta))
+}
+
+/// Begins a write: the ID of the path, after the body's was compared with it.
+fn begin<'r>(request: &'r Request, sent: Option<&str>, any_of: &[&str]) -> Result<(&'r Server, &'r str), Error> {
+    request.check_region()?;
+    let id = request.rest();
+    if id.is_empty() || sent == Some("") {
+        return Err(Error::bad("DeploymentID must be specified"));
+    }
+    if sent.is_some_and(|s| s != id) {
+        return Err(Error::bad("Deployment ID does not match"));
+    }
+    ids::check("deployment", id)?;
+    let server = request.server()?;
+    if let Some(d) = server.snapshot().state().deployment(id) {
+        request.need(&Need::Namespace(&d.namespace, any_of))?;
+    }
+    Ok((server, id))
+}
+
+fn answer(done: &DeploymentUpdateResponse) -> Outcome {
+    Ok(Response::json(done)?.index(done.index))
+}
+
+async fn pause(mut request: Request) -> Outcome {
+    request.only_write()?;
+    let body: DeploymentPauseRequest = request.json().await?;
+    let (server, id) = begin(&request, Some(&body.deployment_id), &["submit-job", "pause-deployment"])?;
+    answer(&endpoint::pause(server, id, body.pause).await?)
+}
+
+async fn promote(mut request: Request) -> Outcome {
+    request.only_write()?;
+    let body: DeploymentPromoteRequest = request.json().await?;
+    let (server, id) = begin(&request, Some(&body.deployment_id), &["submit-job", "promote-deployment"])?;
+    answer(&endpoint::promote(server, id, (!body.all).then_some(body.groups)).await?)
+}
+
+async fn fail(request: Request) -> Outcome {
+    request.only_write()?;
+    let (server, id) = begin(&request, None, &["submit-job", "fail-deployment"])?;
+    answer(&endpoint::fail(server, id).await?)
+}
+
+async fn unblock(mut request: Request) -> Outcome {
+    request.only_write()?;
+    let body: DeploymentRequest = request.json().await?;
+    let (server, id) = begin(&request, Some(&body.deployment_id), &["submit-job", "unblock-deployment"])?;
+    answer(&endpoint::unblock(server, id).await?)
+}
+
+async fn health(mut request: Request) -> Outcome {
+    request.only_write()?;
+    let body: DeploymentAllocHealthRequest = request.json().await?;
+    let any_of = ["submit-job", "set-alloc-health-deployment"];
+    let (server, id) = begin(&request, Some(&body.deployment_id), &any_of)?;
+    answer(&endpoint::set_health(server, id, body.healthy_allocation_ids, body.unhealthy_allocation_ids).await?)
+}

@@ -1,0 +1,256 @@
+//! The event stream (`spec/http-api.md §6.6`, `spec/server.md §21`).
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::header;
+use futures_util::stream;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use tokio::time::{Interval, MissedTickBehavior, interval_at};
+
+use super::access::{Access, Level, Need};
+use super::error::Error;
+use super::json::to_bytes;
+use super::params::Query;
+use super::request::Request;
+use super::response::Response;
+use super::routes::{Outcome, Route, route};
+use encamp_model::{Allocation, quoted};
+use encamp_server::endpoints::alloc::shown;
+use encamp_server::events::{Batch, Event, Payload, Subscription};
+
+/// The routes.
+pub const ROUTES: &[Route] = &[route!("/v1/event/stream", follow)];
+
+/// How long the stream is silent at most.
+const HEARTBEAT: Duration = Duration::from_secs(30);
+
+/// Keys by topic; `*` for all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Topics(BTreeMap<String, Vec<String>>);
+
+impl Topics {
+    fn parse(query: &Query) -> Result<Topics, Error> {
+        let mut topics: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for text in query.all("topic") {
+            let (topic, key) = match text.split_once(':') {
+                None => (text, "*"),
+                Some((_, key)) if key.contains(':') => {
+                    let text = format!("Invalid key value pair for topic, topic: {text}");
+                    return Err(Error::bad(format!("Invalid topic query: error parsing topics: {text}")));
+                }
+                Some(parts) => parts,
+            };
+            topics.entry(topic.into()).or_default().push(key.into());
+        }
+        if topics.is_empty() {
+            topics.insert("*".into(), vec!["*".into()]);
+        }
+        Ok(Topics(topics))
+    }
+
+    fn hold(&self, event: &Event) -> bool {
+        let keys = ["*", event.topic()].into_iter().filter_map(|t| self.0.get(t)).flatten();
+        keys.into_iter().any(|k| k == "*" || *k == event.key() || event.filter_keys().contains(&k.as_str()))
+    }
+
+    /// What must be allowed to see them; gives what else is allowed.
+    fn check(&self, request: &Request, namespace: &str) -> Result<Access, Error> {
+        for topic in self.0.keys() {
+            let need = match topic.as_str() {
+                "Job" | "Evaluation" | "Allocation" | "Deployment" | "Service" | "CSIPlugin" => {
+                    Need::Namespace(namespace, &["read-job"])
+                }
+                "HostVolume" => Need::Namespace(namespace, &["host-volume-read"]),
+                "CSIVolume" => Need::Namespace(namespace, &["csi-read-volume"]),
+                "Variable" => Need::Variable(namespace, "*", "list"),
+                "Node" => Need::Node(Level::Read),
+                "Operator" => Need::Operator(Level::Read),
+                _ => Need::Management,
+            };
+            request.need(&need)?;
+        }
+        request.need(&Need::Nothing)
+    }
+}
+
+struct Follower {
+    subscription: Subscription,
+    topics: Topics,
+    access: Access,
+    /// The namespaces that are followed.
+    namespaces: Vec<String>,
+    beat: Interval,
+    greeted: bool,
+}
+
+impl Follower {
+    /// The next line; `None` when the reader was too slow, or the store was restored.
+    async fn line(&mut self) -> Option<Bytes> {
+        if !std::mem::replace(&mut self.greeted, true) {
+            return Some(Bytes::from_static(b"{}\n"));
+        }
+        loop {
+            tokio::select! {
+                next = self.subscription.next() => {
+                    if let Some(line) = self.shown(&next.ok()?) {
+                        self.beat.reset();
+                        return Some(line);
+                    }
+                }
+                _ = self.beat.tick() => return Some(Bytes::from_static(b"{}\n")),
+            }
+        }
+    }
+
+    fn shown(&self, batch: &Batch) -> Option<Bytes> {
+        let of_namespace = |e: &Event| e.namespace().is_empty() || self.namespaces.iter().any(|n| n == e.namespace());
+        // Variables are allowed path by path.
+        let visible =
+            |e: &Event| e.topic() != "Variable" || self.access.allows(&Need::Variable(e.namespace(), e.key(), "list"));
+        let events: Vec<Shown<'_>> = batch
+            .events
+            .iter()
+            .filter(|e| of_namespace(e) && self.topics.hold(e) && visible(e))
+            .map(|e| Shown::of(e, batch.index))
+            .collect();
+        if events.is_empty() {
+            return None;
+        }
+        let mut line = to_bytes(&Line { index: batch.index, events }).ok()?;
+        line.push(b'\n');
+        Some(line.into())
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Line<'a> {
+    index: u64,
+    events: Vec<Shown<'a>>,
+}
+
+/// An event as it is sent.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Shown<'a> {
+    topic: &'a str,
+    r#type: &'a str,
+    key: &'a str,
+    namespace: &'a str,
+    filter_keys: Option<Vec<&'a str>>,
+    index: u64,
+    payload: ShownPayload<'a>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(e: &'a Event, index: u64) -> Shown<'a> {
+        Shown {
+            topic: e.topic(),
+            r#type: e.r#type,
+            key: e.key(),
+            namespace: e.namespace(),
+            filter_keys: Some(e.filter_keys()).filter(|k| !k.is_empty()),
+            index,
+            payload: ShownPayload(&e.payload),
+        }
+    }
+}
+
+struct ShownPayload<'a>(&'a Payload);
+
+impl Serialize for ShownPayload<'_> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let mut map = s.serialize_map(None)?;
+        match self.0 {
+            Payload::Job(job, deleted) => {
+                if *deleted {
+                    map.serialize_entry("Deleted", &true)?;
+                }
+                map.serialize_entry("Job", &**job)?;
+            }
+            Payload::Evaluation(e) => map.serialize_entry("Evaluation", &**e)?,
+            Payload::Allocation(a) => {
+                map.serialize_entry("Allocation", &Allocation { job: None, ..shown(a) })?;
+            }
+            Payload::Deployment(d) => map.serialize_entry("Deployment", &**d)?,
+            Payload::Node(n) => map.serialize_entry("Node", &**n)?,
+            Payload::NodePool(p) => map.serialize_entry("NodePool", &**p)?,
+            Payload::Service(service) => map.serialize_entry("Service", &**service)?,
+            Payload::Variable(variable, deleted) => {
+                if *deleted {
+                    map.serialize_entry("Deleted", &true)?;
+                }
+                map.serialize_entry("Variable", &**variable)?;
+            }
+            Payload::HostVolume(v) => map.serialize_entry("Volume", &**v)?,
+        }
+        map.end()
+    }
+}
+
+async fn follow(request: Request) -> Outcome {
+    request.only_get()?;
+    request.check_region()?;
+    let text = request.query().get("index");
+    let index = match text {
+        "" => 0,
+        text => text.parse::<i64>().map_err(|_| {
+            Error::bad(format!("Unable to parse index: strconv.Atoi: parsing {}: invalid syntax", quoted(text)))
+        })?,
+    };
+    let topics = Topics::parse(request.query())?;
+    let namespace = request.namespace();
+    let access = topics.check(&request, &namespace)?;
+    let server = request.server()?;
+    if !server.settings().event_broker {
+        return Err(Error::internal("EventBroker not configured"));
+    }
+    let namespaces = match namespace.as_str() {
+        "*" => server.snapshot().state().namespaces().map(|n| n.name.clone()).collect(),
+        _ => vec![namespace],
+    };
+    let mut beat = interval_at(tokio::time::Instant::now() + HEARTBEAT, HEARTBEAT);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let subscription = server.store().events().subscribe(u64::try_from(index).unwrap_or(0));
+    let follower = Follower { subscription, topics, access, namespaces, beat, greeted: false };
+    let lines = stream::unfold(follower, |mut f| async move {
+        let line = f.line().await?;
+        Some((Ok::<_, Infallible>(line), f))
+    });
+    Ok(Response::raw("application/json", Body::from_stream(lines)).header(header::CACHE_CONTROL, "no-cache"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use encamp_model::Deployment;
+
+    #[test]
+    fn topics_and_keys() {
+        let topics = |q: &str| Topics::parse(&Query::parse(q));
+        let event = |key: &str, filter: &str| {
+            let deployment = Deployment { id: key.into(), job_id: filter.into(), ..Default::default() };
+            Event { r#type: "PlanResult", payload: Payload::Deployment(Arc::new(deployment)) }
+        };
+        for (query, key, filter, want) in [
+            ("", "d", "j", true),
+            ("topic=Job", "d", "j", false),
+            ("topic=Deployment", "d", "j", true),
+            ("topic=Deployment:j", "d", "j", true),
+            ("topic=Deployment:d", "d", "j", true),
+            ("topic=Deployment:x&topic=*:d", "d", "j", true),
+            ("topic=Deployment:x", "d", "j", false),
+            ("topic=Deployment:x&topic=Deployment:*", "d", "j", true),
+        ] {
+            assert_eq!(topics(query).expect("topics").hold(&event(key, filter)), want, "{query}");
+        }
+        let error = topics("topic=a:b:c").unwrap_err().message;
+        assert_eq!(error, "Invalid topic query: error parsing topics: Invalid key value pair for topic, topic: a:b:c");
+    }
+}

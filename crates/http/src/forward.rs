@@ -1,0 +1,126 @@
+//! Requests that another server has to answer (`spec/server.md §20.1`): writes and consistent reads go to the leader, whatever
+//! needs a server goes to one if this agent has none.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Request, Response};
+use tokio::time::Instant;
+
+use super::app::{AppState, Pending};
+use super::error::Error;
+use super::params::{Query, parse_bool};
+use encamp_model::outcome::NO_LEADER;
+
+/// Marks a request that was passed on once; it is answered here, come what may.
+#[derive(Debug, Clone, Copy)]
+pub struct PassedOn;
+
+/// The answer of another server; or why there is none, with the request if it can be sent again.
+pub type Forwarded = Result<Response<Body>, (String, Option<Request<Body>>)>;
+
+/// Reaches other servers.
+pub trait Forward: Send + Sync {
+    /// Passes a request on to the leader; for an agent without a server, to any server.
+    ///
+    /// # Errors
+    /// The text about a server that could not be reached, and the request if it can be sent again.
+    fn forward(&self, request: Request<Body>) -> Pending<'_, Forwarded>;
+}
+
+/// How long a leader is waited for.
+const HOLD: Duration = Duration::from_secs(5);
+/// Pause between two looks.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Paths that every agent answers for itself.
+const OWN: &[&str] = &["/ui/", "/debug/", "/v1/agent/", "/v1/client/", "/v1/metrics", "/v1/operator/license"];
+/// Paths that every server answers for itself.
+const OF_SERVERS: &[&str] = &["/v1/status/", "/v1/regions"];
+
+fn below(path: &str, prefixes: &[&str]) -> bool {
+    path == "/" || prefixes.iter().any(|p| path.starts_with(p))
+}
+
+/// Whether a request is for another server. `stale`: this server may answer a read from what it has.
+fn for_others(path: &str, has_server: bool, leads: bool, stale: bool) -> bool {
+    if path == "/v1/agent/members" {
+        return !has_server;
+    }
+    !below(path, OWN) && (!has_server || !(leads || stale || below(path, OF_SERVERS)))
+}
+
+/// A read that any server may answer. A wrong value is the handler's to refuse.
+fn stale(method: &axum::http::Method, query: &Query) -> bool {
+    let value = query.get("stale");
+    *method == axum::http::Method::GET && query.has("stale") && (value.is_empty() || parse_bool(value) != Ok(false))
+}
+
+/// The answer of another server, or the request, if it is to be answered here.
+///
+/// # Errors
+/// No leader was found in time, or the connection broke while it answered.
+pub async fn pass_on(app: &AppState, path: &str, mut request: Request<Body>) -> Result<Passed, Error> {
+    let Some(forward) = app.forward() else { return Ok(Passed::Here(request)) };
+    let query = Query::parse(request.uri().query().unwrap_or_default());
+    let stale = stale(request.method(), &query);
+    let leads = || app.server().is_some_and(|s| s.consensus().leads());
+    let stopped = || app.server().is_some_and(|s| s.consensus().stopped().is_some());
+    let deadline = Instant::now() + HOLD;
+    loop {
+        let passed_on = request.extensions().get::<PassedOn>().is_some();
+        if passed_on || !for_others(path, app.server().is_some(), leads(), stale) {
+            return Ok(Passed::Here(request));
+        }
+        match forward.forward(request).await {
+            Ok(response) => return Ok(Passed::Answered(response)),
+            // A server that can't go on says why itself.
+            Err((_, Some(unsent))) if stopped() => return Ok(Passed::Here(unsent)),
+            Err((_, Some(unsent))) if Instant::now() < deadline => request = unsent,
+            Err((_, Some(_))) => return Err(Error::internal(NO_LEADER)),
+            Err((text, None)) => return Err(Error::internal(text)),
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// What became of a request.
+#[derive(Debug)]
+pub enum Passed {
+    /// It is answered here.
+    Here(Request<Body>),
+    /// Another server answered.
+    Answered(Response<Body>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::Method;
+
+    #[test]
+    fn only_what_needs_the_leader_goes_there() {
+        for (path, has_server, leads, stale, want) in [
+            ("/v1/jobs", true, true, false, false),
+            ("/v1/jobs", true, false, false, true),
+            ("/v1/jobs", true, false, true, false),
+            ("/v1/jobs", false, false, true, true),
+            ("/v1/status/leader", true, false, false, false),
+            ("/v1/status/leader", false, false, false, true),
+            ("/v1/agent/self", false, false, false, false),
+            ("/v1/agent/members", true, false, false, false),
+            ("/v1/agent/members", false, false, false, true),
+            ("/v1/client/stats", true, false, false, false),
+            ("/", false, false, false, false),
+        ] {
+            assert_eq!(for_others(path, has_server, leads, stale), want, "{path} {has_server} {leads} {stale}");
+        }
+    }
+
+    #[test]
+    fn only_reads_may_be_stale() {
+        let stale = |method, query| stale(&method, &Query::parse(query));
+        assert!(stale(Method::GET, "stale") && stale(Method::GET, "stale=true") && stale(Method::GET, "stale=x"));
+        assert!(!stale(Method::GET, "stale=false") && !stale(Method::GET, "") && !stale(Method::PUT, "stale"));
+    }
+}

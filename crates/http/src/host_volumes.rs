@@ -1,0 +1,209 @@
+//! Host volumes made at run time, and claims on them (`spec/http-api.md §5.14`). The node beside the interface makes them.
+
+use std::sync::Arc;
+
+use axum::http::Method;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::access::Need;
+use super::error::Error;
+use super::filter::Filter;
+use super::local::LocalClient;
+use super::page::{Order, Pager};
+use super::request::{Request, found};
+use super::response::Response;
+use super::routes::{Outcome, Route, route};
+use encamp_model::*;
+use encamp_server::endpoints::volume as endpoint;
+use encamp_server::watch::WatchKey;
+use encamp_state::Table;
+
+/// The routes.
+pub const ROUTES: &[Route] =
+    &[route!("/v1/volumes/claims", claims), route!("/v1/volumes/claim/", claim), route!("/v1/volume/host/", host)];
+
+/// The list that `/v1/volumes?type=host` asks for.
+pub async fn list(request: Request) -> Outcome {
+    let options = request.read_options()?;
+    let access = request.need(&Need::Nothing)?;
+    let (node, pool) = (request.query().get("node_id"), request.query().get("node_pool"));
+    let pager = Pager::new(&options)?;
+    let read = request.blocking(&options, vec![WatchKey::Table(Table::HostVolumes)], |store| {
+        let fits = |v: &&Arc<HostVolume>| {
+            options.in_namespace(&v.namespace)
+                && (v.id.starts_with(&options.prefix) || v.name.starts_with(&options.prefix))
+                && (node.is_empty() || v.node_id == node)
+                && (pool.is_empty() || v.node_pool == pool)
+                && access.allows(&Need::Namespace(&v.namespace, &["host-volume-read"]))
+        };
+        let rows = store.state().host_volumes().filter(fits).cloned();
+        let token = |v: &Arc<HostVolume>| format!("{}.{}", v.namespace, v.id);
+        let page = pager.page(Order::Text, rows, token, |f, v| f.matches("HostVolume", &**v), |_| true)?;
+        Ok((store.index_of(Table::HostVolumes), page))
+    });
+    let (page, meta) = read.await?;
+    let stub = |v: &Arc<HostVolume>| {
+        json!({
+            "Namespace": v.namespace, "ID": v.id, "Name": v.name, "PluginID": v.plugin_id, "NodePool": v.node_pool,
+            "NodeID": v.node_id, "CapacityBytes": v.capacity_bytes, "State": v.state, "CreateIndex": v.create_index,
+            "CreateTime": v.create_time, "ModifyIndex": v.modify_index, "ModifyTime": v.modify_time,
+        })
+    };
+    let stubs: Vec<_> = page.rows.iter().map(stub).collect();
+    Ok(Response::json(&stubs)?.meta(&meta).next_token(page.next.as_deref()))
+}
+
+async fn claims(request: Request) -> Outcome {
+    request.only_get()?;
+    let options = request.read_options()?;
+    let need = ["host-volume-read"];
+    let access = request.need(&Need::Namespace(&options.namespace, &need))?;
+    let q = |name| request.query().get(name);
+    let (job, group, volume) = (q("job_id"), q("task_group"), q("volume_name"));
+    let pager = Pager::new(&options)?;
+    let read = request.blocking(&options, vec![WatchKey::Table(Table::TaskVolume)], |store| {
+        let fits = |c: &&Arc<TaskGroupHostVolumeClaim>| {
+            options.in_namespace(&c.namespace)
+                && c.id.starts_with(&options.prefix)
+                && (job.is_empty() || c.job_id == job)
+                && (group.is_empty() || c.task_group_name == group)
+                && (volume.is_empty() || c.volume_name == volume)
+                && access.allows(&Need::Namespace(&c.namespace, &need))
+        };
+        let rows = store.state().host_volume_claims().filter(fits).cloned();
+        let matches = |f: &Filter, c: &Arc<TaskGroupHostVolumeClaim>| f.matches("TaskGroupHostVolumeClaim", &**c);
+        let page = pager.page(Order::Text, rows, |c| c.id.clone(), matches, |_| true)?;
+        Ok((store.index_of(Table::TaskVolume).max(1), page))
+    });
+    let (page, meta) = read.await?;
+    Ok(Response::json(&page.rows)?.meta(&meta).next_token(page.next.as_deref()))
+}
+
+async fn claim(request: Request) -> Outcome {
+    if request.method() != Method::DELETE {
+        return Err(Error::method());
+    }
+    request.check_region()?;
+    request.need(&Need::Namespace(&request.namespace(), &["host-volume-delete"]))?;
+    let server = request.server()?;
+    server.wait_ready().await?;
+    let known = server.snapshot().state().host_volume_claims().any(|c| c.id == request.rest());
+    Err(Error::internal(match known {
+        true => "claims of running task groups can not be deleted",
+        false => "task group volume claim does not exist",
+    }))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct HostBody {
+    volume: Option<HostVolume>,
+}
+
+async fn host(mut request: Request) -> Outcome {
+    let rest = request.rest().to_string();
+    match (rest.as_str(), request.method()) {
+        ("create", &Method::PUT | &Method::POST) => host_create(&mut request).await,
+        ("register", &Method::PUT | &Method::POST) => host_register(&mut request).await,
+        ("", _) => Err(Error::not_found("resource not found")),
+        (id, &Method::GET) => host_read(&request, id).await,
+        (id, &Method::DELETE) => host_delete(&request, id).await,
+        (_, &Method::PUT | &Method::POST) => Err(Error::not_found("resource not found")),
+        _ => Err(Error::method()),
+    }
+}
+
+/// The volume of a request that makes or takes one.
+async fn host_body(request: &mut Request, capability: &str) -> Result<HostVolume, Error> {
+    request.check_region()?;
+    let namespace = request.namespace();
+    request.need(&Need::Namespace(&namespace, &[capability]))?;
+    let body: HostBody = request.json().await?;
+    request.server()?.wait_ready().await?;
+    let volume = body.volume.ok_or_else(|| Error::internal("missing volume definition"))?;
+    if !volume.namespace.is_empty() && volume.namespace != namespace {
+        request.need(&Need::Namespace(&volume.namespace, &[capability]))?;
+    }
+    Ok(volume)
+}
+
+/// The node agent of a volume.
+fn node_of<'a>(request: &'a Request, volume: &HostVolume) -> Result<&'a Arc<dyn LocalClient>, Error> {
+    let client = request.app().client().filter(|c| c.node_id() == volume.node_id);
+    client.ok_or_else(|| Error::internal("No path to node"))
+}
+
+fn host_answer(volume: &HostVolume, index: u64) -> Outcome {
+    Ok(Response::json(&json!({ "Volume": volume, "Warnings": "", "Index": index }))?.index(index))
+}
+
+async fn host_create(request: &mut Request) -> Outcome {
+    let volume = host_body(request, "host-volume-create").await?;
+    let server = request.server()?;
+    let mut volume = endpoint::prepare(server, &request.namespace(), volume).await?;
+    let known = server.snapshot().state().host_volume(&volume.id).is_some();
+    let node = node_of(request, &volume)?;
+    (volume.host_path, volume.capacity_bytes) = node.create_volume(&volume).await?;
+    match endpoint::register(server, volume.clone()).await {
+        Ok(index) => host_answer(&volume, index),
+        Err(e) => {
+            // What nobody knows is not kept; if that fails, too, the first error says more.
+            if !known {
+                let _ = node.delete_volume(&volume.id).await;
+            }
+            Err(e.into())
+        }
+    }
+}
+
+async fn host_register(request: &mut Request) -> Outcome {
+    let volume = host_body(request, "host-volume-register").await?;
+    let missing = |what: &str| Error::internal(format!("cannot register volume: {what} is required"));
+    if volume.node_id.is_empty() {
+        return Err(missing("node ID"));
+    }
+    if volume.host_path.is_empty() {
+        return Err(missing("host path"));
+    }
+    let server = request.server()?;
+    let (path, capacity) = (volume.host_path.clone(), volume.capacity_bytes);
+    let volume = endpoint::prepare(server, &request.namespace(), volume).await?;
+    let volume = HostVolume { host_path: path, capacity_bytes: capacity, ..volume };
+    node_of(request, &volume)?.register_volume(&volume).await?;
+    let index = endpoint::register(server, volume.clone()).await?;
+    host_answer(&volume, index)
+}
+
+async fn host_delete(request: &Request, id: &str) -> Outcome {
+    request.check_region()?;
+    request.need(&Need::Namespace(&request.namespace(), &["host-volume-delete"]))?;
+    let force = request.flag("force")?;
+    let server = request.server()?;
+    let volume = endpoint::deletable(server, id).await?;
+    request.need(&Need::Namespace(&volume.namespace, &["host-volume-delete"]))?;
+    let gone = match node_of(request, &volume) {
+        Ok(node) => node.delete_volume(id).await,
+        Err(e) => Err(e),
+    };
+    // By force the volume goes from the state alone.
+    if !force {
+        gone?;
+    }
+    let index = endpoint::delete(server, id).await?;
+    Ok(Response::json(&json!({ "Index": index }))?.index(index))
+}
+
+async fn host_read(request: &Request, id: &str) -> Outcome {
+    let options = request.read_options()?;
+    let access = request.need(&Need::Nothing)?;
+    let read = request.blocking(&options, vec![WatchKey::Table(Table::HostVolumes)], |store| {
+        let volume = store.state().host_volume(id).cloned();
+        Ok((volume.as_ref().map_or(store.index_of(Table::HostVolumes), |v| v.modify_index), volume))
+    });
+    let (volume, meta) = found(read.await?, "volume not found")?;
+    if !access.allows(&Need::Namespace(&volume.namespace, &["host-volume-read"])) {
+        return Err(Error::denied());
+    }
+    Ok(Response::json(&*volume)?.meta(&meta))
+}

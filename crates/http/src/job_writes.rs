@@ -1,0 +1,238 @@
+//! Jobs: the writes, and what is asked about jobs that are not registered (`spec/http-api.md §5.3`).
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use super::access::{Need, authorize};
+use super::error::Error;
+use super::json;
+use super::request::Request;
+use super::response::{Meta, Response};
+use super::routes::Outcome;
+use encamp_jobspec::canonicalize::canonicalize;
+use encamp_jobspec::parse::{ParseOptions, parse as parse_job, parse_json};
+use encamp_model::requests::*;
+use encamp_model::responses::*;
+use encamp_model::*;
+use encamp_server::dispatch::DispatchRequest;
+use encamp_server::endpoints::job::Target;
+use encamp_server::endpoints::{dispatch as dispatching, job as endpoint, job_changes as changes, scale as scaling};
+use encamp_server::ids;
+
+/// The longest job file that is parsed: its parts take many times the room of its text.
+const MAX_SPEC: usize = 4 << 20;
+
+/// Whether the caller may do something with a job that is known only after admission.
+fn permit(
+    request: &Request,
+    any_of: &'static [&'static str],
+) -> impl Fn(&Job) -> Result<(), encamp_server::Error> + Send + Sync {
+    let (app, token) = (request.app().clone(), request.token().to_string());
+    move |job| {
+        let allowed = authorize(&app, &token, &Need::Namespace(&job.namespace, any_of));
+        allowed.map(drop).map_err(|e| encamp_server::Error::new(e.status, e.message))
+    }
+}
+
+/// Whether the caller may register jobs while the cluster takes none.
+fn exempt(request: &Request) -> bool {
+    request.need(&Need::Management).is_ok()
+}
+
+/// Begins a write to a job.
+fn begin(request: &Request, any_of: &[&str]) -> Result<String, Error> {
+    request.only_write()?;
+    request.check_region()?;
+    let namespace = request.namespace();
+    request.need(&Need::Namespace(&namespace, any_of))?;
+    Ok(namespace)
+}
+
+/// A body that carries a job. Where it is none, the reader of job files knows the words of the reference.
+async fn job_body<T: DeserializeOwned>(request: &mut Request) -> Result<T, Error> {
+    let bytes = request.json_bytes().await?;
+    json::decode(&bytes).map_err(|e| {
+        let told =
+            parse_json(&bytes).err().map(|text| text.trim_start_matches("Failed to parse JSON job: ").to_string());
+        Error::bad(told.unwrap_or(e.0))
+    })
+}
+
+/// The namespace of the query, empty if there is none.
+fn own_namespace(request: &Request) -> String {
+    request.query().get("namespace").to_string()
+}
+
+/// `PUT /v1/jobs`, `PUT /v1/job/<id>`.
+pub async fn register(mut request: Request, path_id: Option<String>) -> Outcome {
+    let sent: JobRegisterRequest = job_body(&mut request).await?;
+    let (region, namespace) = (request.query().get("region").to_string(), own_namespace(&request));
+    let target = Target { path_id: path_id.as_deref(), region: &region, namespace: &namespace };
+    let permit = permit(&request, &["submit-job", "register-job"]);
+    let done = endpoint::register(request.server()?, sent, target, exempt(&request), &permit).await?;
+    Ok(Response::json(&done)?.index(done.index))
+}
+
+/// `PUT /v1/job/<id>/plan`.
+pub async fn plan(mut request: Request, id: String) -> Outcome {
+    request.only_write()?;
+    let sent: JobPlanRequest = job_body(&mut request).await?;
+    let (region, namespace) = (request.query().get("region").to_string(), own_namespace(&request));
+    let target = Target { path_id: Some(&id), region: &region, namespace: &namespace };
+    let permit = permit(&request, &["submit-job", "plan-job"]);
+    let plan = endpoint::plan(request.server()?, sent, target, &permit).await?;
+    Ok(Response::json(&plan)?.index(plan.index))
+}
+
+/// `PUT /v1/validate/job`.
+pub async fn validate(mut request: Request) -> Outcome {
+    request.only_write()?;
+    let sent: JobValidateRequest = job_body(&mut request).await?;
+    request.check_region()?;
+    let permit = permit(&request, &["read-job"]);
+    Response::json(&endpoint::validate(request.server()?, sent, &permit)?)
+}
+
+/// `PUT /v1/jobs/parse`.
+pub async fn parse(mut request: Request) -> Outcome {
+    begin(&request, &["parse-job", "submit-job"])?;
+    let sent: JobsParseRequest = request.json().await?;
+    if sent.job_hcl.is_empty() {
+        return Err(Error::bad("Job spec is empty"));
+    }
+    if sent.job_hcl.len() > MAX_SPEC {
+        return Err(Error::new(413, format!("Job spec is larger than {} MiB", MAX_SPEC >> 20)));
+    }
+    let parsed = tokio::task::spawn_blocking(move || {
+        let options = ParseOptions {
+            path: "input.hcl".into(),
+            var_content: sent.variables,
+            random: Arc::new(|bytes| bytes.iter_mut().for_each(|b| *b = ids::random().to_le_bytes()[0])),
+            ..ParseOptions::default()
+        };
+        let mut job = parse_job(sent.job_hcl.as_bytes(), &options).map_err(|e| e.to_string())?;
+        if sent.canonicalize {
+            canonicalize(&mut job);
+        }
+        Ok(job)
+    });
+    let parsed: Result<api::Job, String> = parsed.await.map_err(|_| Error::internal("reading was interrupted"))?;
+    Response::json(&parsed.map_err(|text| Error::bad(format!("Failed to parse job: {text}")))?)
+}
+
+/// `DELETE /v1/job/<id>`.
+pub async fn deregister(request: Request, id: String) -> Outcome {
+    request.check_region()?;
+    let (purge, no_shutdown_delay) = (request.flag("purge")?, request.flag("no_shutdown_delay")?);
+    // There are no jobs of several regions: `global` is looked at and means nothing.
+    request.flag("global")?;
+    let eval_priority = request.query().int("eval_priority").map_err(Error::internal)?.unwrap_or_default();
+    let namespace = request.namespace();
+    let any_of: &[&str] =
+        if purge { &["submit-job", "purge-job"] } else { &["submit-job", "purge-job", "deregister-job"] };
+    request.need(&Need::Namespace(&namespace, any_of))?;
+    let stop = changes::Stop { purge, no_shutdown_delay, eval_priority };
+    let done = changes::deregister(request.server()?, &namespace, &id, stop).await?;
+    Ok(Response::json(&done)?.index(done.index))
+}
+
+/// `PUT /v1/job/<id>/evaluate`.
+pub async fn evaluate(mut request: Request, id: String) -> Outcome {
+    let namespace = begin(&request, &["submit-job", "evaluate-job"])?;
+    let mut options = EvalOptions::default();
+    if request.has_body() {
+        let sent: JobEvaluateRequest = request.json().await?;
+        if sent.job_id.is_empty() {
+            return Err(Error::bad("Job ID must be specified"));
+        }
+        if sent.job_id != id {
+            return Err(Error::bad("JobID not same as job name"));
+        }
+        options = sent.eval_options;
+    }
+    let done = changes::evaluate(request.server()?, &namespace, &id, options).await?;
+    Ok(Response::json(&done)?.index(done.index))
+}
+
+/// `PUT /v1/job/<id>/periodic/force`.
+pub async fn force_periodic(request: Request, id: String) -> Outcome {
+    let namespace = begin(&request, &["dispatch-job", "submit-job", "force-periodic-job"])?;
+    let done = changes::force_periodic(request.server()?, &namespace, &id).await?;
+    Ok(Response::json(&done)?.index(done.index))
+}
+
+/// `PUT /v1/job/<id>/dispatch`; `raw`: the body is the payload.
+pub async fn dispatch(mut request: Request, id: String, raw: bool) -> Outcome {
+    let namespace = begin(&request, &["dispatch-job"])?;
+    let mut wanted = if raw {
+        DispatchRequest { payload: request.small_bytes().await?.to_vec(), ..Default::default() }
+    } else {
+        let sent: JobDispatchRequest = request.json().await?;
+        if !sent.job_id.is_empty() && sent.job_id != id {
+            return Err(Error::bad("Job ID does not match"));
+        }
+        DispatchRequest {
+            payload: sent.payload.unwrap_or_default().0,
+            meta: sent.meta,
+            priority: sent.priority,
+            id_prefix_template: sent.id_prefix_template,
+            idempotency_token: String::new(),
+        }
+    };
+    wanted.idempotency_token = request.query().get("idempotency_token").into();
+    let done = dispatching::dispatch(request.server()?, &namespace, &id, &wanted, exempt(&request)).await?;
+    Ok(Response::json(&done)?.index(done.index))
+}
+
+/// The body names the job the path names.
+fn same_job(sent: &str, id: &str) -> Result<(), Error> {
+    match sent {
+        "" => Err(Error::bad("JobID must be specified")),
+        sent if sent != id => Err(Error::bad("Job ID does not match")),
+        _ => Ok(()),
+    }
+}
+
+/// `PUT /v1/job/<id>/revert`.
+pub async fn revert(mut request: Request, id: String) -> Outcome {
+    let namespace = begin(&request, &["submit-job", "revert-job"])?;
+    let sent: JobRevertRequest = request.json().await?;
+    same_job(&sent.job_id, &id)?;
+    let done = changes::revert(request.server()?, &namespace, &id, &sent).await?;
+    Ok(Response::json(&done)?.meta(&Meta { index: done.index, known_leader: false, last_contact: 0 }))
+}
+
+/// `PUT /v1/job/<id>/stable`.
+pub async fn stable(mut request: Request, id: String) -> Outcome {
+    let namespace = begin(&request, &["submit-job", "stable-job"])?;
+    let sent: JobStabilityRequest = request.json().await?;
+    same_job(&sent.job_id, &id)?;
+    let index = changes::set_stable(request.server()?, &namespace, &sent).await?;
+    Ok(Response::json(&GenericResponse { index })?.index(index))
+}
+
+/// `PUT /v1/job/<id>/versions/<name>/tag`, and DELETE. `rest` is the path below `/v1/job/`.
+pub async fn tag(mut request: Request, rest: &str) -> Outcome {
+    let parts: Vec<&str> = rest.split('/').collect();
+    let [id, "versions", name, "tag"] = parts.as_slice() else {
+        return Err(Error::not_found("invalid job tag endpoint"));
+    };
+    let namespace = request.namespace();
+    if request.method() == axum::http::Method::DELETE {
+        request.check_region()?;
+        request.need(&Need::Namespace(&namespace, &["submit-job", "tag-job-version"]))?;
+        return Response::json(&changes::untag(request.server()?, &namespace, id, name).await?);
+    }
+    begin(&request, &["submit-job", "tag-job-version"])?;
+    let sent: TagVersionRequest = request.json().await?;
+    Response::json(&changes::tag(request.server()?, &namespace, id, name, &sent).await?)
+}
+
+/// `PUT /v1/job/<id>/scale`.
+pub async fn scale(mut request: Request, id: String) -> Outcome {
+    let namespace = begin(&request, &["scale-job", "submit-job"])?;
+    let sent: ScalingRequest = request.json().await?;
+    let done = scaling::scale(request.server()?, &namespace, &id, sent, exempt(&request)).await?;
+    Ok(Response::json(&done)?.index(done.index))
+}

@@ -1,0 +1,220 @@
+//! The HTTP interface of an agent (`spec/http-api.md`).
+//!
+//! [`router`] gives the service for an [`AppState`]. Every path leads to one handler, an `async fn(Request) -> Outcome` that
+//! its module lists in `ROUTES` (and [`routes`] lists the modules). Nothing here decides about jobs, nodes or plans: the
+//! rules of writes are in [`encamp_server::endpoints`].
+//!
+//! ```ignore
+//! pub const ROUTES: &[Route] = &[route!("/v1/deployments", list), route!("/v1/deployment/pause/", pause)];
+//!
+//! async fn list(request: Request) -> Outcome {
+//!     request.only_get()?;
+//!     let options = request.read_options()?;                         // 400s in their order
+//!     request.need(&Need::Namespace(&options.namespace, &["read-job"]))?;
+//!     let pager = Pager::new(&options)?;
+//!     let keys = vec![WatchKey::Table(Table::Deployment)];           // what wakes a read that waits
+//!     let (page, meta) = request.blocking(&options, keys, |store| {
+//!         let rows = store.deployments_by_create().filter(|d| options.in_namespace(&d.namespace)).cloned();
+//!         let token = |d: &Arc<Deployment>| format!("{}.{}", d.create_index, d.id);
+//!         let page = pager.page(Order::Indexed, rows, token, |f, d| f.matches("Deployment", &**d), |_| true)?;
+//!         Ok((store.index_of(Table::Deployment), page))
+//!     }).await?;
+//!     Ok(Response::json(&page.rows)?.meta(&meta).next_token(page.next.as_deref()))
+//! }
+//!
+//! async fn one(request: Request) -> Outcome {                        // 404 with the headers of a read
+//!     let (d, meta) = found(request.blocking(&options, keys, |s| Ok((index, s.state().deployment(id).cloned()))).await?,
+//!         "deployment not found")?;
+//!     Ok(Response::json(&*d)?.meta(&meta))
+//! }
+//!
+//! async fn pause(mut request: Request) -> Outcome {
+//!     request.only_write()?;
+//!     request.check_region()?;
+//!     let body: PauseRequest = request.json().await?;                // keys in any case; 400 `Request body is empty`
+//!     let done = endpoints::deployment::pause(request.server()?, request.rest(), body).await?;
+//!     Ok(Response::json(&done)?.index(done.index))
+//! }
+//! ```
+//!
+//! - [`request`], [`response`], [`error`], [`params`], [`paths`]: requests and answers. [`json`]: bodies. [`encode`]: compression.
+//! - [`listener`] with `turn`, [`tls`]: sockets. [`page`], [`filter`], [`ids`]: lists. [`access`]: rights. [`app`], [`local`]: what the interface needs of its agent. [`forward`]: requests for other servers.
+//! - [`jobs`] with [`job_writes`], [`evals`], [`allocs`], [`deployments`], [`scaling`]: jobs and what comes of them.
+//! - The endpoints, by area: [`plain`], [`status`], [`agent`], [`host`] with [`host_addresses`], [`monitor`]; [`nodes`], [`pools`], [`namespaces`], [`operator`],
+//!   [`search`], [`services`], [`volumes`] with [`host_volumes`], [`variables`], [`keyring`], [`snapshots`],
+//!   [`acl_off`]; [`events`].
+//! - What the node agent answers: [`client`], [`fs`], [`exec`] over a [`websocket`].
+//!
+//! **May use** `encamp_client`, `encamp_jobspec`, `encamp_model`, `encamp_server`, `encamp_state`, `encamp_telemetry`.
+//! **Never** holds rules of writes.
+
+pub mod access;
+pub mod acl_off;
+pub mod agent;
+pub mod allocs;
+pub mod app;
+pub mod client;
+pub mod deployments;
+pub mod encode;
+pub mod error;
+pub mod evals;
+pub mod events;
+pub mod exec;
+pub mod filter;
+pub mod forward;
+pub mod fs;
+pub mod host;
+pub mod host_addresses;
+pub mod host_volumes;
+pub mod ids;
+#[cfg(test)]
+mod job_tests;
+pub mod job_writes;
+pub mod jobs;
+pub mod json;
+pub mod keyring;
+pub mod listener;
+pub mod local;
+pub mod monitor;
+pub mod namespaces;
+pub mod nodes;
+pub mod operator;
+#[cfg(test)]
+mod oracle_tests;
+pub mod page;
+pub mod params;
+pub mod paths;
+pub mod plain;
+pub mod pools;
+pub mod request;
+pub mod response;
+pub mod routes;
+pub mod scaling;
+pub mod search;
+pub mod services;
+#[cfg(test)]
+mod shapes;
+pub mod snapshots;
+pub mod status;
+#[cfg(test)]
+pub mod testing;
+#[cfg(test)]
+mod tests;
+pub mod tls;
+mod turn;
+pub mod variables;
+pub mod volumes;
+pub mod websocket;
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+
+pub use app::AppState;
+use encode::accepted;
+use error::Error;
+use forward::Passed;
+use paths::Target;
+use request::Request;
+use response::Response;
+
+use encamp_model::format_duration;
+
+/// The service.
+pub fn router(app: AppState) -> Router {
+    Router::new().fallback(answer).with_state(app)
+}
+
+async fn answer(State(app): State<AppState>, request: axum::extract::Request) -> axum::response::Response {
+    respond(app, request).await
+}
+
+/// Answers any request, or has another server answer it.
+pub async fn respond(app: AppState, request: axum::extract::Request) -> axum::response::Response {
+    if !tracing::event_enabled!(target: "http", tracing::Level::DEBUG) {
+        return answer_here_or_there(app, request).await;
+    }
+    let (begin, method, uri) = (Instant::now(), request.method().clone(), request.uri().clone());
+    let response = answer_here_or_there(app, request).await;
+    let nanos = i64::try_from(begin.elapsed().as_nanos()).unwrap_or(i64::MAX);
+    let (code, duration) = (response.status().as_u16(), format_duration(nanos));
+    let path = &*params::without_token(&uri);
+    tracing::debug!(target: "http", method = method.as_str(), path, code, duration, "request complete");
+    response
+}
+
+async fn answer_here_or_there(app: AppState, mut request: axum::extract::Request) -> axum::response::Response {
+    let encoding = accepted(request.headers());
+    let query = params::Query::parse(request.uri().query().unwrap_or_default());
+    let pretty = query.has("pretty") && query.get("pretty") != "0";
+    let path = params::percent_decode(request.uri().path()).into_owned();
+    let cors = routes::cors(&path);
+    let (method, headers) = (request.method().clone(), request.headers().clone());
+    if app.forward().is_some() && matches!(paths::find(&path, routes::longest(), routes::handler), Target::Route(..)) {
+        match forward::pass_on(&app, &path, request).await {
+            Ok(Passed::Here(back)) => request = back,
+            Ok(Passed::Answered(response)) => return response,
+            Err(e) => return Response::error(e).finish(pretty, encoding),
+        }
+    }
+    let mut response = match cors.and_then(|methods| preflight(&method, &headers, methods)) {
+        Some(response) => response,
+        None => dispatch(app, request, path).await.unwrap_or_else(Response::error),
+    };
+    if let Some(methods) = cors {
+        share(&mut response, &method, &headers, methods);
+    }
+    response.finish(pretty, encoding)
+}
+
+async fn dispatch(app: AppState, request: axum::extract::Request, path: String) -> Result<Response, Error> {
+    let peer = request.extensions().get::<axum::extract::ConnectInfo<SocketAddr>>().map(|c| c.0);
+    let cleaned = paths::clean(&path);
+    let moved = |request: axum::extract::Request, to: &str| {
+        let query = request.uri().query().map(|q| format!("?{q}")).unwrap_or_default();
+        let request = Request::new(app.clone(), request, path.clone(), 0, peer);
+        Ok(plain::redirect(&request, &format!("{}{query}", paths::encode(to))))
+    };
+    if cleaned != path && *request.method() != Method::CONNECT {
+        return moved(request, &cleaned);
+    }
+    match paths::find(&path, routes::longest(), routes::handler) {
+        // The root is no prefix of everything.
+        Target::Route(handler, route) => handler(Request::new(app.clone(), request, path.clone(), route, peer)).await,
+        Target::AddSlash => moved(request, &format!("{path}/")),
+        Target::Nothing => Ok(Response::empty().status(404)),
+    }
+}
+
+/// The answer to a browser that asks whether it may (§1.3).
+fn preflight(method: &Method, headers: &HeaderMap, methods: &[&str]) -> Option<Response> {
+    let asked = headers.get(header::ACCESS_CONTROL_REQUEST_METHOD)?.to_str().ok()?;
+    if *method != Method::OPTIONS || !headers.contains_key(header::ORIGIN) {
+        return None;
+    }
+    let mut response = Response::empty().status(204);
+    for name in ["Access-Control-Request-Method", "Access-Control-Request-Headers"] {
+        response.headers.append(header::VARY, HeaderValue::from_static(name));
+    }
+    if methods.contains(&asked) {
+        response = response.header(header::ACCESS_CONTROL_ALLOW_METHODS, asked);
+        if let Some(wanted) = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
+            response.headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
+        }
+    }
+    Some(response)
+}
+
+/// Lets other sites read an answer.
+fn share(response: &mut Response, method: &Method, headers: &HeaderMap, methods: &[&str]) {
+    response.headers.append(header::VARY, HeaderValue::from_static("Origin"));
+    let allowed = *method == Method::OPTIONS || methods.contains(&method.as_str());
+    if headers.contains_key(header::ORIGIN) && allowed {
+        let mut add = |name: HeaderName, value| response.headers.insert(name, HeaderValue::from_static(value));
+        add(header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
+        add(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, "true");
+    }
+}

@@ -1,0 +1,133 @@
+//! What the interface needs of the node agent that runs beside it (`spec/http-api.md §5.4, §5.5, §6`).
+//!
+//! Errors carry the status and text of the answer. Allocations the node does not know are its own business: the answer is
+//! 404 `Unknown allocation "<id>"`.
+
+use std::collections::BTreeMap;
+
+use axum::body::Bytes;
+use futures_util::stream::BoxStream;
+use serde_json::Value;
+
+use super::app::Pending;
+use super::error::Error;
+pub use encamp_client::drivers::{ExecInput, ExecOutput, ExecSession};
+pub use encamp_client::handle::{LogsRequest, Origin};
+pub use encamp_client::types::{AllocFileInfo, NodeMeta, StreamFrame};
+use encamp_model::HostVolume;
+
+/// Frames as they come. An error ends the stream.
+pub type Frames = BoxStream<'static, Result<StreamFrame, Error>>;
+/// Bytes as they come.
+pub type ByteStream = BoxStream<'static, Result<Bytes, Error>>;
+
+/// A request for the content of a file as it grows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamRequest {
+    /// The file, below the allocation's folder.
+    pub path: String,
+    /// Go on at the end of the file.
+    pub follow: bool,
+    /// Bytes to skip.
+    pub offset: u64,
+    /// Where they are counted from.
+    pub origin: Origin,
+}
+
+/// A command to run in a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecRequest {
+    /// The task.
+    pub task: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// With a terminal.
+    pub tty: bool,
+}
+
+/// The node agent that runs beside the interface.
+pub trait LocalClient: Send + Sync {
+    /// The node's ID.
+    fn node_id(&self) -> String;
+
+    /// The servers it knows, sorted.
+    fn servers(&self) -> Vec<String>;
+
+    /// Replaces the servers it knows.
+    fn set_servers(&self, servers: Vec<String>);
+
+    /// Whether it does its work; else why not.
+    fn health(&self) -> Result<(), String>;
+
+    /// Figures for `agent/self`, by group: `client`.
+    fn stats(&self) -> super::app::AgentStats;
+
+    /// HostStats.
+    fn host_stats(&self) -> Pending<'_, Result<Value, Error>>;
+
+    /// Metadata of the node.
+    fn metadata(&self) -> Pending<'_, Result<NodeMeta, Error>>;
+
+    /// What the node's identity claims; none if it has none.
+    fn identity(&self) -> Option<serde_json::Map<String, Value>>;
+
+    /// Has the node ask for a new identity.
+    fn renew_identity(&self);
+
+    /// Sets metadata; null takes a key away.
+    fn set_metadata(&self, meta: BTreeMap<String, Option<String>>) -> Pending<'_, Result<NodeMeta, Error>>;
+
+    /// Makes a host volume; gives its place and its size in bytes.
+    fn create_volume<'a>(&'a self, volume: &'a HostVolume) -> Pending<'a, Result<(String, i64), Error>>;
+
+    /// Takes a folder that is there for a host volume.
+    fn register_volume<'a>(&'a self, volume: &'a HostVolume) -> Pending<'a, Result<(), Error>>;
+
+    /// Lets go of a host volume; what was made for it is removed.
+    fn delete_volume<'a>(&'a self, id: &'a str) -> Pending<'a, Result<(), Error>>;
+
+    /// Removes all finished allocations.
+    fn collect_all(&self) -> Pending<'_, Result<(), Error>>;
+
+    /// Whether the node has the allocation.
+    fn has_alloc(&self, alloc_id: &str) -> bool;
+
+    /// AllocResourceUsage; of one task, if it is named.
+    fn alloc_stats<'a>(&'a self, alloc_id: &'a str, task: &'a str) -> Pending<'a, Result<Value, Error>>;
+
+    /// Results of checks by their ID.
+    fn checks<'a>(&'a self, alloc_id: &'a str) -> Pending<'a, Result<Value, Error>>;
+
+    /// Restarts one task, all that run, or all.
+    fn restart<'a>(&'a self, alloc_id: &'a str, task: &'a str, all: bool) -> Pending<'a, Result<(), Error>>;
+
+    /// Sends a signal to a task, or to all.
+    fn signal<'a>(&'a self, alloc_id: &'a str, task: &'a str, signal: &'a str) -> Pending<'a, Result<(), Error>>;
+
+    /// Removes a finished allocation.
+    fn collect<'a>(&'a self, alloc_id: &'a str) -> Pending<'a, Result<(), Error>>;
+
+    /// The content of a folder.
+    fn list<'a>(&'a self, alloc_id: &'a str, path: &'a str) -> Pending<'a, Result<Vec<AllocFileInfo>, Error>>;
+
+    /// One file.
+    fn stat<'a>(&'a self, alloc_id: &'a str, path: &'a str) -> Pending<'a, Result<AllocFileInfo, Error>>;
+
+    /// A part of a file; without a limit, to its end.
+    fn read<'a>(
+        &'a self,
+        alloc_id: &'a str,
+        path: &'a str,
+        offset: i64,
+        limit: Option<i64>,
+    ) -> Pending<'a, Result<ByteStream, Error>>;
+
+    /// A file as it grows.
+    fn stream<'a>(&'a self, alloc_id: &'a str, request: StreamRequest) -> Pending<'a, Result<Frames, Error>>;
+
+    /// The output of a task.
+    fn logs<'a>(&'a self, alloc_id: &'a str, request: LogsRequest) -> Pending<'a, Result<Frames, Error>>;
+
+    /// Runs a command in a task.
+    fn exec<'a>(&'a self, alloc_id: &'a str, request: ExecRequest) -> Pending<'a, Result<ExecSession, Error>>;
+}

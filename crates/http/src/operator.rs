@@ -1,0 +1,303 @@
+//! Configurations, members, chores (`spec/http-api.md §5.15`).
+
+use axum::http::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::access::{Level, Need};
+use super::error::Error;
+use super::params::decimal_uint;
+use super::request::Request;
+use super::response::Response;
+use super::routes::{Outcome, Route, route};
+use encamp_model::duration::parse_duration;
+use encamp_model::responses::JobListStub;
+use encamp_model::*;
+use encamp_server::endpoints::{operator, system};
+use encamp_server::peers::Status;
+use encamp_server::raft::Member;
+use encamp_server::watch::WatchKey;
+use encamp_state::Table;
+
+/// The routes.
+pub const ROUTES: &[Route] = &[
+    route!("/v1/operator/scheduler/configuration", scheduler),
+    route!("/v1/operator/raft/", raft),
+    route!("/v1/operator/autopilot/configuration", autopilot),
+    route!("/v1/operator/autopilot/health", autopilot_health),
+    route!("/v1/operator/upgrade-check/", upgrade_check),
+    route!("/v1/system/gc", gc),
+    route!("/v1/system/reconcile/summaries", reconcile),
+];
+
+fn cas(request: &Request) -> Result<Option<u64>, Error> {
+    match request.query().get("cas") {
+        "" => Ok(None),
+        text => decimal_uint(text).map(Some).map_err(|e| Error::bad(format!("Error parsing cas value: {e}"))),
+    }
+}
+
+async fn scheduler(mut request: Request) -> Outcome {
+    if request.is_write() {
+        request.check_region()?;
+        request.need(&Need::Operator(Level::Write))?;
+        let parse = request.json::<SchedulerConfiguration>().await;
+        let config = parse.map_err(|e| e.prefixed("Error parsing scheduler config: "))?;
+        let cas = cas(&request)?;
+        let (updated, index) = operator::set_scheduler_config(request.server()?, config, cas).await?;
+        return Ok(Response::json(&json!({ "Updated": updated, "Index": index }))?.index(index));
+    }
+    request.only_get()?;
+    let options = request.read_options()?;
+    request.need(&Need::Operator(Level::Read))?;
+    let read = request.blocking(&options, vec![WatchKey::Table(Table::SchedulerConfig)], |store| {
+        let config = store.state().scheduler_config.clone();
+        Ok((config.as_ref().map_or(store.index_of(Table::SchedulerConfig), |c| c.modify_index), config))
+    });
+    let (config, meta) = read.await?;
+    let body = json!({
+        "SchedulerConfig": config.as_deref(), "Index": meta.index, "LastContact": meta.last_contact,
+        "KnownLeader": meta.known_leader, "NextToken": "",
+    });
+    Ok(Response::json(&body)?.meta(&meta))
+}
+
+async fn raft(request: Request) -> Outcome {
+    match request.rest() {
+        "configuration" => raft_configuration(request).await,
+        "peer" => raft_peer(request).await,
+        "transfer-leadership" => raft_transfer(request).await,
+        _ => Err(Error::not_found("Invalid method")),
+    }
+}
+
+async fn raft_configuration(request: Request) -> Outcome {
+    if !request.is_get() {
+        return Ok(Response::empty().status(405));
+    }
+    let options = request.read_options()?;
+    request.need(&Need::Management)?;
+    let server = request.server()?;
+    if !options.stale {
+        server.wait_ready().await?;
+    }
+    let configuration = server.consensus().configuration();
+    let servers: Vec<Value> = configuration
+        .servers
+        .iter()
+        .map(|m| {
+            json!({
+                "ID": m.id.to_string(), "Node": m.peer.name, "Address": m.peer.address, "Leader": m.leader,
+                "Voter": m.voter, "RaftProtocol": "3",
+            })
+        })
+        .collect();
+    Response::json(&json!({ "Servers": servers, "Index": configuration.index }))
+}
+
+async fn raft_peer(request: Request) -> Outcome {
+    if request.method() != Method::DELETE {
+        return Err(Error::not_found("Invalid method"));
+    }
+    request.check_region()?;
+    let (has_id, has_address) = (request.query().has("id"), request.query().has("address"));
+    if has_address && !has_id {
+        let text = "Removing a peer by address is not supported in the current raft protocol version";
+        return Err(Error::bad(text));
+    }
+    if !has_id {
+        return Err(Error::bad("Must specify the peer's ID to remove"));
+    }
+    request.need(&Need::Management)?;
+    operator::remove_peer(request.server()?, request.query().get("id")).await?;
+    Ok(Response::empty())
+}
+
+async fn raft_transfer(request: Request) -> Outcome {
+    if !request.is_write() {
+        return Err(Error::not_found("Invalid method"));
+    }
+    request.check_region()?;
+    request.need(&Need::Management)?;
+    let query = request.query();
+    if query.all("id").count() > 1 {
+        return Err(Error::bad("must specify only one id"));
+    }
+    if query.all("address").count() > 1 {
+        return Err(Error::bad("must specify only one address"));
+    }
+    let id = query.has("id").then(|| query.get("id"));
+    let address = query.has("address").then(|| query.get("address"));
+    let done = operator::transfer_leadership(request.server()?, id, address).await?;
+    let named = |m: &Member| json!({ "ID": m.id.to_string(), "Address": m.peer.address });
+    let noop = done.from.id == done.to.id;
+    Response::json(&json!({ "From": named(&done.from), "To": named(&done.to), "Noop": noop, "Err": null }))
+}
+
+/// The configuration as a caller writes it: durations are texts.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct AutopilotBody {
+    cleanup_dead_servers: Option<bool>,
+    last_contact_threshold: Option<String>,
+    max_trailing_logs: Option<u64>,
+    min_quorum: Option<u64>,
+    server_stabilization_time: Option<String>,
+    enable_redundancy_zones: Option<bool>,
+    disable_upgrade_migration: Option<bool>,
+    enable_custom_upgrades: Option<bool>,
+}
+
+async fn autopilot(mut request: Request) -> Outcome {
+    if request.is_get() {
+        let options = request.read_options()?;
+        request.need(&Need::Operator(Level::Read))?;
+        let server = request.server()?;
+        if !options.stale {
+            server.wait_ready().await?;
+        }
+        let snapshot = server.snapshot();
+        let config = snapshot.autopilot().cloned().unwrap_or_default();
+        let text = |nanos| format_duration(nanos);
+        return Response::json(&json!({
+            "CleanupDeadServers": config.cleanup_dead_servers,
+            "LastContactThreshold": text(config.last_contact_threshold),
+            "MaxTrailingLogs": config.max_trailing_logs,
+            "MinQuorum": config.min_quorum,
+            "ServerStabilizationTime": text(config.server_stabilization_time),
+            "EnableRedundancyZones": config.enable_redundancy_zones,
+            "DisableUpgradeMigration": config.disable_upgrade_migration,
+            "EnableCustomUpgrades": config.enable_custom_upgrades,
+            "CreateIndex": config.create_index,
+            "ModifyIndex": config.modify_index,
+        }));
+    }
+    if request.method() != Method::PUT {
+        return Err(Error::not_found("Invalid method"));
+    }
+    request.check_region()?;
+    request.need(&Need::Operator(Level::Write))?;
+    let wrong = |e: Error| e.prefixed("Error parsing autopilot config: ");
+    let body = request.json::<AutopilotBody>().await.map_err(wrong)?;
+    let duration = |text: Option<String>| match text.as_deref() {
+        None | Some("") => Ok(0),
+        Some(text) => parse_duration(text).map_err(|e| wrong(Error::bad(e))),
+    };
+    let config = AutopilotConfiguration {
+        cleanup_dead_servers: body.cleanup_dead_servers.unwrap_or_default(),
+        last_contact_threshold: duration(body.last_contact_threshold)?,
+        max_trailing_logs: body.max_trailing_logs.unwrap_or_default(),
+        min_quorum: body.min_quorum.unwrap_or_default(),
+        server_stabilization_time: duration(body.server_stabilization_time)?,
+        enable_redundancy_zones: body.enable_redundancy_zones.unwrap_or_default(),
+        disable_upgrade_migration: body.disable_upgrade_migration.unwrap_or_default(),
+        enable_custom_upgrades: body.enable_custom_upgrades.unwrap_or_default(),
+        ..Default::default()
+    };
+    let cas = cas(&request)?;
+    Response::json(&operator::set_autopilot(request.server()?, config, cas).await?)
+}
+
+/// How the servers do: members of the log that are alive and hold the newest entries are healthy.
+async fn autopilot_health(request: Request) -> Outcome {
+    if !request.is_get() {
+        return Err(Error::not_found("Invalid method"));
+    }
+    request.read_options()?;
+    request.need(&Need::Operator(Level::Read))?;
+    let server = request.server()?;
+    server.wait_ready().await?;
+    let stats = server.consensus().stats();
+    let members = server.consensus().configuration().servers;
+    let voters: Vec<String> = members.iter().filter(|m| m.voter).map(|m| m.id.to_string()).collect();
+    let leader = members.iter().find(|m| m.leader).map(|m| m.id.to_string()).unwrap_or_default();
+    let since = request.app().started();
+    let known = request.app().membership().map(|m| m.members());
+    let trailing = server.snapshot().autopilot().cloned().unwrap_or_default().max_trailing_logs;
+    let (mut servers, mut well) = (Vec::new(), 0);
+    for m in &members {
+        let status = known
+            .as_ref()
+            .map_or(Status::Alive, |known| known.iter().find(|k| k.id == m.id).map_or(Status::Failed, |k| k.status));
+        let behind = if m.leader { Some(0) } else { server.consensus().behind(m.id) };
+        let healthy = status == Status::Alive && behind.is_some_and(|entries| entries <= trailing);
+        well += usize::from(healthy && m.voter);
+        servers.push(json!({
+            "ID": m.id.to_string(), "Name": m.peer.name, "Address": m.peer.address, "SerfStatus": status.word(),
+            "Version": request.app().settings().version, "Leader": m.leader, "LastContact": "0s",
+            "LastTerm": stats.last_log_term, "LastIndex": stats.last_log_index.saturating_sub(behind.unwrap_or(0)),
+            "Healthy": healthy, "Voter": m.voter, "StableSince": Time::from_unix_nanos(since).to_string(),
+        }));
+    }
+    let healthy = !leader.is_empty() && servers.iter().all(|s| s["Healthy"] == true);
+    let tolerance = well.saturating_sub(voters.len() / 2 + 1);
+    let body = json!({
+        "Healthy": healthy, "FailureTolerance": tolerance, "Servers": servers,
+        "Leader": leader, "Voters": voters,
+    });
+    Ok(Response::json(&body)?.status(if healthy { 200 } else { 429 }))
+}
+
+async fn upgrade_check(request: Request) -> Outcome {
+    if request.rest() != "vault-workload-identity" {
+        return Err(Error::not_found(format!("Path {} not found", request.path())));
+    }
+    request.only_get()?;
+    let options = request.read_options()?;
+    request.need(&Need::Operator(Level::Read))?;
+    let keys = vec![WatchKey::Table(Table::Jobs), WatchKey::Table(Table::Nodes)];
+    let read = request.blocking(&options, keys, |store| {
+        let jobs: Vec<_> = store.state().jobs().map(|j| j.current.clone()).filter(|j| lacks_identity(j)).collect();
+        let summary = |j: &Job| store.summary(&j.namespace, &j.id).cloned();
+        let stubs: Vec<JobListStub> = jobs.iter().map(|j| j.stub(summary(j), false)).collect();
+        Ok((store.index_of(Table::Jobs).max(store.index_of(Table::Nodes)), stubs))
+    });
+    let (jobs, meta) = read.await?;
+    #[derive(serde::Serialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Body {
+        jobs_without_vault_identity: Vec<JobListStub>,
+        outdated_nodes: [(); 0],
+        vault_tokens: Option<()>,
+        index: u64,
+        last_contact: u64,
+        known_leader: bool,
+        next_token: &'static str,
+    }
+    let body = Body {
+        jobs_without_vault_identity: jobs,
+        outdated_nodes: [],
+        vault_tokens: None,
+        index: meta.index,
+        last_contact: meta.last_contact,
+        known_leader: meta.known_leader,
+        next_token: "",
+    };
+    Ok(Response::json(&body)?.meta(&meta))
+}
+
+/// Tasks that ask for Vault without an identity for it.
+fn lacks_identity(job: &Job) -> bool {
+    let tasks = job.task_groups.iter().flat_map(|g| &g.tasks);
+    tasks.filter(|t| t.vault.is_some()).any(|t| !t.identities.iter().any(|i| i.name.starts_with("vault_")))
+}
+
+async fn gc(request: Request) -> Outcome {
+    if request.method() != Method::PUT {
+        return Err(Error::method());
+    }
+    request.check_region()?;
+    request.need(&Need::Management)?;
+    system::collect_garbage(request.server()?).await?;
+    Ok(Response::empty())
+}
+
+async fn reconcile(request: Request) -> Outcome {
+    if request.method() != Method::PUT {
+        return Err(Error::method());
+    }
+    request.check_region()?;
+    request.need(&Need::Management)?;
+    system::reconcile_summaries(request.server()?).await?;
+    Ok(Response::empty())
+}

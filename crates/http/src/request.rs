@@ -1,0 +1,455 @@
+//! A request as handlers see it: parameters, body, blocking reads (`spec/http-api.md §4`).
+
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::{Extensions, HeaderMap, Method, header};
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+
+use super::access::{Access, Need, authorize};
+use super::app::AppState;
+use super::error::Error;
+use super::json;
+use super::params::{Query, decimal_int, decimal_uint, parse_bool};
+use super::response::Meta;
+use encamp_model::duration::parse_duration;
+use encamp_model::outcome::NO_LEADER;
+use encamp_server::watch::WatchKey;
+use encamp_server::{Server, ids};
+use encamp_state::StateStore;
+
+/// The largest body that is kept in memory. The reference has no limit; memory has one.
+const MAX_BODY: usize = 128 << 20;
+/// The largest body that is read as JSON, or is a small thing by its nature.
+const MAX_JSON: usize = 32 << 20;
+/// The most values in a JSON body: in memory each takes many times the room of its text.
+const MAX_VALUES: usize = 500_000;
+/// The longest time a read waits.
+const MAX_WAIT: Duration = Duration::from_secs(300);
+
+/// The parameters that all reads know (§4.1).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// `namespace`, `default` if it is not given; `*` for all.
+    pub namespace: String,
+    /// `prefix`.
+    pub prefix: String,
+    /// `stale`: no leader is needed.
+    pub stale: bool,
+    /// `per_page`; 0: all rows.
+    pub per_page: i32,
+    /// `next_token`.
+    pub next_token: String,
+    /// `filter`.
+    pub filter: String,
+    /// `reverse`.
+    pub reverse: bool,
+    /// `wait`, at most five minutes.
+    pub wait: Duration,
+    /// `index`: wait until there is something newer.
+    pub index: u64,
+}
+
+impl ReadOptions {
+    /// Reads the parameters in their order of checks.
+    ///
+    /// # Errors
+    /// The first that is wrong.
+    pub fn parse(query: &Query, own_region: &str) -> Result<ReadOptions, Error> {
+        known_region(query.get("region"), own_region)?;
+        let stale = match (query.has("stale"), query.get("stale")) {
+            (false, _) => false,
+            (true, "") => true,
+            (true, text) => parse_bool(text)
+                .map_err(|_| Error::bad("Expect `true` or `false` for `stale` query string parameter"))?,
+        };
+        let per_page = match query.get("per_page") {
+            "" => 0,
+            text => decimal_int(text)
+                .ok()
+                .and_then(|n| i32::try_from(n).ok())
+                .ok_or_else(|| Error::bad("Expect a number for `per_page` query string parameter"))?,
+        };
+        let wait = match query.get("wait") {
+            "" => 0,
+            text => parse_duration(text).map_err(|_| Error::bad("Invalid wait time"))?,
+        };
+        let wait = u64::try_from(wait).ok().filter(|w| *w > 0).map_or(MAX_WAIT, Duration::from_nanos);
+        let index = match query.get("index") {
+            "" => 0,
+            text => decimal_uint(text).map_err(|_| Error::bad("Invalid index"))?,
+        };
+        Ok(ReadOptions {
+            namespace: namespace_of(query),
+            prefix: query.get("prefix").into(),
+            stale,
+            per_page,
+            next_token: query.get("next_token").into(),
+            filter: query.get("filter").into(),
+            reverse: query.get("reverse") == "true",
+            wait: wait.min(MAX_WAIT),
+            index,
+        })
+    }
+
+    /// Whether the namespace is `*`.
+    pub fn all_namespaces(&self) -> bool {
+        self.namespace == "*"
+    }
+
+    /// Whether rows of a namespace are asked for.
+    pub fn in_namespace(&self, namespace: &str) -> bool {
+        self.all_namespaces() || self.namespace == namespace
+    }
+}
+
+fn namespace_of(query: &Query) -> String {
+    match query.get("namespace") {
+        "" => "default".into(),
+        name => name.into(),
+    }
+}
+
+fn known_region(asked: &str, own: &str) -> Result<(), Error> {
+    if asked.is_empty() || asked == own { Ok(()) } else { Err(Error::internal("No path to region")) }
+}
+
+/// A request.
+#[derive(Debug)]
+pub struct Request {
+    app: AppState,
+    method: Method,
+    path: String,
+    /// Length of the prefix that chose the route.
+    route: usize,
+    query: Query,
+    query_text: String,
+    headers: HeaderMap,
+    extensions: Extensions,
+    peer: Option<SocketAddr>,
+    /// The token of a message, where the headers have none.
+    message_token: String,
+    /// Behind a lock because bodies are not shared between threads, and requests are.
+    body: Mutex<Option<Body>>,
+}
+
+impl Request {
+    /// A request whose route was found.
+    pub(super) fn new(
+        app: AppState,
+        request: axum::extract::Request,
+        path: String,
+        route: usize,
+        peer: Option<SocketAddr>,
+    ) -> Request {
+        let (parts, body) = request.into_parts();
+        let query_text = parts.uri.query().unwrap_or_default().to_string();
+        let query = Query::parse(&query_text);
+        let (method, headers, extensions) = (parts.method, parts.headers, parts.extensions);
+        Request {
+            app,
+            method,
+            path,
+            route,
+            query,
+            query_text,
+            headers,
+            extensions,
+            peer,
+            message_token: String::new(),
+            body: Mutex::new(Some(body)),
+        }
+    }
+
+    /// The agent.
+    pub fn app(&self) -> &AppState {
+        &self.app
+    }
+
+    /// The server of this agent.
+    ///
+    /// # Errors
+    /// 500: this agent has none.
+    pub fn server(&self) -> Result<&Server, Error> {
+        self.app.server().ok_or_else(|| Error::internal(NO_LEADER))
+    }
+
+    /// The method.
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// The path, decoded.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// What follows the route's prefix: for the route `/v1/job/`, the ID and what comes after it.
+    pub fn rest(&self) -> &str {
+        self.path.get(self.route..).unwrap_or_default()
+    }
+
+    /// The query.
+    pub fn query(&self) -> &Query {
+        &self.query
+    }
+
+    /// The query as it was sent, without its question mark.
+    pub fn query_text(&self) -> &str {
+        &self.query_text
+    }
+
+    /// The headers.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// What the listener knows about the connection.
+    pub fn extensions_mut(&mut self) -> &mut Extensions {
+        &mut self.extensions
+    }
+
+    /// Where the request comes from.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.peer
+    }
+
+    // ---- methods
+
+    /// Whether the method is GET.
+    pub fn is_get(&self) -> bool {
+        self.method == Method::GET
+    }
+
+    /// Whether the method is PUT or POST.
+    pub fn is_write(&self) -> bool {
+        self.method == Method::PUT || self.method == Method::POST
+    }
+
+    /// Refuses all methods but GET.
+    ///
+    /// # Errors
+    /// 405.
+    pub fn only_get(&self) -> Result<(), Error> {
+        if self.is_get() { Ok(()) } else { Err(Error::method()) }
+    }
+
+    /// Refuses all methods but PUT and POST.
+    ///
+    /// # Errors
+    /// 405.
+    pub fn only_write(&self) -> Result<(), Error> {
+        if self.is_write() { Ok(()) } else { Err(Error::method()) }
+    }
+
+    // ---- parameters
+
+    /// The parameters of a read.
+    ///
+    /// # Errors
+    /// The first that is wrong.
+    pub fn read_options(&self) -> Result<ReadOptions, Error> {
+        ReadOptions::parse(&self.query, &self.app.settings().region)
+    }
+
+    /// A write names no region but ours.
+    ///
+    /// # Errors
+    /// 500 `No path to region`.
+    pub fn check_region(&self) -> Result<(), Error> {
+        known_region(self.query.get("region"), &self.app.settings().region)
+    }
+
+    /// The namespace of the query, `default` if it is not given.
+    pub fn namespace(&self) -> String {
+        namespace_of(&self.query)
+    }
+
+    /// A boolean of the query; false if it is not given.
+    ///
+    /// # Errors
+    /// 500, as the reference answers.
+    pub fn flag(&self, name: &str) -> Result<bool, Error> {
+        self.query.bool(name).map(Option::unwrap_or_default).map_err(Error::internal)
+    }
+
+    /// The token (§4.3); empty for the anonymous one.
+    pub fn token(&self) -> &str {
+        let text = |name| self.headers.get(name).and_then(|v| v.to_str().ok());
+        if let Some(token) = text("x-nomad-token").map(str::trim).filter(|t| !t.is_empty()) {
+            return token;
+        }
+        let mut words = text("authorization").unwrap_or_default().split_whitespace();
+        match (words.next(), words.next()) {
+            (Some(scheme), Some(token)) if scheme.eq_ignore_ascii_case("bearer") => token,
+            _ => &self.message_token,
+        }
+    }
+
+    /// The token that came in a message.
+    pub fn set_token(&mut self, token: &str) {
+        self.message_token = token.into();
+    }
+
+    /// Who asks, as the metadata of drains names them.
+    pub fn accessor(&self) -> String {
+        // Tokens have no accessors until access control knows them.
+        "token:acls-disabled".into()
+    }
+
+    /// Whether the caller may do something; what else it may do.
+    ///
+    /// # Errors
+    /// 403.
+    pub fn need(&self, need: &Need<'_>) -> Result<Access, Error> {
+        authorize(&self.app, self.token(), need)
+    }
+
+    // ---- body
+
+    /// The whole body.
+    ///
+    /// # Errors
+    /// The connection broke, or the body is too large.
+    pub async fn bytes(&mut self) -> Result<Bytes, Error> {
+        self.bytes_upto(MAX_BODY).await
+    }
+
+    /// The whole body of a call that carries one object.
+    ///
+    /// # Errors
+    /// The connection broke, or the body is too large.
+    pub async fn small_bytes(&mut self) -> Result<Bytes, Error> {
+        self.bytes_upto(MAX_JSON).await
+    }
+
+    async fn bytes_upto(&mut self, limit: usize) -> Result<Bytes, Error> {
+        let body = self.take_body();
+        let declared = self.headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
+        let large = || Error::new(413, format!("Request body is larger than {} MiB", limit >> 20));
+        if declared.is_some_and(|n| n > limit) {
+            return Err(large());
+        }
+        axum::body::to_bytes(body, limit).await.map_err(|e| {
+            let too_long = std::error::Error::source(&e).is_some_and(|s| s.to_string().contains("length limit"));
+            if too_long { large() } else { Error::bad("unexpected EOF") }
+        })
+    }
+
+    /// The body as it comes.
+    pub fn take_body(&mut self) -> Body {
+        self.body.get_mut().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
+    }
+
+    /// Whether a body was announced.
+    pub fn has_body(&self) -> bool {
+        match self.headers.get(header::CONTENT_LENGTH) {
+            Some(length) => length != "0",
+            None => self.headers.contains_key(header::TRANSFER_ENCODING),
+        }
+    }
+
+    /// A body that shall be JSON, not read yet.
+    ///
+    /// # Errors
+    /// 400: there is none. 413: it is too large, or holds too many values.
+    pub async fn json_bytes(&mut self) -> Result<Bytes, Error> {
+        if !self.has_body() {
+            return Err(Error::bad("Request body is empty"));
+        }
+        let bytes = self.small_bytes().await?;
+        if json::holds_more_than(&bytes, MAX_VALUES) {
+            return Err(Error::new(413, format!("Request body holds more than {MAX_VALUES} values")));
+        }
+        Ok(bytes)
+    }
+
+    /// The body as JSON.
+    ///
+    /// # Errors
+    /// 400: there is none, or it is something else. 413: it is too large.
+    pub async fn json<T: DeserializeOwned>(&mut self) -> Result<T, Error> {
+        Ok(json::decode(&self.json_bytes().await?)?)
+    }
+
+    // ---- reading
+
+    /// What the headers of a read say.
+    pub fn meta(&self, index: u64) -> Meta {
+        let Some(server) = self.app.server() else {
+            return Meta { index, known_leader: false, last_contact: 0 };
+        };
+        let contact = server.consensus().stats().last_contact.unwrap_or_default();
+        let last_contact = u64::try_from(contact.as_millis()).unwrap_or(u64::MAX);
+        Meta { index, known_leader: server.leader_address().is_some(), last_contact }
+    }
+
+    /// Reads state, and waits for something newer than `options.index` (§4.4). `read` gives the index of what it read, and
+    /// may run often; `keys` are what it depends on.
+    ///
+    /// # Errors
+    /// There is no leader, or what `read` gives.
+    pub async fn blocking<T>(
+        &self,
+        options: &ReadOptions,
+        keys: Vec<WatchKey>,
+        mut read: impl FnMut(&StateStore) -> Result<(u64, T), Error>,
+    ) -> Result<(T, Meta), Error> {
+        let server = self.server()?;
+        if !options.stale {
+            server.wait_ready().await?;
+        }
+        if options.index == 0 {
+            let (index, value) = read(&server.snapshot())?;
+            return Ok((value, self.meta(index)));
+        }
+        let jitter = u64::try_from(options.wait.as_nanos() / 16).unwrap_or_default();
+        let deadline = Instant::now() + options.wait + Duration::from_nanos(ids::random_below(jitter));
+        let (index, value) = server.store().read_newer(keys, options.index, deadline, read).await?;
+        Ok((value, self.meta(index)))
+    }
+}
+
+/// What was read, or 404 with the headers of the read.
+///
+/// # Errors
+/// 404.
+pub fn found<T>((value, meta): (Option<T>, Meta), missing: &str) -> Result<(T, Meta), Error> {
+    match value {
+        Some(v) => Ok((v, meta)),
+        None => Err(Error::not_found(missing).with(meta)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_wrong_parameter_answers() {
+        let parse = |q: &str| ReadOptions::parse(&Query::parse(q), "global").map_err(|e| (e.status, e.message));
+        let stale = "Expect `true` or `false` for `stale` query string parameter";
+        let number = "Expect a number for `per_page` query string parameter";
+        for (query, status, text) in [
+            ("stale=maybe&index=abc", 400, stale),
+            ("wait=xyz&index=1", 400, "Invalid wait time"),
+            ("wait=10", 400, "Invalid wait time"),
+            ("index=abc", 400, "Invalid index"),
+            ("index=-1", 400, "Invalid index"),
+            ("per_page=x", 400, number),
+            ("per_page=9999999999", 400, number),
+            ("region=nowhere", 500, "No path to region"),
+        ] {
+            assert_eq!(parse(query), Err((status, text.into())), "{query}");
+        }
+        let o = parse("stale&region=global&namespace=*&wait=90s&index=7&reverse=true&consistent").unwrap();
+        assert!(o.stale && o.reverse && o.all_namespaces());
+        assert_eq!((o.wait, o.index), (Duration::from_secs(90), 7));
+        assert_eq!(parse("wait=10m").unwrap().wait, MAX_WAIT);
+        assert_eq!(parse("wait=-1s").unwrap().wait, MAX_WAIT);
+        assert_eq!(parse("").unwrap().namespace, "default");
+    }
+}

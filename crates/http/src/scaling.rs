@@ -1,0 +1,58 @@
+//! Scaling policies (`spec/http-api.md §5.12`).
+
+use std::sync::Arc;
+
+use super::access::Need;
+use super::error::Error;
+use super::request::{Request, found};
+use super::response::Response;
+use super::routes::{Outcome, Route, route};
+use encamp_model::*;
+use encamp_server::watch::WatchKey;
+use encamp_state::{StateStore, Table};
+
+/// The routes.
+pub const ROUTES: &[Route] = &[route!("/v1/scaling/policies", list), route!("/v1/scaling/policy/", one)];
+
+fn in_namespace(policy: &ScalingPolicy) -> &str {
+    policy.target.get("Namespace").map_or("default", String::as_str)
+}
+
+/// One capability for policies, or both for jobs.
+fn need(request: &Request, namespace: &str, own: &str) -> Result<(), Error> {
+    let may = |capability: &str| request.need(&Need::Namespace(namespace, &[capability])).map(drop);
+    may(own).or_else(|_| may("list-jobs").and_then(|()| may("read-job")))
+}
+
+async fn list(request: Request) -> Outcome {
+    request.only_get()?;
+    let options = request.read_options()?;
+    need(&request, &options.namespace, "list-scaling-policies")?;
+    let (job, r#type) = (request.query().get("job"), request.query().get("type"));
+    let keys = vec![WatchKey::Table(Table::ScalingPolicy)];
+    let read = |store: &StateStore| {
+        let wanted = |p: &&Arc<ScalingPolicy>| {
+            options.in_namespace(in_namespace(p))
+                && (job.is_empty() || p.target.get("Job").is_some_and(|j| j == job))
+                && p.r#type.starts_with(r#type)
+        };
+        let stubs: Vec<_> = store.scaling_policies().filter(wanted).map(|p| p.stub()).collect();
+        Ok((store.index_of(Table::ScalingPolicy).max(1), stubs))
+    };
+    let (stubs, meta) = request.blocking(&options, keys, read).await?;
+    Ok(Response::json(&stubs)?.meta(&meta))
+}
+
+async fn one(request: Request) -> Outcome {
+    request.only_get()?;
+    let options = request.read_options()?;
+    let id = request.rest();
+    let keys = vec![WatchKey::Table(Table::ScalingPolicy)];
+    let read = |store: &StateStore| {
+        let policy = store.scaling_policy(id).cloned();
+        Ok((policy.as_ref().map_or_else(|| store.index_of(Table::ScalingPolicy).max(1), |p| p.modify_index), policy))
+    };
+    let (policy, meta) = found(request.blocking(&options, keys, read).await?, "policy not found")?;
+    need(&request, in_namespace(&policy), "read-scaling-policy")?;
+    Ok(Response::json(&*policy)?.meta(&meta))
+}

@@ -1,0 +1,114 @@
+//! Search (`spec/http-api.md §5.13`).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::access::{Access, Level, Need, PoolRight};
+use super::error::Error;
+use super::request::{ReadOptions, Request};
+use super::response::{Meta, Response};
+use super::routes::{Outcome, Route, route};
+use encamp_model::json::or_default;
+use encamp_server::endpoints::search::{self, Found, Scope};
+use encamp_state::StoreSnapshot;
+
+/// The routes.
+pub const ROUTES: &[Route] = &[route!("/v1/search", prefix), route!("/v1/search/fuzzy", fuzzy)];
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct SearchRequest {
+    #[serde(deserialize_with = "or_default")]
+    prefix: String,
+    #[serde(deserialize_with = "or_default")]
+    text: String,
+    #[serde(deserialize_with = "or_default")]
+    context: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct SearchResponse<T> {
+    matches: BTreeMap<&'static str, Option<Vec<T>>>,
+    truncations: BTreeMap<&'static str, bool>,
+    index: u64,
+    last_contact: u64,
+    known_leader: bool,
+    next_token: &'static str,
+}
+
+impl<T: Serialize> SearchResponse<T> {
+    fn answer(found: Found<T>, meta: &Meta) -> Outcome {
+        let body = SearchResponse {
+            matches: found.matches,
+            truncations: found.truncations,
+            index: meta.index,
+            last_contact: meta.last_contact,
+            known_leader: meta.known_leader,
+            next_token: "",
+        };
+        Ok(Response::json(&body)?.meta(meta))
+    }
+}
+
+/// Whether a context may be seen.
+fn may_see(access: &Access, namespace: &str, context: &str) -> bool {
+    let of_namespace = |list: &[&str]| access.allows(&Need::Namespace(namespace, list));
+    match context {
+        "nodes" => access.allows(&Need::Node(Level::Read)),
+        "allocs" | "jobs" | "evals" | "deployment" => of_namespace(&["read-job"]),
+        "scaling_policy" => of_namespace(&["list-scaling-policies", "read-job"]),
+        "volumes" => of_namespace(&["csi-list-volume", "csi-read-volume", "list-jobs", "read-job"]),
+        "host_volumes" => of_namespace(&["host-volume-read"]),
+        "vars" => access.allows(&Need::Variable(namespace, "*", "list")),
+        "plugins" => access.allows(&Need::Plugin("list")),
+        "node_pools" => access.allows(&Need::Pool("*", PoolRight::Read)),
+        _ => access.allows(&Need::AnyIn(namespace)),
+    }
+}
+
+/// The state to search, and what of it may be seen. Searches do not wait for news.
+async fn state(request: &Request, options: &ReadOptions) -> Result<StoreSnapshot, Error> {
+    let server = request.server()?;
+    if !options.stale {
+        server.wait_ready().await?;
+    }
+    Ok(server.snapshot())
+}
+
+fn ask<T: Serialize>(
+    request: &Request,
+    options: &ReadOptions,
+    context: &str,
+    find: impl Fn(&Scope<'_>) -> Result<Found<T>, encamp_server::Error>,
+) -> Outcome {
+    let access = request.need(&Need::Nothing)?;
+    let allowed = |c: &str| may_see(&access, &options.namespace, c);
+    if search::CONTEXTS.contains(&context) && !allowed(context) {
+        return Err(Error::denied());
+    }
+    let visible = |ns: &str| access.allows(&Need::AnyIn(ns));
+    let scope = Scope { namespace: &options.namespace, allowed: &allowed, visible: &visible };
+    let found = find(&scope)?;
+    let meta = request.meta(found.index);
+    SearchResponse::answer(found, &meta)
+}
+
+async fn prefix(mut request: Request) -> Outcome {
+    request.only_write()?;
+    let body: SearchRequest = request.json().await?;
+    let options = request.read_options()?;
+    let store = state(&request, &options).await?;
+    ask(&request, &options, &body.context, |scope| search::prefix(&store, scope, &body.context, &body.prefix))
+}
+
+async fn fuzzy(mut request: Request) -> Outcome {
+    request.only_write()?;
+    let body: SearchRequest = request.json().await?;
+    let options = request.read_options()?;
+    let settings = request.server()?.settings().search.clone();
+    let store = state(&request, &options).await?;
+    let find = |scope: &Scope<'_>| search::fuzzy(&store, scope, &body.context, &body.text, &settings);
+    ask(&request, &options, &body.context, find)
+}

@@ -1,0 +1,97 @@
+//! Registered services (`spec/http-api.md §5.11`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use axum::http::Method;
+use serde_json::json;
+
+use super::access::Need;
+use super::error::Error;
+use super::filter::Filter;
+use super::page::{Order, Pager};
+use super::request::Request;
+use super::response::Response;
+use super::routes::{Outcome, Route, route};
+use encamp_model::ServiceRegistration;
+use encamp_server::endpoints::service;
+use encamp_server::watch::{WatchKey, row_key};
+use encamp_state::Table;
+
+/// The routes.
+pub const ROUTES: &[Route] = &[route!("/v1/services", list), route!("/v1/service/", one)];
+
+const READ: &[&str] = &["read-job"];
+
+async fn list(request: Request) -> Outcome {
+    request.only_get()?;
+    let options = request.read_options()?;
+    let need = Need::Namespace(&options.namespace, READ);
+    let access = request.need(if options.all_namespaces() { &Need::Nothing } else { &need })?;
+    let keys = vec![WatchKey::Table(Table::ServiceRegistrations)];
+    let read = request.blocking(&options, keys, |store| {
+        let mut services: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+        for s in store.services().filter(|s| options.in_namespace(&s.namespace)) {
+            if access.allows(&Need::Namespace(&s.namespace, READ)) {
+                let tags = services.entry(s.namespace.clone()).or_default().entry(s.service_name.clone()).or_default();
+                tags.extend(s.tags.iter().cloned());
+            }
+        }
+        Ok((store.index_of(Table::ServiceRegistrations), services))
+    });
+    let (services, meta) = read.await?;
+    let body: Vec<_> = services
+        .into_iter()
+        .map(|(namespace, names)| {
+            let names: Vec<_> =
+                names.into_iter().map(|(name, tags)| json!({ "ServiceName": name, "Tags": tags })).collect();
+            json!({ "Namespace": namespace, "Services": names })
+        })
+        .collect();
+    Ok(Response::json(&body)?.meta(&meta))
+}
+
+async fn one(request: Request) -> Outcome {
+    let rest = request.rest().to_string();
+    let parts: Vec<&str> = rest.split('/').collect();
+    match (parts.as_slice(), request.method()) {
+        ([""], _) => Err(Error::bad("missing service name")),
+        ([name], &Method::GET) => registrations(request, name).await,
+        ([_, id], &Method::DELETE) => {
+            request.check_region()?;
+            let namespace = request.namespace();
+            request.need(&Need::Namespace(&namespace, &["submit-job", "delete-service-registration"]))?;
+            Ok(Response::empty().index(service::delete(request.server()?, &namespace, id).await?))
+        }
+        ([_] | [_, _], _) => Err(Error::method()),
+        _ => Err(Error::bad("invalid URI")),
+    }
+}
+
+async fn registrations(request: Request, name: &str) -> Outcome {
+    let options = request.read_options()?;
+    let access = request.need(&Need::Namespace(&options.namespace, READ))?;
+    let choose = request.query().get("choose").to_string();
+    let pager = Pager::new(&options)?;
+    let key = match options.all_namespaces() {
+        true => WatchKey::Table(Table::ServiceRegistrations),
+        false => WatchKey::Row(Table::ServiceRegistrations, row_key(&options.namespace, name)),
+    };
+    let read = request.blocking(&options, vec![key], |store| {
+        let rows: Vec<Arc<ServiceRegistration>> = if options.all_namespaces() {
+            store.services().filter(|s| s.service_name == name).cloned().collect()
+        } else {
+            store.services_named(&options.namespace, name).cloned().collect()
+        };
+        let token = |s: &Arc<ServiceRegistration>| format!("{}.{}", s.namespace, s.id);
+        let visible = |s: &Arc<ServiceRegistration>| access.allows(&Need::Namespace(&s.namespace, READ));
+        let matches = |f: &Filter, s: &Arc<ServiceRegistration>| f.matches("ServiceRegistration", &**s);
+        let mut page = pager.page(Order::Text, rows, token, matches, visible)?;
+        if !choose.is_empty() {
+            page.rows = service::choose(page.rows, &choose)?;
+        }
+        Ok((store.index_of(Table::ServiceRegistrations), page))
+    });
+    let (page, meta) = read.await?;
+    Ok(Response::json(&page.rows)?.meta(&meta).next_token(page.next.as_deref()))
+}

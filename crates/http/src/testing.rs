@@ -1,0 +1,124 @@
+//! A server with its interface, for tests: one voter in a folder of its own, the interface on a free port.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::app::{AgentControl, AgentStats, AppState, HttpSettings, LogWatch, Pending};
+use super::local::LocalClient;
+use axum::body::{Body, to_bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, Request};
+use encamp_server::settings::Settings;
+use encamp_server::{Server, ids};
+use encamp_telemetry::Metrics;
+use serde_json::Value;
+
+/// An agent that has nothing to say.
+pub struct QuietAgent;
+
+impl AgentControl for QuietAgent {
+    fn config(&self) -> Value {
+        serde_json::json!({})
+    }
+    fn stats(&self) -> AgentStats {
+        AgentStats::new()
+    }
+    fn reload(&self) -> Pending<'_, Result<(), String>> {
+        Box::pin(async { Ok(()) })
+    }
+    fn watch_logs(&self, level: &str, _: bool, _: bool) -> Option<Box<dyn LogWatch>> {
+        let known = ["trace", "debug", "info", "warn", "error"].contains(&level.to_lowercase().as_str());
+        known.then(|| Box::new(Silence) as Box<dyn LogWatch>)
+    }
+}
+
+struct Silence;
+
+impl LogWatch for Silence {
+    fn next(&mut self) -> Pending<'_, Option<String>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// An answer.
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.text()))
+    }
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|v| v.to_str().ok())
+    }
+    /// Status and text.
+    pub fn told(&self) -> (u16, String) {
+        (self.status, self.text())
+    }
+}
+
+/// A server with its interface.
+pub struct TestServer {
+    pub app: AppState,
+    pub server: Server,
+    dir: std::path::PathBuf,
+}
+
+impl TestServer {
+    pub async fn start() -> TestServer {
+        TestServer::with(None).await
+    }
+
+    pub async fn with(client: Option<Arc<dyn LocalClient>>) -> TestServer {
+        let dir = std::env::temp_dir().join(format!("encamp-http-{}", ids::uuid()));
+        let mut settings = Settings::new(&ids::uuid(), "node-1", dir.clone());
+        settings.num_schedulers = 1;
+        let metrics = Metrics::default();
+        let server = Server::start(settings, metrics.clone()).await.expect("a server");
+        let ready =
+            tokio::time::timeout(Duration::from_secs(30), async { while server.wait_ready().await.is_err() {} });
+        ready.await.expect("ready in time");
+        let app = AppState::new(HttpSettings::default(), Some(server.clone()), client, Arc::new(QuietAgent), metrics);
+        TestServer { app, server, dir }
+    }
+
+    pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Option<&str>) -> Answer {
+        let mut request = Request::builder().method(Method::from_bytes(method.as_bytes()).expect("a method")).uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        if let Some(b) = body {
+            request = request.header("content-length", b.len());
+        }
+        self.ask(request.body(Body::from(body.unwrap_or_default().to_string())).expect("a request")).await
+    }
+
+    pub async fn ask(&self, mut request: Request<Body>) -> Answer {
+        let peer: SocketAddr = ([127, 0, 0, 1], 9).into();
+        request.extensions_mut().insert(axum::extract::ConnectInfo(peer));
+        let response = super::answer(State(self.app.clone()), request).await;
+        let (parts, body) = response.into_parts();
+        let body = to_bytes(body, usize::MAX).await.expect("a body").to_vec();
+        Answer { status: parts.status.as_u16(), headers: parts.headers, body }
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, &[], None).await
+    }
+
+    pub async fn put(&self, path: &str, body: Value) -> Answer {
+        self.send("PUT", path, &[], Some(&body.to_string())).await
+    }
+
+    pub async fn stop(self) {
+        self.server.shutdown().await;
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}

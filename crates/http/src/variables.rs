@@ -1,0 +1,230 @@
+//! Variables and their locks (`spec/http-api.md §5.10, §8`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::http::Method;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::access::Need;
+use super::error::Error;
+use super::filter::Filter;
+use super::json::to_bytes;
+use super::page::{Order, Pager};
+use super::params::decimal_uint;
+use super::request::{ReadOptions, Request, found};
+use super::response::Response;
+use super::routes::{Outcome, Route, route};
+use encamp_model::{VariableEncrypted, VariableLock, VariableMetadata};
+use encamp_server::endpoints::variables::{self, Items, Written};
+use encamp_server::ops::VariableReply;
+use encamp_server::watch::{WatchKey, row_key};
+use encamp_state::{StateStore, Table};
+
+/// The routes.
+pub const ROUTES: &[Route] = &[route!("/v1/vars", list), route!("/v1/var/", one)];
+
+/// Bad parameters of these paths have a second text behind the first.
+fn options(request: &Request) -> Result<ReadOptions, Error> {
+    request.read_options().map_err(|mut e| {
+        e.message.push_str("failed to parse parameters");
+        e
+    })
+}
+
+fn table_index(store: &StateStore) -> u64 {
+    store.index_of(Table::Variables).max(1)
+}
+
+fn token(v: &Arc<VariableEncrypted>) -> String {
+    format!("{}.{}", v.namespace, v.path)
+}
+
+async fn list(request: Request) -> Outcome {
+    request.only_get()?;
+    let options = options(&request)?;
+    let access = request.need(&Need::Nothing)?;
+    let pager = Pager::new(&options)?;
+    let read = request.blocking(&options, vec![WatchKey::Table(Table::Variables)], |store| {
+        let mut rows: Vec<Arc<VariableEncrypted>> = match options.all_namespaces() {
+            true => store.variables().filter(|v| v.path.starts_with(&options.prefix)).cloned().collect(),
+            false => store.variables_below(&options.namespace, &options.prefix).cloned().collect(),
+        };
+        if options.all_namespaces() {
+            rows.sort_by_cached_key(token);
+        }
+        let matches = |f: &Filter, v: &Arc<VariableEncrypted>| {
+            f.matches("VariableEncrypted", &json!({ "VariableMetadata": v.metadata() }))
+        };
+        let visible = |v: &Arc<VariableEncrypted>| access.allows(&Need::Variable(&v.namespace, &v.path, "list"));
+        let page = pager.page(Order::Text, rows, token, matches, visible)?;
+        Ok((table_index(store), page))
+    });
+    let (page, meta) = read.await?;
+    let rows: Vec<VariableMetadata> = page.rows.iter().map(|v| v.metadata()).collect();
+    Ok(Response::json(&rows)?.meta(&meta).next_token(page.next.as_deref()))
+}
+
+/// A variable as it is sent.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct VariableDecrypted<'a> {
+    namespace: &'a str,
+    path: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lock: Option<&'a VariableLock>,
+    create_index: u64,
+    create_time: i64,
+    modify_index: u64,
+    modify_time: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<&'a BTreeMap<String, String>>,
+}
+
+impl<'a> VariableDecrypted<'a> {
+    fn new(v: &'a VariableEncrypted, items: &'a Items) -> VariableDecrypted<'a> {
+        VariableDecrypted {
+            namespace: &v.namespace,
+            path: &v.path,
+            lock: v.lock.as_ref(),
+            create_index: v.create_index,
+            create_time: v.create_time,
+            modify_index: v.modify_index,
+            modify_time: v.modify_time,
+            items: Some(&items.0).filter(|i| !i.is_empty()),
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Body {
+    items: Option<BTreeMap<String, String>>,
+    namespace: Option<String>,
+    lock: Option<VariableLock>,
+}
+
+async fn one(mut request: Request) -> Outcome {
+    let path = request.rest().to_string();
+    if path.is_empty() {
+        return Err(Error::bad("missing variable path"));
+    }
+    match *request.method() {
+        Method::GET => read(&request, &path).await,
+        Method::PUT | Method::POST => write(&mut request, path).await,
+        Method::DELETE => delete(&request, path).await,
+        _ => Err(Error::bad("Invalid method")),
+    }
+}
+
+async fn read(request: &Request, path: &str) -> Outcome {
+    let options = options(request)?;
+    request.need(&Need::Variable(&options.namespace, path, "read"))?;
+    let keys = vec![WatchKey::Row(Table::Variables, row_key(&options.namespace, path))];
+    let read = request.blocking(&options, keys, |store| {
+        let variable = store.variable(&options.namespace, path).cloned();
+        Ok((variable.as_ref().map_or(table_index(store), |v| v.modify_index), variable))
+    });
+    let (variable, meta) = found(read.await?, "variable not found")?;
+    let items = variables::open(request.server()?, &variable)?;
+    Ok(Response::json(&VariableDecrypted::new(&variable, &items))?.meta(&meta))
+}
+
+fn cas(request: &Request) -> Result<Option<u64>, Error> {
+    match request.query().get("cas") {
+        "" => Ok(None),
+        text => decimal_uint(text).map(Some).map_err(|e| Error::bad(format!("can not parse cas: {e}"))),
+    }
+}
+
+/// A conflict: JSON that calls itself text.
+fn conflict(v: &VariableEncrypted, items: &Items) -> Outcome {
+    let body = to_bytes(&VariableDecrypted::new(v, items)).map_err(|e| Error::internal(e.to_string()))?;
+    Ok(Response::bytes("text/plain; charset=utf-8", body).status(409))
+}
+
+/// Refusals of writes tell an index of 0.
+fn refusal(e: encamp_server::Error) -> Response {
+    let e = Error::from(e);
+    let told = matches!(e.status, 400 | 404) || e.message.ends_with("hold a lock");
+    let response = Response::error(e);
+    if told { response.index(0) } else { response }
+}
+
+async fn delete(request: &Request, path: String) -> Outcome {
+    request.check_region()?;
+    let cas = cas(request)?;
+    let key = (request.namespace(), path);
+    request.need(&Need::Variable(&key.0, &key.1, "destroy"))?;
+    let written = variables::delete(request.server()?, key.clone(), cas).await?;
+    match written.reply {
+        VariableReply::Written(_) => Ok(Response::empty().status(204).index(written.index)),
+        reply => unwritten(request, &key, &reply).map(|r| r.index(index_of(&reply))),
+    }
+}
+
+async fn write(request: &mut Request, path: String) -> Outcome {
+    request.check_region()?;
+    let cas = cas(request)?;
+    let operations: Vec<&str> =
+        ["lock-acquire", "lock-release", "lock-renew"].into_iter().filter(|o| request.query().has(o)).collect();
+    if operations.len() > 1 {
+        return Err(Error::bad("multiple lock operations"));
+    }
+    if !operations.is_empty() && cas.is_some() {
+        return Err(Error::bad("CAS can't be used with lock operations"));
+    }
+    let Body { items, namespace, lock } = request.json().await?;
+    let items = Items(items.unwrap_or_default());
+    if operations.is_empty() && items.0.is_empty() {
+        return Err(Error::bad("variable missing required Items object"));
+    }
+    let namespace = namespace.filter(|n| !n.is_empty()).unwrap_or_else(|| request.namespace());
+    let key = (namespace, path);
+    request.need(&Need::Variable(&key.0, &key.1, "write"))?;
+    let server = request.server()?;
+    let written = match operations.first() {
+        None => variables::put(server, key.clone(), items, lock, cas).await,
+        Some(&"lock-acquire") => variables::acquire(server, key.clone(), items, lock).await,
+        Some(&"lock-release") => variables::release(server, key.clone(), items, lock).await,
+        Some(_) => {
+            let variable = variables::renew(server, &key, &lock.unwrap_or_default().id).await?;
+            return Response::json(&variable.metadata());
+        }
+    };
+    match written {
+        Err(e) => Ok(refusal(e)),
+        Ok(Written { index, reply: VariableReply::Written(Some(v)) }) => {
+            // A lock that was given back tells no items: its holder knows them.
+            let items = match operations.first() {
+                Some(&"lock-release") => Items::default(),
+                _ => variables::open(server, &v)?,
+            };
+            Ok(Response::json(&VariableDecrypted::new(&v, &items))?.index(index))
+        }
+        Ok(Written { reply, .. }) => {
+            let response = unwritten(request, &key, &reply)?;
+            Ok(if operations.is_empty() { response.index(index_of(&reply)) } else { response })
+        }
+    }
+}
+
+/// The index that a conflict tells.
+fn index_of(reply: &VariableReply) -> u64 {
+    match reply {
+        VariableReply::Conflict(Some(v)) => v.modify_index,
+        _ => 0,
+    }
+}
+
+/// What is said when a variable is not as it was expected to be (§8.3): as it is, with its items for those who may read it.
+fn unwritten(request: &Request, key: &(String, String), reply: &VariableReply) -> Outcome {
+    let VariableReply::Conflict(Some(v)) = reply else {
+        let none = VariableEncrypted { namespace: key.0.clone(), path: key.1.clone(), ..Default::default() };
+        return conflict(&none, &Items::default());
+    };
+    let readable = request.need(&Need::Variable(&key.0, &key.1, "read")).is_ok();
+    let items = if readable { variables::open(request.server()?, v)? } else { Items::default() };
+    conflict(v, &items)
+}

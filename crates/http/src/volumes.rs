@@ -1,0 +1,284 @@
+//! CSI volumes and plugins (`spec/http-api.md §5.14`): what is stored is shown. No plugin is connected, so nothing can be made.
+
+use std::sync::Arc;
+
+use axum::http::Method;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::access::Need;
+use super::error::Error;
+use super::host_volumes;
+use super::page::{Order, Pager};
+use super::params::parse_bool;
+use super::request::{Request, found};
+use super::response::Response;
+use super::routes::{Outcome, Route, route};
+use encamp_model::json::{nil, or_default};
+use encamp_model::*;
+use encamp_server::watch::WatchKey;
+use encamp_state::Table;
+
+/// The routes.
+pub const ROUTES: &[Route] = &[
+    route!("/v1/volumes", list),
+    route!("/v1/volumes/external", external),
+    route!("/v1/volumes/snapshot", external),
+    route!("/v1/volume/csi/", csi),
+    route!("/v1/plugins", plugins),
+    route!("/v1/plugin/csi/", plugin),
+];
+
+const CSI_LIST: &[&str] = &["csi-list-volume", "csi-read-volume", "csi-mount-volume", "list-jobs"];
+
+fn empty_list() -> Outcome {
+    Response::json::<[Value; 0]>(&[])
+}
+
+async fn list(request: Request) -> Outcome {
+    if request.is_write() {
+        return register(request).await;
+    }
+    request.only_get()?;
+    match request.query().get("type") {
+        "" => empty_list(),
+        "csi" => csi_list(request).await,
+        "host" => host_volumes::list(request).await,
+        _ => Err(Error::not_found("resource not found")),
+    }
+}
+
+/// A CSI volume as lists show it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct CsiVolListStub {
+    #[serde(rename = "ID")]
+    id: String,
+    namespace: String,
+    name: String,
+    #[serde(rename = "ExternalID")]
+    external_id: String,
+    #[serde(with = "nil")]
+    topologies: Vec<CsiTopology>,
+    access_mode: String,
+    attachment_mode: String,
+    current_readers: usize,
+    current_writers: usize,
+    schedulable: bool,
+    #[serde(rename = "PluginID")]
+    plugin_id: String,
+    provider: String,
+    controller_required: bool,
+    controllers_healthy: i64,
+    controllers_expected: i64,
+    nodes_healthy: i64,
+    nodes_expected: i64,
+    resource_exhausted: Time,
+    create_index: u64,
+    modify_index: u64,
+    create_time: i64,
+    modify_time: i64,
+}
+
+impl CsiVolListStub {
+    fn of(v: &CsiVolume) -> CsiVolListStub {
+        CsiVolListStub {
+            id: v.id.clone(),
+            namespace: v.namespace.clone(),
+            name: v.name.clone(),
+            external_id: v.external_id.clone(),
+            topologies: v.topologies.clone(),
+            access_mode: v.access_mode.clone(),
+            attachment_mode: v.attachment_mode.clone(),
+            current_readers: v.read_claims.len(),
+            current_writers: v.write_claims.len(),
+            schedulable: v.schedulable,
+            plugin_id: v.plugin_id.clone(),
+            provider: v.provider.clone(),
+            controller_required: v.controller_required,
+            controllers_healthy: v.controllers_healthy,
+            controllers_expected: v.controllers_expected,
+            nodes_healthy: v.nodes_healthy,
+            nodes_expected: v.nodes_expected,
+            resource_exhausted: v.resource_exhausted,
+            create_index: v.create_index,
+            modify_index: v.modify_index,
+            create_time: v.create_time,
+            modify_time: v.modify_time,
+        }
+    }
+}
+
+async fn csi_list(request: Request) -> Outcome {
+    let options = request.read_options()?;
+    let access = request.need(&Need::Namespace(&options.namespace, CSI_LIST))?;
+    let (plugin, node) = (request.query().get("plugin_id"), request.query().get("node_id"));
+    let pager = Pager::new(&options)?;
+    let read = request.blocking(&options, vec![WatchKey::Table(Table::CsiVolumes)], |store| {
+        let fits = |v: &&Arc<CsiVolume>| {
+            options.in_namespace(&v.namespace)
+                && v.id.starts_with(&options.prefix)
+                && (plugin.is_empty() || v.plugin_id == plugin)
+                && (node.is_empty() || v.read_claims.values().chain(v.write_claims.values()).any(|c| c.node_id == node))
+                && access.allows(&Need::Namespace(&v.namespace, CSI_LIST))
+        };
+        let rows = store.state().csi_volumes().filter(fits).cloned();
+        let token = |v: &Arc<CsiVolume>| format!("{}.{}", v.namespace, v.id);
+        let page = pager.page(Order::Text, rows, token, |f, v| f.matches("CSIVolume", &**v), |_| true)?;
+        Ok((store.index_of(Table::CsiVolumes), page))
+    });
+    let (page, meta) = read.await?;
+    let stubs: Vec<_> = page.rows.iter().map(|v| CsiVolListStub::of(v)).collect();
+    Ok(Response::json(&stubs)?.meta(&meta).next_token(page.next.as_deref()))
+}
+
+/// Plugins can't be asked.
+async fn external(request: Request) -> Outcome {
+    if !request.is_get() {
+        if !request.is_write() && request.method() != Method::DELETE {
+            return Err(Error::method());
+        }
+        request.need(&Need::Namespace(&request.namespace(), &["csi-write-volume"]))?;
+        return Err(Error::internal("no such plugin"));
+    }
+    let options = request.read_options()?;
+    request.need(&Need::Namespace(&options.namespace, CSI_LIST))?;
+    Err(Error::internal("no such plugin"))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct CsiBody {
+    #[serde(deserialize_with = "or_default")]
+    volumes: Vec<CsiVolume>,
+}
+
+/// Registers or creates CSI volumes: that takes a plugin.
+async fn register(mut request: Request) -> Outcome {
+    request.check_region()?;
+    request.need(&Need::Namespace(&request.namespace(), &["csi-write-volume"]))?;
+    request.need(&Need::Plugin("read"))?;
+    let body: CsiBody = request.json().await?;
+    let server = request.server()?;
+    server.wait_ready().await?;
+    let Some(volume) = body.volumes.first() else { return Err(Error::internal("missing volume definition")) };
+    let mut wrong = Vec::new();
+    if volume.id.is_empty() {
+        wrong.push("missing volume id");
+    }
+    if volume.plugin_id.is_empty() {
+        wrong.push("missing plugin id");
+    }
+    if volume.requested_capabilities.is_empty() {
+        wrong.push("must include at least one capability block");
+    }
+    if !wrong.is_empty() {
+        return Err(Error::internal(format!("validation: {}", wrong.join(", "))));
+    }
+    Err(Error::internal(format!("no CSI plugin named: {} could be found", volume.plugin_id)))
+}
+
+async fn csi(request: Request) -> Outcome {
+    let rest = request.rest().to_string();
+    let (id, action) = rest.split_once('/').unwrap_or((rest.as_str(), ""));
+    match (action, request.method()) {
+        ("", &Method::GET) => csi_read(request, id).await,
+        ("", &Method::PUT) | ("create", &Method::PUT) => register(request).await,
+        ("", &Method::DELETE) => {
+            let force = request.query().get("force");
+            if !force.is_empty() && parse_bool(force).is_err() {
+                return Err(Error::bad("invalid force value"));
+            }
+            csi_write(&request, "csi-write-volume").await?;
+            match csi_volume(&request, id) {
+                None => Err(Error::internal(format!("volume not found: {id}"))),
+                Some(_) => Err(Error::internal(format!("volume in use: {id}"))),
+            }
+        }
+        ("delete", &Method::DELETE) => {
+            csi_write(&request, "csi-write-volume").await?;
+            Err(Error::internal(format!("volume not found: {id}")))
+        }
+        ("detach", &Method::DELETE) => {
+            if request.query().get("node").is_empty() {
+                return Err(Error::bad("detach requires node ID"));
+            }
+            csi_write(&request, "csi-mount-volume").await?;
+            Err(Error::internal("no such volume"))
+        }
+        ("" | "create" | "delete" | "detach", _) => Err(Error::method()),
+        _ => Err(Error::not_found("resource not found")),
+    }
+}
+
+async fn csi_write(request: &Request, capability: &str) -> Result<(), Error> {
+    request.check_region()?;
+    request.need(&Need::Namespace(&request.namespace(), &[capability]))?;
+    Ok(request.server()?.wait_ready().await?)
+}
+
+fn csi_volume(request: &Request, id: &str) -> Option<Arc<CsiVolume>> {
+    request.app().server()?.snapshot().state().csi_volume(&request.namespace(), id).cloned()
+}
+
+/// What is shown of a volume: no secrets.
+fn shown(v: &CsiVolume) -> CsiVolume {
+    let mut v = v.clone();
+    v.secrets.clear();
+    if let Some(m) = &mut v.mount_options
+        && !m.mount_flags.is_empty()
+    {
+        m.mount_flags = vec!["[REDACTED]".into()];
+    }
+    v
+}
+
+async fn csi_read(request: Request, id: &str) -> Outcome {
+    let options = request.read_options()?;
+    let list = ["csi-read-volume", "csi-mount-volume", "read-job"];
+    request.need(&Need::Namespace(&options.namespace, &list))?;
+    let read = request.blocking(&options, vec![WatchKey::Table(Table::CsiVolumes)], |store| {
+        let volume = store.state().csi_volume(&options.namespace, id).map(|v| shown(v));
+        Ok((volume.as_ref().map_or(store.index_of(Table::CsiVolumes), |v| v.modify_index), volume))
+    });
+    let (volume, meta) = found(read.await?, "volume not found")?;
+    Ok(Response::json(&volume)?.meta(&meta))
+}
+
+async fn plugins(request: Request) -> Outcome {
+    request.only_get()?;
+    match request.query().get("type") {
+        "" => return empty_list(),
+        "csi" => {}
+        _ => return Ok(Response::empty()),
+    }
+    let options = request.read_options()?;
+    request.need(&Need::Plugin("list"))?;
+    let read = request.blocking(&options, vec![WatchKey::Table(Table::CsiPlugins)], |store| {
+        let stub = |p: &Arc<CsiPlugin>| {
+            json!({
+                "ID": p.id, "Provider": p.provider, "ControllerRequired": p.controller_required,
+                "ControllersHealthy": p.controllers_healthy, "ControllersExpected": p.controllers_expected,
+                "NodesHealthy": p.nodes_healthy, "NodesExpected": p.nodes_expected, "CreateIndex": p.create_index,
+                "ModifyIndex": p.modify_index,
+            })
+        };
+        let rows: Vec<_> = store.csi_plugins().filter(|p| p.id.starts_with(&options.prefix)).map(stub).collect();
+        Ok((store.index_of(Table::CsiPlugins), rows))
+    });
+    let (rows, meta) = read.await?;
+    Ok(Response::json(&rows)?.meta(&meta))
+}
+
+async fn plugin(request: Request) -> Outcome {
+    request.only_get()?;
+    let options = request.read_options()?;
+    request.need(&Need::Plugin("read"))?;
+    let id = request.rest();
+    let read = request.blocking(&options, vec![WatchKey::Table(Table::CsiPlugins)], |store| {
+        let plugin = store.csi_plugin(id).cloned();
+        Ok((plugin.as_ref().map_or(store.index_of(Table::CsiPlugins), |p| p.modify_index), plugin))
+    });
+    let (plugin, meta) = found(read.await?, "plugin not found")?;
+    Ok(Response::json(&*plugin)?.meta(&meta))
+}

@@ -1,0 +1,131 @@
+//! What registering (or planning) a job does to it: server canonicalisation and mutators (`spec/jobspec.md §12-13`),
+//! validation (`§14`) and warnings (`§15`).
+//!
+//! - [`mutate`]: what the server adds to a job. [`validate`]: what it refuses and warns about.
+//! - [`update`]: what a job inherits from the stored version of itself, and whether it differs from it (`§16.2`).
+
+pub mod mutate;
+pub mod update;
+pub mod validate;
+
+use std::fmt;
+
+use encamp_model::{Job, Namespace, NodePool, SchedulerConfiguration, WorkloadIdentity};
+
+pub use update::{Entry, check_modify_index, check_request, check_update, copy_scaling_ids, spec_changed};
+pub use validate::error_list;
+
+/// What admission depends on besides the job: cluster objects and server settings.
+#[derive(Debug, Clone)]
+pub struct ServerContext {
+    /// The agent's region.
+    pub region: String,
+    /// All namespaces.
+    pub namespaces: Vec<Namespace>,
+    /// All node pools, the built-in ones included.
+    pub node_pools: Vec<NodePool>,
+    /// The cluster-wide scheduler settings.
+    pub scheduler: SchedulerConfiguration,
+    /// Highest priority a job may have.
+    pub job_max_priority: i64,
+    /// Priority of jobs that leave it 0.
+    pub job_default_priority: i64,
+    /// Most allocations a job may ask for; 0 is no limit.
+    pub job_max_count: i64,
+    /// Whether the default Vault cluster is enabled.
+    pub vault_enabled: bool,
+    /// `vault.default_identity` of the server configuration.
+    pub vault_default_identity: Option<WorkloadIdentity>,
+    /// `consul.service_identity` of the server configuration.
+    pub consul_service_identity: Option<WorkloadIdentity>,
+    /// `consul.task_identity` of the server configuration.
+    pub consul_task_identity: Option<WorkloadIdentity>,
+    /// Where the digits of made-up names and ids come from: the same seed gives the same job.
+    pub random_seed: u64,
+}
+
+impl Default for ServerContext {
+    /// A server with default settings: Vault off, no identities, namespace `default`, node pools `all` and `default`.
+    fn default() -> Self {
+        let pool = |name: &str| NodePool { name: name.into(), ..NodePool::default() };
+        ServerContext {
+            region: "global".into(),
+            namespaces: vec![Namespace { name: "default".into(), ..Namespace::default() }],
+            node_pools: vec![pool("all"), pool("default")],
+            scheduler: SchedulerConfiguration::default(),
+            job_max_priority: 100,
+            job_default_priority: 50,
+            job_max_count: 50_000,
+            vault_enabled: false,
+            vault_default_identity: None,
+            consul_service_identity: None,
+            consul_task_identity: None,
+            random_seed: 0,
+        }
+    }
+}
+
+/// Why a job was not admitted. Displays as the text the register endpoint answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AdmissionError {
+    /// A mutator failed; the whole text.
+    Mutator(String),
+    /// The items validators reported, in order.
+    Invalid(Vec<String>),
+}
+
+impl fmt::Display for AdmissionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AdmissionError::Mutator(text) => f.write_str(text),
+            AdmissionError::Invalid(items) => f.write_str(&error_list(items)),
+        }
+    }
+}
+
+impl std::error::Error for AdmissionError {}
+
+/// A job as it would be stored, and what the server has to say about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Admitted {
+    /// The job with everything the server adds; indexes, status and version are not set.
+    pub job: Job,
+    /// The `Warnings` text, empty without warnings.
+    pub warnings: String,
+}
+
+/// What the server makes of a job, valid or not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checked {
+    /// The job with everything the server adds.
+    pub job: Job,
+    /// What is wrong with it, in the validators' order; empty for a valid job.
+    pub errors: Vec<String>,
+    /// The `Warnings` text, empty without warnings.
+    pub warnings: String,
+}
+
+/// Mutates a converted job and reports on it, as the validate endpoint does. The error is that of a mutator.
+pub fn check(mut job: Job, ctx: &ServerContext) -> Result<Checked, String> {
+    mutate::mutate(&mut job, ctx)?;
+    let errors = validate::validate(&job, ctx);
+    let warnings = validate::warnings(&job, ctx);
+    Ok(Checked { job, errors, warnings })
+}
+
+/// What can be said about a converted job without a server: the errors of its structure (`spec/jobspec.md §1`).
+pub fn check_offline(mut job: Job, ctx: &ServerContext) -> Vec<String> {
+    mutate::canonicalize(&mut job, ctx);
+    validate::validate_structure(&job)
+}
+
+/// Mutates and validates a converted job (`spec/jobspec.md §12-15`). `existing` is the stored job of that id, which only
+/// scaling policy ids are taken from.
+pub fn admit(job: Job, ctx: &ServerContext, existing: Option<&Job>) -> Result<Admitted, AdmissionError> {
+    let Checked { mut job, errors, warnings } = check(job, ctx).map_err(AdmissionError::Mutator)?;
+    if !errors.is_empty() {
+        return Err(AdmissionError::Invalid(errors));
+    }
+    copy_scaling_ids(existing, &mut job, ctx.random_seed);
+    Ok(Admitted { job, warnings })
+}

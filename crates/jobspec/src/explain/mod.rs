@@ -1,0 +1,108 @@
+//! Problems of job files for people and editors: the place with its source line, the blocks around it, what was probably
+//! meant. The texts of the problems stay those of the parser and the validators; everything here comes on top, and is
+//! found afterwards from the text of the file, so that valid jobs cost nothing.
+//!
+//! - [`outline`], `outline_json`: blocks and attributes of a file with their places
+//! - `scope`: which names a place allows. `values`: advice about wrong values
+//! - `parsing`, `advice`: diagnostics of the parser
+//! - `problems`, `steps`, `rules`: problems that the validators found
+
+mod advice;
+pub mod outline;
+mod outline_json;
+mod parsing;
+mod problems;
+mod rules;
+mod scope;
+mod steps;
+mod values;
+
+use encamp_hcl::diag::{Range, Span};
+use outline::{Element, Outline};
+
+pub use outline::Syntax;
+pub use parsing::{parse_error, parse_json_error};
+pub use problems::validation;
+pub use scope::nearest;
+
+/// More findings help nobody.
+const MAX_FINDINGS: usize = 200;
+
+/// Longer source lines are not shown.
+const MAX_LINE: usize = 20_000;
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    Error,
+    Warning,
+}
+
+/// Which step found it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Getting at the file, before anything in it was looked at.
+    Read,
+    /// Parsing the file.
+    Parse,
+    /// The rules that registration applies.
+    Validate,
+}
+
+/// A problem of a job file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub stage: Stage,
+    pub severity: Severity,
+    /// The original text: the summary of a diagnostic, the innermost text of a validation error.
+    pub summary: String,
+    /// The original text: the details of a diagnostic, what the validation error is nested in. May be empty.
+    pub detail: String,
+    /// The problem in one line of plain words.
+    pub message: String,
+    /// Where it is, as far as that can be told.
+    pub place: Option<Place>,
+    /// The blocks around it, outermost first: `job "web"`, `group "api"`.
+    pub block_path: Vec<String>,
+    /// What may help.
+    pub suggestion: Option<String>,
+    /// Another place that has to do with it, and why.
+    pub related: Option<(Place, String)>,
+}
+
+/// A place in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub range: Range,
+    /// The line in which the range starts, without its end; nothing for very long lines.
+    pub line: Option<String>,
+}
+
+impl Place {
+    /// The place of a span of an outline.
+    fn of(outline: &Outline, span: Span) -> Place {
+        Place { range: outline.range(span), line: line_at(&outline.text, span.start as usize) }
+    }
+}
+
+/// The line that a byte lies in.
+fn line_at(text: &str, byte: usize) -> Option<String> {
+    let byte = byte.min(text.len());
+    let from = text.get(..byte)?.rfind('\n').map_or(0, |i| i + 1);
+    let line = text.get(from..)?.split('\n').next()?.trim_end_matches('\r');
+    (line.len() <= MAX_LINE).then(|| line.to_owned())
+}
+
+/// Sorts findings by place; those without one come first.
+fn in_order(mut findings: Vec<Finding>) -> Vec<Finding> {
+    let key = |f: &Finding| f.place.as_ref().map(|p| (p.range.file.clone(), p.range.start_line, p.range.start_column));
+    findings.sort_by_cached_key(key);
+    findings
+}
+
+fn titles(path: &[&Element]) -> Vec<String> {
+    path.iter().map(|e| e.title()).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,441 @@
+//! Jobs as API JSON, read the way the reference's decoder reads it: names in any case, unknown members ignored, and its
+//! error texts (`spec/jobspec.md §2`).
+
+mod scan;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, forward_to_deserialize_any};
+
+use encamp_model::api::job::{Job, Task, TaskGroup};
+use scan::{Node, document};
+
+/// Reads `{"Job": {…}}` or the job itself.
+pub fn parse_json(body: &[u8]) -> Result<Job, String> {
+    decode(body).map_err(|error| format!("Failed to parse JSON job: {error}"))
+}
+
+fn decode(body: &[u8]) -> Result<Job, String> {
+    let node = document(String::from_utf8_lossy(body).as_bytes())?;
+    let wrapped = match &node {
+        Node::Object(members) => members.iter().rev().find(|(name, _)| name.eq_ignore_ascii_case("job")),
+        Node::Null => None,
+        other => return Err(mismatch(other, "api.Job").to_string()),
+    };
+    let (node, path) = match wrapped {
+        Some((_, Node::Null)) | None => (&node, ""),
+        Some((_, inner)) => (inner, "Job"),
+    };
+    if matches!(node, Node::Null) {
+        return Ok(Job::default());
+    }
+    let place = Place { owner: "Job", path: path.to_owned() };
+    let mut job = Job::deserialize(Reader { node, place: &place, names: Some("Job") }).map_err(|e| e.to_string())?;
+    forget_unknown(&mut job);
+    Ok(job)
+}
+
+/// Takes away the members that no type knows; unlike jobs of a server, those of a client do not keep them.
+fn forget_unknown(job: &mut Job) {
+    job.other.clear();
+    for group in job.task_groups.iter_mut().flatten() {
+        group.other.clear();
+        group.tasks.iter_mut().flatten().for_each(|task| task.other.clear());
+    }
+}
+
+/// Why the document does not fit the job; prints as the reference's decoder does.
+#[derive(Debug)]
+struct Misfit(String);
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Misfit {}
+
+impl de::Error for Misfit {
+    fn custom<T: fmt::Display>(msg: T) -> Self {
+        Misfit(format!("json: {msg}"))
+    }
+}
+
+fn mismatch(node: &Node, wanted: &str) -> Misfit {
+    Misfit(format!("json: cannot unmarshal {} into Go value of type {wanted}", node.name()))
+}
+
+/// Where a value stands: the object type it is a member of, and the members on the way.
+struct Place {
+    owner: &'static str,
+    path: String,
+}
+
+/// Reads a node into whatever type is asked for.
+#[derive(Clone, Copy)]
+struct Reader<'n> {
+    node: &'n Node,
+    place: &'n Place,
+    /// The object type, where its field names are not announced because it keeps unknown members.
+    names: Option<&'static str>,
+}
+
+impl Reader<'_> {
+    fn misfit(&self, wanted: &str) -> Misfit {
+        let shown = match self.node {
+            Node::Number(text) if is_integer(wanted) => format!("number {text}"),
+            node => node.name().to_owned(),
+        };
+        if self.place.path.is_empty() {
+            return Misfit(format!("json: cannot unmarshal {shown} into Go value of type {wanted}"));
+        }
+        let Place { owner, path } = self.place;
+        Misfit(format!("json: cannot unmarshal {shown} into Go struct field {owner}.{path} of type {wanted}"))
+    }
+
+    /// The reference's name of a list type at this place.
+    fn list_type(&self) -> &'static str {
+        match self.place.path.rsplit('.').next().unwrap_or("") {
+            "TaskGroups" => "[]*api.TaskGroup",
+            "Tasks" => "[]*api.Task",
+            "Constraints" => "[]*api.Constraint",
+            "Affinities" => "[]*api.Affinity",
+            "Spreads" => "[]*api.Spread",
+            "Networks" => "[]*api.NetworkResource",
+            "Templates" => "[]*api.Template",
+            "Artifacts" => "[]*api.TaskArtifact",
+            "VolumeMounts" => "[]*api.VolumeMount",
+            "Devices" => "[]*api.RequestedDevice",
+            "Services" if self.place.owner == "TaskGroup" || self.place.owner == "Task" => "[]*api.Service",
+            "Checks" => "[]api.ServiceCheck",
+            "ReservedPorts" | "DynamicPorts" => "[]api.Port",
+            _ => "[]string",
+        }
+    }
+
+    /// The reference's name of an integer type at this place.
+    fn integer_type(&self, plain: &'static str) -> &'static str {
+        let name = self.place.path.rsplit('.').next().unwrap_or("");
+        let is_duration = match name {
+            "Min" | "Max" => self.place.owner == "WaitConfig",
+            _ => DURATIONS.contains(&name),
+        };
+        match (is_duration, name) {
+            (true, _) => "time.Duration",
+            (_, "Weight") => "int8",
+            (_, "Percent") => "uint8",
+            (_, "SubmitTime" | "TaggedTime") => "int64",
+            (_, "OutboundPort" | "ExcludeOutboundPorts") => "uint16",
+            (_, "MaxConnections" | "MaxPendingRequests" | "MaxConcurrentRequests") => "uint32",
+            _ => plain,
+        }
+    }
+}
+
+fn is_integer(ty: &str) -> bool {
+    ty.starts_with("int") || ty.starts_with("uint") || ty == "time.Duration"
+}
+
+/// Whole floats below this are 64-bit integers.
+const MAX_WHOLE: f64 = 9_223_372_036_854_775_808.0;
+
+/// Members whose integers are durations.
+const DURATIONS: [&str; 21] = [
+    "ConnectTimeout",
+    "Delay",
+    "Grace",
+    "HealthTimeout",
+    "HealthyDeadline",
+    "Interval",
+    "KillTimeout",
+    "LostAfter",
+    "MaxClientDisconnect",
+    "MaxDelay",
+    "MaxRunDuration",
+    "MinHealthyTime",
+    "ProgressDeadline",
+    "ShutdownDelay",
+    "Splay",
+    "Stagger",
+    "StopAfterClientDisconnect",
+    "StopOnClientAfter",
+    "TTL",
+    "Timeout",
+    "VaultGrace",
+];
+
+impl<'de> Deserializer<'de> for Reader<'_> {
+    type Error = Misfit;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+        match self.node {
+            Node::Null => visitor.visit_unit(),
+            Node::Bool(value) => visitor.visit_bool(*value),
+            Node::String(text) => visitor.visit_str(text),
+            // Numbers without a type are floats of 64 bits; whole ones are shown as integers.
+            Node::Number(text) => match text.parse::<f64>() {
+                Ok(n) if n.fract() == 0.0 && n.abs() < MAX_WHOLE => visitor.visit_i64(n as i64),
+                Ok(n) if n.is_finite() => visitor.visit_f64(n),
+                _ => Err(self.misfit("float64")),
+            },
+            Node::Array(items) => visitor.visit_seq(Items { items: items.iter(), place: self.place }),
+            Node::Object(members) => visitor.visit_map(Members::all(members, self.place)),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+        match self.node {
+            Node::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+        match self.node {
+            Node::Bool(value) => visitor.visit_bool(*value),
+            _ => Err(self.misfit("bool")),
+        }
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+        match self.node {
+            Node::String(text) => visitor.visit_str(text),
+            _ => Err(self.misfit("string")),
+        }
+    }
+
+    fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+        let ty = self.integer_type("int");
+        let bounds = if ty == "int8" { i64::from(i8::MIN)..=i64::from(i8::MAX) } else { i64::MIN..=i64::MAX };
+        match self.node {
+            Node::Number(text) => match text.parse::<i64>().ok().filter(|n| bounds.contains(n)) {
+                Some(n) => visitor.visit_i64(n),
+                None => Err(self.misfit(ty)),
+            },
+            _ => Err(self.misfit(ty)),
+        }
+    }
+
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+        let ty = self.integer_type("uint64");
+        let max = match ty {
+            "uint8" => u64::from(u8::MAX),
+            "uint16" => u64::from(u16::MAX),
+            "uint32" => u64::from(u32::MAX),
+            _ => u64::MAX,
+        };
+        match self.node {
+            Node::Number(text) => match text.parse::<u64>().ok().filter(|n| *n <= max) {
+                Some(n) => visitor.visit_u64(n),
+                None => Err(self.misfit(ty)),
+            },
+            _ => Err(self.misfit(ty)),
+        }
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+        match self.node {
+            Node::Array(items) => visitor.visit_seq(Items { items: items.iter(), place: self.place }),
+            _ => Err(self.misfit(self.list_type())),
+        }
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+        let Node::Object(members) = self.node else {
+            return Err(self.misfit("map[string]string"));
+        };
+        // Jobs, groups and tasks keep unknown members, so they are read as maps.
+        let names = match self.names.or_else(|| self.place.path.rsplit('.').next().and_then(kept_type)) {
+            Some(name) => (name, known_names(name)),
+            None => return visitor.visit_map(Members::all(members, self.place)),
+        };
+        visitor.visit_map(Members::named(members, self.place, names.0, &names.1))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Misfit> {
+        let Node::Object(members) = self.node else {
+            return Err(self.misfit(&format!("api.{name}")));
+        };
+        let fields: Vec<String> = fields.iter().map(|f| (*f).to_owned()).collect();
+        let mut members = Members::named(members, self.place, name, &fields);
+        // Members that are no fields are ignored.
+        members.list.retain(|(name, ..)| fields.contains(name));
+        visitor.visit_map(members)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Misfit> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+        visitor.visit_unit()
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+        self.deserialize_string(visitor)
+    }
+
+    forward_to_deserialize_any! {
+        i8 i16 i32 i128 u8 u16 u32 u128 f32 f64 char bytes byte_buf unit unit_struct tuple tuple_struct enum identifier
+    }
+}
+
+/// The object type of the elements of a list that are read as maps.
+fn kept_type(member: &str) -> Option<&'static str> {
+    match member {
+        "TaskGroups" => Some("TaskGroup"),
+        "Tasks" => Some("Task"),
+        _ => None,
+    }
+}
+
+/// The members an object type knows.
+fn known_names(ty: &str) -> Vec<String> {
+    let value = match ty {
+        "TaskGroup" => serde_json::to_value(TaskGroup::default()),
+        "Task" => serde_json::to_value(Task::default()),
+        _ => serde_json::to_value(Job::default()),
+    };
+    let mut names: Vec<String> = match value {
+        Ok(serde_json::Value::Object(members)) => members.keys().cloned().collect(),
+        _ => Vec::new(),
+    };
+    if ty == "Task" {
+        // Not written when it is unset.
+        names.push("CSIPluginConfig".to_owned());
+    }
+    names
+}
+
+struct Items<'n> {
+    items: std::slice::Iter<'n, Node>,
+    place: &'n Place,
+}
+
+impl<'de> SeqAccess<'de> for Items<'_> {
+    type Error = Misfit;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Misfit> {
+        let Some(node) = self.items.next() else { return Ok(None) };
+        seed.deserialize(Reader { node, place: self.place, names: None }).map(Some)
+    }
+}
+
+/// Members with the names of the type's fields.
+struct Members<'n> {
+    list: Vec<(String, &'n Node, Place)>,
+    next: usize,
+}
+
+impl<'n> Members<'n> {
+    /// A map: names as they are; the later of two stays.
+    fn all(members: &'n [(String, Node)], place: &Place) -> Members<'n> {
+        let place = || Place { owner: place.owner, path: place.path.clone() };
+        let last: BTreeMap<&str, &Node> = members.iter().map(|(name, node)| (name.as_str(), node)).collect();
+        Members { list: last.into_iter().map(|(name, node)| (name.to_owned(), node, place())).collect(), next: 0 }
+    }
+
+    /// An object type: names in any case become the field's name; the later of two stays.
+    fn named(members: &'n [(String, Node)], place: &Place, owner: &'static str, fields: &[String]) -> Members<'n> {
+        let mut list: Vec<(String, &Node, Place)> = Vec::new();
+        let mut seen: HashMap<&str, usize> = HashMap::new();
+        for (name, node) in members {
+            let exact = fields.iter().find(|f| *f == name);
+            let field = exact.or_else(|| fields.iter().find(|f| f.eq_ignore_ascii_case(name))).unwrap_or(name);
+            let dot = if place.path.is_empty() { "" } else { "." };
+            let inner = Place { owner, path: format!("{}{dot}{field}", place.path) };
+            let at = *seen.entry(field.as_str()).or_insert(list.len());
+            match list.get_mut(at) {
+                Some(slot) => *slot = (field.clone(), node, inner),
+                None => list.push((field.clone(), node, inner)),
+            }
+        }
+        Members { list, next: 0 }
+    }
+}
+
+impl<'de> MapAccess<'de> for Members<'_> {
+    type Error = Misfit;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Misfit> {
+        match self.list.get(self.next) {
+            Some((name, ..)) => seed.deserialize(name.as_str().into_deserializer()).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Misfit> {
+        let Some((_, node, place)) = self.list.get(self.next) else {
+            return Err(de::Error::custom("a value without a name"));
+        };
+        self.next += 1;
+        seed.deserialize(Reader { node, place, names: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_any_case_and_unknown_members() {
+        let job = parse_json(
+            br#"{"job": {"id": "x", "NAME": "n", "Later": {"a": [1]}, "taskgroups": [
+            {"name": "g", "count": 2, "tasks": [{"Name": "t", "driver": "exec", "Config": {"Tasks": 1.5, "N": 9007199254740993}, "New": true}],
+             "Update": {"Stagger": 5, "Nope": 1}}]}}"#,
+        )
+        .unwrap();
+        assert_eq!(job.id.as_deref(), Some("x"));
+        assert_eq!(job.name.as_deref(), Some("n"));
+        assert!(job.other.is_empty());
+        let group = &job.task_groups.as_deref().unwrap()[0];
+        assert_eq!(group.count, Some(2));
+        assert_eq!(group.update.as_ref().unwrap().stagger, Some(5));
+        let task = &group.tasks.as_deref().unwrap()[0];
+        assert_eq!(task.driver, "exec");
+        assert_eq!(task.config.as_ref().unwrap()["Tasks"], 1.5);
+        assert_eq!(task.config.as_ref().unwrap()["N"], 9_007_199_254_740_992i64);
+        assert!(group.other.is_empty() && task.other.is_empty());
+        let bare = parse_json(br#"{"ID": "y", "Priority": null}"#).unwrap();
+        assert_eq!((bare.id.as_deref(), bare.priority), (Some("y"), None));
+    }
+
+    #[test]
+    fn texts_of_refusals() {
+        for (text, want) in [
+            ("{\"Job\": {\"ID\": \"x\", }", "invalid character '}' looking for beginning of object key string"),
+            ("{\"Job\": ", "unexpected end of JSON input"),
+            ("{} x", "invalid character 'x' after top-level value"),
+            ("{\"a\" 1}", "invalid character '1' after object key"),
+            ("{\"a\": tru}", "invalid character '}' in literal true (expecting 'e')"),
+            ("{\"a\": 1.}", "invalid character '}' after decimal point in numeric literal"),
+            (
+                "{\"Job\": {\"Priority\": \"high\"}}",
+                "json: cannot unmarshal string into Go struct field Job.Job.Priority of type int",
+            ),
+            (
+                "{\"Job\": {\"Priority\": 1.5}}",
+                "json: cannot unmarshal number 1.5 into Go struct field Job.Job.Priority of type int",
+            ),
+            (
+                "{\"TaskGroups\": [{\"Count\": true}]}",
+                "json: cannot unmarshal bool into Go struct field TaskGroup.TaskGroups.Count of type int",
+            ),
+            (
+                "{\"Job\": {\"TaskGroups\": [{\"Tasks\": [{\"KillTimeout\": \"5s\"}]}]}}",
+                "json: cannot unmarshal string into Go struct field Task.Job.TaskGroups.Tasks.KillTimeout of type time.Duration",
+            ),
+        ] {
+            assert_eq!(parse_json(text.as_bytes()).unwrap_err(), format!("Failed to parse JSON job: {want}"), "{text}");
+        }
+        assert!(parse_json("[".repeat(100_000).as_bytes()).unwrap_err().ends_with("exceeded max depth"));
+    }
+}

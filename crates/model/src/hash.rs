@@ -1,0 +1,95 @@
+//! What the fields of a namespace or node pool that users set hash to (BLAKE2b-256 over the texts one after the other): equal
+//! objects have equal hashes in every cluster.
+
+use std::collections::BTreeMap;
+
+use blake2::digest::consts::U32;
+use blake2::{Blake2b, Digest};
+
+use super::bytes::Bytes;
+use super::cluster::{Namespace, NodePool};
+use super::time::format_duration;
+
+fn hash_of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Bytes {
+    let mut hash = Blake2b::<U32>::new();
+    texts.into_iter().for_each(|t| hash.update(t.as_bytes()));
+    Bytes(hash.finalize().to_vec())
+}
+
+fn pairs(map: &BTreeMap<String, String>) -> impl Iterator<Item = &str> {
+    map.iter().flat_map(|(k, v)| [k.as_str(), v.as_str()])
+}
+
+/// A default, and what is allowed and denied beside it.
+fn choice<'a>(default: &'a str, allowed: &'a [String], denied: &'a [String]) -> impl Iterator<Item = &'a str> {
+    std::iter::once(default).chain(allowed.iter().chain(denied).map(String::as_str))
+}
+
+impl Namespace {
+    /// The value of `Hash`.
+    pub fn compute_hash(&self) -> Bytes {
+        let mut texts = vec![self.name.as_str(), &self.description, &self.quota];
+        if let Some(c) = &self.capabilities {
+            let lists = [
+                &c.enabled_task_drivers,
+                &c.disabled_task_drivers,
+                &c.enabled_network_modes,
+                &c.disabled_network_modes,
+            ];
+            texts.extend(lists.into_iter().flatten().map(String::as_str));
+        }
+        if let Some(c) = &self.node_pool_configuration {
+            texts.extend(choice(&c.default, &c.allowed, &c.denied));
+        }
+        if let Some(c) = &self.vault_configuration {
+            texts.extend(choice(&c.default, &c.allowed, &c.denied));
+        }
+        if let Some(c) = &self.consul_configuration {
+            texts.extend(choice(&c.default, &c.allowed, &c.denied));
+        }
+        texts
+            .extend([&self.meta, &self.required_extra_claims, &self.optional_extra_claims].into_iter().flat_map(pairs));
+        hash_of(texts)
+    }
+}
+
+impl NodePool {
+    /// The value of `Hash`; the built-in pools have none.
+    pub fn compute_hash(&self) -> Bytes {
+        let ttl = format_duration(self.node_identity_ttl);
+        let (mut algorithm, mut memory) = ("", "");
+        if let Some(c) = &self.scheduler_configuration {
+            algorithm = &c.scheduler_algorithm;
+            memory = c.memory_oversubscription_enabled.map_or("", |on| if on { "true" } else { "false" });
+        }
+        hash_of([self.name.as_str(), &self.description, &ttl, algorithm, memory].into_iter().chain(pairs(&self.meta)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{HOUR, NamespaceCapabilities};
+
+    #[test]
+    fn hashes_are_those_of_recorded_objects() {
+        let is = |hash: Bytes, text: &str| assert_eq!(Some(hash), Bytes::from_base64(text));
+        let map = |k: &str, v: &str| BTreeMap::from([(k.to_string(), v.to_string())]);
+        let mut ns = Namespace {
+            name: "default".into(),
+            description: "Default shared namespace".into(),
+            create_index: 1,
+            ..Default::default()
+        };
+        is(ns.compute_hash(), "C7UbjDwBK0dK8wQq7Izg7SJIzaV+lIo2X7wRtzY3pSw=");
+        (ns.name, ns.description, ns.meta) = ("apps".into(), "applications".into(), map("team", "x"));
+        let docker = NamespaceCapabilities { disabled_task_drivers: vec!["docker".into()], ..Default::default() };
+        ns.capabilities = Some(docker);
+        is(ns.compute_hash(), "P1Q7niesTYwXdrDyxXY/0y8tSgLbcNp5xh0eIVhJ7FA=");
+        let mut pool = NodePool { name: "gpu".into(), description: "gpu nodes".into(), ..Default::default() };
+        (pool.meta, pool.node_identity_ttl) = (map("a", "b"), 24 * HOUR);
+        is(pool.compute_hash(), "dkW5AL3ZddtF45iBo3iVswvQ/sOPk4Qprf4rgo9wN50=");
+        let pool = NodePool { name: "short".into(), node_identity_ttl: 2 * HOUR, ..Default::default() };
+        is(pool.compute_hash(), "e1eLl1xN2AKxTc3hvBGmgqb929yQSVL/ukFLHElZzGc=");
+    }
+}

@@ -1,0 +1,71 @@
+//! The nouns of a cluster, spelled as the HTTP API spells them (CamelCase JSON), and the small facts about them that do
+//! not depend on policy: status predicates, names, resource arithmetic.
+//!
+//! - [`job`], [`group`], [`resources`], [`service`]: stored jobs. [`api`]: jobs as clients send them, where every value
+//!   may still be null.
+//! - [`node`], [`alloc`], [`eval`], [`cluster`], [`volume`], [`acl`], [`variable`], [`identity`], [`records`]: the rest of the cluster.
+//!   [`plan`]: what schedulers propose. [`requests`], [`responses`]: what callers send and get that is not stored.
+//!   [`outcome`]: texts that say what became of a request.
+//! - [`diff`]: job diffs. [`json`], [`bytes`], [`time`], [`duration`], [`quote`]: how values look in JSON and in texts. [`random`]: numbers from a
+//!   seed.
+//! - [`sorted_map`]: maps of few names. [`version`], [`regexp`]: what constraints compare with. [`cron`]: when periodic jobs launch.
+//!
+//! **May use** no other crate of this workspace. **Never** holds I/O, clocks, policy.
+
+pub mod acl;
+pub mod alloc;
+pub mod api;
+pub mod bytes;
+mod class;
+pub mod cluster;
+pub mod cron;
+pub mod diff;
+pub mod duration;
+pub mod eval;
+pub mod group;
+mod hash;
+pub mod identity;
+pub mod job;
+pub mod json;
+pub mod node;
+pub mod outcome;
+pub mod plan;
+pub mod predicates;
+pub mod quote;
+pub mod random;
+pub mod records;
+pub mod regexp;
+pub mod requests;
+pub mod resources;
+pub mod responses;
+pub mod scores;
+pub mod service;
+pub mod shared;
+pub mod sorted_map;
+pub mod time;
+pub mod variable;
+pub mod version;
+pub mod volume;
+
+pub use acl::*;
+pub use alloc::*;
+pub use bytes::Bytes;
+pub use cluster::*;
+pub use diff::*;
+pub use eval::*;
+pub use group::*;
+pub use identity::*;
+pub use job::*;
+pub use node::*;
+pub use plan::*;
+pub use predicates::{client_status, desired_status};
+pub use quote::{float_text, quoted, short_id};
+pub use records::*;
+pub use resources::*;
+pub use scores::Scores;
+pub use service::*;
+pub use shared::Shared;
+pub use sorted_map::SortedMap;
+pub use time::{HOUR, MINUTE, SECOND, Time, format_duration};
+pub use variable::*;
+pub use volume::*;

@@ -1,0 +1,224 @@
+//! A plan carried out: what the plan applier writes (`spec/reconciliation.md §11.4`, `spec/server.md §7.6`, `§7.8`), and what
+//! clients make of it that do as they are told.
+//!
+//! Only what scheduling reads is written. New allocations run, without a verdict on their health, so that deployments go no
+//! further; stopped and evicted ones are complete at once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use encamp_model::*;
+use encamp_state::State;
+
+/// The state after a plan was accepted in full and its allocations were started and stopped, at `now` (Unix nanoseconds).
+pub fn apply(state: &State, plan: &Plan, now: i64) -> State {
+    let mut next = state.clone();
+    let index = state.index + 1;
+    if let Some(d) = &plan.deployment {
+        next.upsert_deployment(Arc::new(merged_deployment(state, d, index)));
+    }
+    for u in &plan.deployment_updates {
+        // The first one that is refused ends the list.
+        let Some(d) = next.deployment(&u.deployment_id).filter(|d| d.active()) else { break };
+        let mut d = Deployment::clone(d);
+        (d.status, d.status_description, d.modify_index) = (u.status.clone(), u.status_description.clone(), index);
+        next.upsert_deployment(Arc::new(d));
+    }
+    let mut written = Written { state, allocs: BTreeMap::new() };
+    for a in plan.node_allocation.values().flatten() {
+        let alloc = match written.current(&a.id) {
+            None if unwanted(state, a) => continue,
+            None => new_alloc(a, plan, index, now),
+            Some(old) => updated_alloc(a, &old, plan, index, now),
+        };
+        if state.alloc(&a.id).is_none() {
+            count_in_deployment(&mut next, &alloc, index);
+            claim_volumes(&mut next, &alloc, index);
+            if let Some(mut previous) = written.current(&a.previous_allocation) {
+                (previous.next_allocation, previous.modify_index) = (a.id.clone(), index);
+                written.put(previous);
+            }
+        }
+        written.put(alloc);
+    }
+    for a in plan.node_update.values().flatten() {
+        if let Some(stored) = written.current(&a.id) {
+            written.put(stopped_alloc(stored, a, index, now));
+        }
+    }
+    for v in plan.node_preemptions.values().flatten() {
+        if let Some(mut stored) = written.current(&v.id) {
+            stored.preempted_by_allocation = v.preempted_by_allocation.clone();
+            written.put(stopped_alloc(stored, v, index, now));
+        }
+    }
+    next.upsert_allocs(written.allocs.into_values().map(Arc::new));
+    next.index = next.index.max(index);
+    next
+}
+
+/// Allocations as the plan leaves them: one may be planned twice, as unknown and updated in place.
+struct Written<'a> {
+    state: &'a State,
+    allocs: BTreeMap<String, Allocation>,
+}
+
+impl Written<'_> {
+    fn current(&self, id: &str) -> Option<Allocation> {
+        let stored = || self.state.alloc(id).map(|e| Allocation::clone(&e.alloc));
+        self.allocs.get(id).cloned().or_else(stored)
+    }
+
+    fn put(&mut self, alloc: Allocation) {
+        self.allocs.insert(alloc.id.clone(), alloc);
+    }
+}
+
+/// New allocations of jobs that are gone or stopped are skipped.
+fn unwanted(state: &State, a: &Allocation) -> bool {
+    state.job(&a.namespace, &a.job_id).is_none_or(|j| j.stop)
+}
+
+/// What clients and the store count stays as it is stored; so do groups that the plan does not name.
+pub fn merged_deployment(state: &State, d: &Deployment, index: u64) -> Deployment {
+    let mut d = d.clone();
+    d.modify_index = index;
+    let Some(old) = state.deployment(&d.id) else {
+        d.create_index = index;
+        return d;
+    };
+    d.create_index = old.create_index;
+    for (name, old) in &old.task_groups {
+        match (d.task_groups.get_mut(name), old) {
+            (Some(Some(s)), Some(old)) => {
+                s.healthy_allocs = old.healthy_allocs;
+                s.unhealthy_allocs = old.unhealthy_allocs;
+                s.placed_allocs = old.placed_allocs;
+                s.require_progress_by = old.require_progress_by;
+            }
+            (Some(_), _) => {}
+            (None, old) => drop(d.task_groups.insert(name.clone(), old.clone())),
+        }
+    }
+    d
+}
+
+fn count_in_deployment(next: &mut State, a: &Allocation, index: u64) {
+    let Some(d) = next.deployment(&a.deployment_id) else { return };
+    let mut d = Deployment::clone(d);
+    if let Some(Some(s)) = d.task_groups.get_mut(&a.task_group) {
+        s.placed_allocs += 1;
+        if a.is_canary() && !s.placed_canaries.contains(&a.id) {
+            s.placed_canaries.push(a.id.clone());
+        }
+    }
+    d.modify_index = index;
+    next.upsert_deployment(Arc::new(d));
+}
+
+fn claim_volumes(next: &mut State, a: &Allocation, index: u64) {
+    for claim in volume_claims(next, a, index) {
+        next.upsert_host_volume_claim(Arc::new(claim));
+    }
+}
+
+/// What a group wants to keep of dynamic host volumes.
+fn kept_volumes(group: &TaskGroup) -> impl Iterator<Item = &VolumeRequest> {
+    group.volumes.iter().flat_map(|v| v.values()).filter(|r| r.sticky && r.r#type == "host")
+}
+
+/// Whether an allocation may make [`volume_claims`].
+pub fn keeps_volumes(a: &Allocation) -> bool {
+    a.group().is_some_and(|g| kept_volumes(g).next().is_some())
+}
+
+/// The claims a new allocation makes on dynamic host volumes that its group wants to keep, as far as they are new.
+pub fn volume_claims(state: &State, a: &Allocation, index: u64) -> Vec<TaskGroupHostVolumeClaim> {
+    let mut claims: Vec<TaskGroupHostVolumeClaim> = Vec::new();
+    let Some(group) = a.group() else { return claims };
+    for request in kept_volumes(group) {
+        let suffix = a.name.rfind('[').filter(|_| request.per_alloc).and_then(|i| a.name.get(i..)).unwrap_or_default();
+        let source = format!("{}{suffix}", request.source);
+        let Some(volume) = state.node(&a.node_id).and_then(|n| n.node.host_volumes.get(&source)).cloned() else {
+            continue;
+        };
+        let same = |c: &TaskGroupHostVolumeClaim| {
+            c.volume_id == volume.id
+                && (&c.namespace, &c.job_id, &c.task_group_name) == (&a.namespace, &a.job_id, &a.task_group)
+        };
+        let known = state.host_volume_claims().any(|c| same(c)) || claims.iter().any(same);
+        if volume.id.is_empty() || known {
+            continue;
+        }
+        claims.push(TaskGroupHostVolumeClaim {
+            id: format!("{}/{}", a.id, volume.id),
+            namespace: a.namespace.clone(),
+            job_id: a.job_id.clone(),
+            task_group_name: a.task_group.clone(),
+            alloc_id: a.id.clone(),
+            volume_id: volume.id,
+            volume_name: source,
+            create_index: index,
+            modify_index: index,
+        });
+    }
+    claims
+}
+
+fn new_alloc(a: &Allocation, plan: &Plan, index: u64, now: i64) -> Allocation {
+    let running = TaskState { state: "running".into(), started_at: Time::from_unix_nanos(now), ..Default::default() };
+    let tasks = a.allocated_resources.iter().flat_map(|r| r.tasks.keys());
+    Allocation {
+        job: a.job.clone().or_else(|| plan.job.clone()),
+        client_status: client_status::RUNNING.into(),
+        task_states: tasks.map(|t| (t.clone(), running.clone())).collect(),
+        create_index: index,
+        modify_index: index,
+        alloc_modify_index: index,
+        create_time: now,
+        modify_time: now,
+        ..a.clone()
+    }
+}
+
+fn updated_alloc(a: &Allocation, old: &Allocation, plan: &Plan, index: u64, now: i64) -> Allocation {
+    let job = match &a.job {
+        Some(job) => Some(job.clone()),
+        None if a.terminal() => old.job.clone(),
+        None => plan.job.clone(),
+    };
+    let told = matches!(a.client_status.as_str(), client_status::LOST | client_status::UNKNOWN);
+    let from = if told { a } else { old };
+    Allocation {
+        job,
+        client_status: from.client_status.clone(),
+        client_description: from.client_description.clone(),
+        task_states: old.task_states.clone(),
+        next_allocation: old.next_allocation.clone(),
+        create_index: old.create_index,
+        modify_index: index,
+        alloc_modify_index: index,
+        modify_time: now,
+        ..a.clone()
+    }
+}
+
+/// `told`: the stop or eviction as planned. The client is done with it at once.
+fn stopped_alloc(stored: Allocation, told: &Allocation, index: u64, now: i64) -> Allocation {
+    let mut a = stored;
+    if told.client_status == client_status::LOST {
+        a.client_status = client_status::LOST.into();
+    }
+    if !a.client_terminal() {
+        a.client_status = client_status::COMPLETE.into();
+    }
+    a.desired_status =
+        if told.desired_status == desired_status::EVICT { desired_status::EVICT } else { desired_status::STOP }.into();
+    a.desired_description = told.desired_description.clone();
+    if !told.followup_eval_id.is_empty() {
+        a.followup_eval_id = told.followup_eval_id.clone();
+    }
+    a.alloc_states.clear();
+    (a.modify_index, a.alloc_modify_index, a.modify_time) = (index, index, now);
+    a
+}

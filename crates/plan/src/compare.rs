@@ -1,0 +1,159 @@
+//! Where two plans of one job disagree, for checking one planner by another.
+//!
+//! Which node gets an allocation depends on the order in which nodes are visited, which is random on servers, so that nodes and
+//! victims are compared by number, not by name.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use encamp_model::{AllocListStub, DesiredUpdates, JobPlanResponse};
+
+/// Places of a diff that are named at most.
+const MOST_PLACES: usize = 10;
+
+/// What `local` says otherwise than `remote`, one line each; empty if they agree.
+pub fn disagreements(local: &JobPlanResponse, remote: &JobPlanResponse) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut compare = |what: String, local: String, remote: String| {
+        if local != remote {
+            out.push(format!("{what}: {local} here, {remote} there"));
+        }
+    };
+    compare("job modify index".into(), local.job_modify_index.to_string(), remote.job_modify_index.to_string());
+    let (mine, theirs) = (updates(local), updates(remote));
+    for group in mine.keys().chain(theirs.keys()).collect::<BTreeSet<_>>() {
+        let text = |all: &BTreeMap<String, DesiredUpdates>| all.get(group).map_or("none".into(), counts);
+        compare(format!("changes of group {group:?}"), text(&mine), text(&theirs));
+    }
+    let (mine, theirs) = (failures(local), failures(remote));
+    for group in mine.keys().chain(theirs.keys()).collect::<BTreeSet<_>>() {
+        let text = |all: &BTreeMap<String, u64>| all.get(group).unwrap_or(&0).to_string();
+        compare(format!("allocations of group {group:?} without a node"), text(&mine), text(&theirs));
+    }
+    let (mine, theirs) = (victims(local), victims(remote));
+    for job in mine.keys().chain(theirs.keys()).collect::<BTreeSet<_>>() {
+        let text = |all: &BTreeMap<String, u64>| all.get(job).unwrap_or(&0).to_string();
+        compare(format!("preempted allocations of job {job:?}"), text(&mine), text(&theirs));
+    }
+    compare("warnings".into(), format!("{:?}", local.warnings.trim()), format!("{:?}", remote.warnings.trim()));
+    let value = |plan: &JobPlanResponse| serde_json::to_value(&plan.diff).unwrap_or_default();
+    let mut places = Vec::new();
+    differences("Diff", &value(local), &value(remote), &mut places);
+    let more = places.len().saturating_sub(MOST_PLACES);
+    places.truncate(MOST_PLACES);
+    out.extend(places);
+    if more > 0 {
+        out.push(format!("and {more} more places of the diff"));
+    }
+    out
+}
+
+fn updates(plan: &JobPlanResponse) -> BTreeMap<String, DesiredUpdates> {
+    let annotations = plan.annotations.iter().flat_map(|a| &a.desired_tg_updates);
+    annotations.map(|(group, updates)| (group.clone(), updates.clone())).collect()
+}
+
+fn counts(u: &DesiredUpdates) -> String {
+    let all = [
+        ("place", u.place),
+        ("stop", u.stop),
+        ("migrate", u.migrate),
+        ("update in place", u.in_place_update),
+        ("destroy and create", u.destructive_update),
+        ("canary", u.canary),
+        ("preempt", u.preemptions),
+        ("ignore", u.ignore),
+        ("disconnect", u.disconnect),
+        ("reconnect", u.reconnect),
+        ("reschedule now", u.reschedule_now),
+        ("reschedule later", u.reschedule_later),
+    ];
+    let named: Vec<String> = all.iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{n} {what}")).collect();
+    if named.is_empty() { "none".into() } else { named.join(", ") }
+}
+
+fn failures(plan: &JobPlanResponse) -> BTreeMap<String, u64> {
+    plan.failed_tg_allocs.iter().map(|(group, m)| (group.clone(), m.failures().unsigned_abs())).collect()
+}
+
+fn victims(plan: &JobPlanResponse) -> BTreeMap<String, u64> {
+    let mut out = BTreeMap::new();
+    let all = plan.annotations.iter().flat_map(|a| &a.preempted_allocs);
+    all.for_each(|a: &AllocListStub| *out.entry(format!("{}@{}", a.job_id, a.namespace)).or_default() += 1);
+    out
+}
+
+/// Lists places where two JSON values differ; null and what is empty are the same.
+fn differences(path: &str, local: &Value, remote: &Value, out: &mut Vec<String>) {
+    match (local, remote) {
+        (Value::Object(a), Value::Object(b)) => {
+            for key in a.keys().chain(b.keys()).collect::<BTreeSet<_>>() {
+                let member = |o: &serde_json::Map<String, Value>| o.get(key).cloned().unwrap_or_default();
+                differences(&format!("{path}.{key}"), &member(a), &member(b), out);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (i, (a, b)) in a.iter().zip(b).enumerate() {
+                differences(&format!("{path}[{i}]"), a, b, out);
+            }
+        }
+        (a, b) if a == b || empty(a) && empty(b) => {}
+        (a, b) => out.push(format!("{path}: {} here, {} there", shown(a), shown(b))),
+    }
+}
+
+fn empty(v: &Value) -> bool {
+    match v {
+        Value::Null => true,
+        Value::String(s) => s.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    }
+}
+
+fn shown(v: &Value) -> String {
+    match v {
+        Value::Array(list) => format!("{} entries", list.len()),
+        Value::Object(members) => members.get("Name").map_or("an object".into(), |name| format!("{name}")),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encamp_model::{AllocMetric, JobDiff, PlanAnnotations};
+
+    fn plan(place: u64, victims: &[&str], coalesced: i64, kind: &str) -> JobPlanResponse {
+        let stub = |id: &&str| AllocListStub { job_id: "v".into(), id: (*id).into(), ..Default::default() };
+        JobPlanResponse {
+            annotations: Some(PlanAnnotations {
+                desired_tg_updates: [("g".to_string(), DesiredUpdates { place, ..Default::default() })].into(),
+                preempted_allocs: victims.iter().map(stub).collect(),
+            }),
+            failed_tg_allocs: [("g".to_string(), AllocMetric { coalesced_failures: coalesced, ..Default::default() })]
+                .into(),
+            diff: Some(JobDiff { r#type: kind.into(), ..Default::default() }),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn plans_agree_whatever_nodes_they_choose() {
+        assert_eq!(disagreements(&plan(2, &["a"], 1, "Added"), &plan(2, &["b"], 1, "Added")), [""; 0]);
+    }
+
+    #[test]
+    fn every_disagreement_is_named() {
+        let got = disagreements(&plan(2, &["a"], 1, "Added"), &plan(3, &["a", "b"], 0, "Edited"));
+        let want = [
+            "changes of group \"g\": 2 place here, 3 place there",
+            "allocations of group \"g\" without a node: 2 here, 1 there",
+            "preempted allocations of job \"v@\": 1 here, 2 there",
+            "Diff.Type: \"Added\" here, \"Edited\" there",
+        ];
+        assert_eq!(got, want);
+    }
+}

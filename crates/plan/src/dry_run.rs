@@ -1,0 +1,85 @@
+//! One job, one evaluation, one plan that is accepted in full and thrown away (`spec/reconciliation.md §10.2`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use encamp_jobspec::admission::spec_changed;
+use encamp_model::*;
+use encamp_state::{Snapshot, State};
+
+use super::evaluate::{Made, evaluate};
+
+/// The evaluation ID of local plans: fixed, so that two runs look at the nodes in the same order.
+pub const LOCAL_EVAL_ID: &str = "00000000-0000-0000-0000-00000000d1ff";
+/// The index at which a job that is not known yet is stored.
+const NEW_JOB_INDEX: u64 = 100;
+
+/// What a dry run found out.
+#[derive(Debug, Clone)]
+pub struct DryRun {
+    /// The plan, accepted in full.
+    pub plan: Plan,
+    /// The evaluation with its final status.
+    pub eval: Evaluation,
+    /// Blocked and follow-up evaluations.
+    pub created_evals: Vec<Evaluation>,
+    /// The job as it is registered now.
+    pub old_job: Option<Arc<Job>>,
+    /// The job as it was planned.
+    pub job: Arc<Job>,
+    /// The state the plan was made on, with that job in it.
+    pub state: Snapshot,
+}
+
+/// Runs the scheduler for an admitted job as if it were registered now. IDs and dynamic ports come from a fixed sequence.
+pub fn dry_run(state: &State, job: &Job, now: i64) -> Result<DryRun, String> {
+    let mut state = state.clone();
+    let old_job = state.job(&job.namespace, &job.id).cloned();
+    let job = stored_form(old_job.as_deref(), job, now);
+    if old_job.as_deref().is_none_or(|old| old.version != job.version || old.create_index != job.create_index) {
+        state.upsert_job(job.clone());
+    }
+    let eval = Evaluation {
+        job_modify_index: job.modify_index,
+        annotate_plan: true,
+        ..Evaluation::pending(&job, "job-register", now, LOCAL_EVAL_ID.into())
+    };
+    let mut made = Made::new(0);
+    let state = state.snapshot();
+    let mut out = evaluate(&state, &eval, now, &mut made)?;
+    let (plan, eval) = match (out.plans.pop(), out.updates.pop()) {
+        (Some(p), Some(e)) if out.plans.is_empty() && out.updates.is_empty() => (p, e),
+        _ => return Err("the scheduler did not answer with exactly one plan and one evaluation".into()),
+    };
+    Ok(DryRun { plan, eval, created_evals: out.created, old_job, job, state })
+}
+
+/// The job with the version and indexes registering it would give. An unchanged job stays the stored one.
+pub(super) fn stored_form(old: Option<&Job>, job: &Job, now: i64) -> Arc<Job> {
+    let mut job = job.clone();
+    match old {
+        Some(old) if !spec_changed(old, &job) => return Arc::new(old.clone()),
+        Some(old) => {
+            job.version = old.version + 1;
+            job.create_index = old.create_index;
+            job.modify_index = old.job_modify_index + 1;
+            job.status = old.status.clone();
+        }
+        None => {
+            job.version = 0;
+            job.create_index = NEW_JOB_INDEX;
+            job.modify_index = NEW_JOB_INDEX;
+            job.status = "pending".into();
+        }
+    }
+    job.job_modify_index = job.modify_index;
+    job.submit_time = now;
+    Arc::new(job)
+}
+
+impl DryRun {
+    /// Groups that could not be placed, with the metrics of the search.
+    pub fn failed_tg_allocs(&self) -> &BTreeMap<String, AllocMetric> {
+        &self.eval.failed_tg_allocs
+    }
+}

@@ -1,0 +1,84 @@
+//! One evaluation, processed without a server around it.
+
+use encamp_model::random::Random;
+use encamp_model::*;
+use encamp_scheduler::{Context, NodeOrder, PlanResult, Planner};
+use encamp_state::Snapshot;
+
+/// Gives IDs and dynamic ports from fixed sequences, so that two runs give the same result.
+#[derive(Debug)]
+pub struct Made {
+    series: u16,
+    last_id: u64,
+    ports: Random,
+}
+
+impl Made {
+    /// The sequences of one purpose; IDs of different series differ.
+    pub fn new(series: u16) -> Made {
+        Made { series, last_id: 0, ports: Random::new(0, "dynamic ports") }
+    }
+
+    /// The next ID.
+    pub fn id(&mut self) -> String {
+        self.last_id += 1;
+        id(self.series, self.last_id)
+    }
+
+    /// The next random number below `n`.
+    pub fn random(&mut self, n: u64) -> u64 {
+        self.ports.below(n)
+    }
+}
+
+/// What the scheduler handed out.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// Plans, accepted in full.
+    pub plans: Vec<Plan>,
+    /// The evaluation with its final status, or handed back to the blocked queue.
+    pub updates: Vec<Evaluation>,
+    /// Blocked and follow-up evaluations.
+    pub created: Vec<Evaluation>,
+}
+
+impl Planner for Answer {
+    fn submit_plan(&mut self, plan: Plan) -> Result<PlanResult, String> {
+        let result = PlanResult::accepted(plan.clone());
+        self.plans.push(plan);
+        Ok(result)
+    }
+
+    fn update_eval(&mut self, eval: Evaluation) {
+        self.updates.push(eval);
+    }
+
+    fn create_eval(&mut self, eval: Evaluation) {
+        self.created.push(eval);
+    }
+
+    fn reblock_eval(&mut self, eval: Evaluation) {
+        self.updates.push(eval);
+    }
+}
+
+/// Processes an evaluation at `now` (Unix nanoseconds). An error means that the scheduler decided nothing.
+pub fn evaluate(state: &Snapshot, eval: &Evaluation, now: i64, made: &mut Made) -> Result<Answer, String> {
+    let mut answer = Answer::default();
+    let Made { series, last_id, ports } = made;
+    let mut context = Context {
+        now,
+        order: NodeOrder::Shuffle,
+        new_id: &mut || {
+            *last_id += 1;
+            id(*series, *last_id)
+        },
+        random: &mut |n| ports.below(n),
+    };
+    encamp_scheduler::process(state, eval, &mut context, &mut answer)?;
+    Ok(answer)
+}
+
+fn id(series: u16, number: u64) -> String {
+    format!("00000000-0000-0000-{series:04x}-{number:012x}")
+}

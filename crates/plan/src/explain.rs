@@ -1,0 +1,391 @@
+//! A plan explained: for each group which nodes were looked at, what kept the others out, and how those that could take
+//! an allocation scored, summed up so that a large cluster reads on one screen.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::DryRun;
+use encamp_model::*;
+use encamp_scheduler::explain::{Moment, NodeVerdict, Question, Verdict};
+use encamp_scheduler::stack::Judgement;
+use encamp_state::NodeEntry;
+
+/// Names of nodes that stand for all of a kind.
+const EXAMPLES: usize = 3;
+/// Values that are named of what nodes have.
+const VALUES: usize = 3;
+/// Nodes whose scores are listed.
+const BEST: usize = 5;
+
+/// One group's explanation.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct GroupExplanation {
+    /// The group.
+    pub task_group: String,
+    /// Allocations the plan places.
+    pub placed: u64,
+    /// Allocations that found no node.
+    pub failed: u64,
+    /// Whether nodes are shown with the plan carried out, or before anything is placed.
+    pub after_plan: bool,
+    /// Nodes of the cluster.
+    pub nodes: u64,
+    /// Nodes that are not looked at, by reason.
+    pub no_candidates: Vec<Reason>,
+    /// Nodes that can't run the group, by reason.
+    pub filtered: Vec<Reason>,
+    /// Nodes with too little room, by dimension.
+    pub exhausted: Vec<Shortage>,
+    /// Nodes with too little room that evictions would make, by dimension.
+    pub with_preemption: Vec<Reason>,
+    /// Nodes that searches pass over without a trace.
+    pub passed_over: u64,
+    /// Nodes that can take an allocation.
+    pub fitting: u64,
+    /// The best of those.
+    pub best: Vec<ScoredNode>,
+    /// Where the plan places allocations, most first.
+    pub placements: Vec<Placements>,
+}
+
+/// Nodes that share a reason.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Reason {
+    /// The reason.
+    pub reason: String,
+    /// How many nodes.
+    pub nodes: u64,
+    /// What they have where a constraint looks, most frequent first; nodes without a value count as `unset`.
+    pub found: Vec<Found>,
+    /// Names of some of them.
+    pub examples: Vec<String>,
+}
+
+/// A value and how many nodes have it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Found {
+    /// The value, quoted.
+    pub value: String,
+    /// How many nodes.
+    pub nodes: u64,
+}
+
+/// Nodes that have too little of one thing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Shortage {
+    /// What is too little, as metrics name it.
+    pub dimension: String,
+    /// How many nodes.
+    pub nodes: u64,
+    /// What is asked for (MHz or MB), where it can be counted.
+    pub asked: Option<i64>,
+    /// The least and the most any of the nodes has free.
+    pub free: Option<(i64, i64)>,
+    /// Names of some of them.
+    pub examples: Vec<String>,
+}
+
+/// A node that could take an allocation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct ScoredNode {
+    /// Its ID.
+    #[serde(rename = "NodeID")]
+    pub node_id: String,
+    /// Its name.
+    pub node_name: String,
+    /// The mean of the scores that enter.
+    pub score: f64,
+    /// Its scores by scorer.
+    pub scores: Scores,
+}
+
+/// What the plan places on one node.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Placements {
+    /// The node's ID.
+    #[serde(rename = "NodeID")]
+    pub node_id: String,
+    /// Its name.
+    pub node_name: String,
+    /// How many.
+    pub count: u64,
+    /// The score of the first of them, and its scores by scorer.
+    pub score: Option<f64>,
+    /// By scorer.
+    pub scores: Option<Scores>,
+    /// Allocations that are evicted for them.
+    pub evicted: Vec<String>,
+}
+
+/// One node's story with one group.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct NodeStory {
+    /// The group.
+    pub task_group: String,
+    /// Allocations of it that the plan places on the node.
+    pub placed: u64,
+    /// What the node is to the group, in sentences.
+    pub verdict: Vec<String>,
+    /// Its scores by scorer, if it can take an allocation.
+    pub scores: Option<Scores>,
+    /// The mean of the scores that enter.
+    pub score: Option<f64>,
+    /// What is used and free.
+    pub room: Vec<Room>,
+    /// The allocations there, and why each would or would not be evicted.
+    pub allocations: Vec<Candidate>,
+}
+
+/// One dimension of a node.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Room {
+    /// `cpu` (MHz), `memory` (MB) or `disk` (MB).
+    pub dimension: String,
+    /// What it has for allocations.
+    pub total: i64,
+    /// What they use.
+    pub used: i64,
+    /// What one allocation of the group asks for.
+    pub asked: i64,
+}
+
+/// An allocation on a node.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Candidate {
+    /// Its ID.
+    #[serde(rename = "AllocID")]
+    pub alloc_id: String,
+    /// Its job.
+    #[serde(rename = "JobID")]
+    pub job_id: String,
+    /// The job's priority.
+    pub priority: i64,
+    /// MHz it uses.
+    #[serde(rename = "CPU")]
+    pub cpu: i64,
+    /// MB it uses.
+    #[serde(rename = "MemoryMB")]
+    pub memory_mb: i64,
+    /// Whether and why it stays.
+    pub verdict: String,
+}
+
+fn question(run: &DryRun, now: i64) -> Question<'_> {
+    Question { state: &run.state, eval: &run.eval, job: &run.job, plan: &run.plan, now }
+}
+
+/// Explains every group of the planned job. Groups of which allocations found no node are shown as the plan leaves the nodes.
+pub fn explain(run: &DryRun, now: i64) -> Vec<GroupExplanation> {
+    let question = question(run, now);
+    let groups = run.job.task_groups.iter().filter(|_| !run.job.stop);
+    groups.map(|group| explain_group(run, &question, group)).collect()
+}
+
+fn explain_group(run: &DryRun, question: &Question, group: &TaskGroup) -> GroupExplanation {
+    let failed = run.failed_tg_allocs().get(&group.name);
+    let failed = failed.map_or(0, |m| m.failures().unsigned_abs());
+    let moment = if failed > 0 { Moment::AfterPlan } else { Moment::BeforePlacements };
+    let verdicts = question.survey(group, moment, run.state.nodes().cloned());
+    let mut out = GroupExplanation {
+        task_group: group.name.clone(),
+        failed,
+        after_plan: failed > 0,
+        nodes: verdicts.len() as u64,
+        placements: placements(run, group),
+        ..GroupExplanation::default()
+    };
+    out.placed = out.placements.iter().map(|p| p.count).sum();
+    sum_up(&mut out, verdicts);
+    out
+}
+
+fn sum_up(out: &mut GroupExplanation, verdicts: Vec<NodeVerdict>) {
+    let (mut outside, mut filtered, mut evicting) = (Reasons::default(), Reasons::default(), Reasons::default());
+    let mut short: BTreeMap<String, Shortage> = BTreeMap::new();
+    let mut fitting: Vec<ScoredNode> = Vec::new();
+    for NodeVerdict { node, verdict } in verdicts {
+        match verdict {
+            Verdict::NoCandidate(reasons) => {
+                // The first is what decides; the others would not help.
+                let reason = reasons.into_iter().next().unwrap_or_default();
+                outside.add(reason, None, &node);
+            }
+            Verdict::Judged(Judgement::Filtered { reason, found }) => {
+                let unset = || reason.contains("${").then(|| "unset".to_string());
+                let compared = found.or_else(unset);
+                filtered.add(reason, compared, &node);
+            }
+            Verdict::Judged(Judgement::Exhausted { dimension, amounts }) => {
+                let s = short.entry(dimension.clone()).or_insert_with(|| Shortage { dimension, ..Shortage::default() });
+                s.nodes += 1;
+                example(&mut s.examples, &node);
+                if let Some((asked, free)) = amounts {
+                    s.asked = Some(asked);
+                    let (least, most) = s.free.unwrap_or((free, free));
+                    s.free = Some((least.min(free), most.max(free)));
+                }
+            }
+            Verdict::Judged(Judgement::PassedOver) => out.passed_over += 1,
+            Verdict::WithPreemption { dimension, .. } => evicting.add(dimension, None, &node),
+            Verdict::Judged(Judgement::Fits { score, scores, .. }) => {
+                out.fitting += 1;
+                fitting.push(ScoredNode {
+                    node_id: node.node.id.clone(),
+                    node_name: node.node.name.clone(),
+                    score,
+                    scores,
+                });
+            }
+        }
+    }
+    fitting.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.node_id.cmp(&b.node_id)));
+    fitting.truncate(BEST);
+    out.best = fitting;
+    (out.no_candidates, out.filtered, out.with_preemption) = (outside.sorted(), filtered.sorted(), evicting.sorted());
+    out.exhausted = short.into_values().collect();
+    out.exhausted.sort_by(|a, b| b.nodes.cmp(&a.nodes).then_with(|| a.dimension.cmp(&b.dimension)));
+}
+
+/// Nodes by reason.
+#[derive(Default)]
+struct Reasons(BTreeMap<String, (Reason, BTreeMap<String, u64>)>);
+
+impl Reasons {
+    fn add(&mut self, reason: String, found: Option<String>, node: &NodeEntry) {
+        let entry = self.0.entry(reason.clone());
+        let (entry, values) = entry.or_insert_with(|| (Reason { reason, ..Reason::default() }, BTreeMap::new()));
+        entry.nodes += 1;
+        example(&mut entry.examples, node);
+        found.into_iter().for_each(|v| *values.entry(v).or_default() += 1);
+    }
+
+    /// Most nodes first.
+    fn sorted(self) -> Vec<Reason> {
+        let with_values = |(mut reason, values): (Reason, BTreeMap<String, u64>)| {
+            reason.found = values.into_iter().map(|(value, nodes)| Found { value, nodes }).collect();
+            reason.found.sort_by_key(|f| std::cmp::Reverse(f.nodes));
+            reason.found.truncate(VALUES);
+            reason
+        };
+        let mut out: Vec<Reason> = self.0.into_values().map(with_values).collect();
+        out.sort_by_key(|r| std::cmp::Reverse(r.nodes));
+        out
+    }
+}
+
+fn example(examples: &mut Vec<String>, node: &NodeEntry) {
+    if examples.len() < EXAMPLES {
+        examples.push(node.node.name.clone());
+    }
+}
+
+/// Where the plan places allocations of a group.
+fn placements(run: &DryRun, group: &TaskGroup) -> Vec<Placements> {
+    let mut out: Vec<Placements> = Vec::new();
+    for (node_id, planned) in &run.plan.node_allocation {
+        let new: Vec<_> =
+            planned.iter().filter(|a| a.task_group == group.name && run.state.alloc(&a.id).is_none()).collect();
+        let Some(first) = new.first() else { continue };
+        let metric = first.metrics.iter().flat_map(|m| &m.score_meta_data).find(|s| s.node_id == *node_id);
+        let evicted: BTreeSet<&String> = new.iter().flat_map(|a| &a.preempted_allocations).collect();
+        out.push(Placements {
+            node_id: node_id.clone(),
+            node_name: first.node_name.clone(),
+            count: new.len() as u64,
+            score: metric.map(|m| m.norm_score),
+            scores: metric.map(|m| m.scores.clone()),
+            evicted: evicted.into_iter().cloned().collect(),
+        });
+    }
+    out.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.node_name.cmp(&b.node_name)));
+    out
+}
+
+/// What a node is to each group of the planned job.
+pub fn node_story(run: &DryRun, node_id: &str, now: i64) -> Vec<NodeStory> {
+    let question = question(run, now);
+    let Some(node) = run.state.node(node_id) else { return Vec::new() };
+    let groups = run.job.task_groups.iter().filter(|_| !run.job.stop);
+    groups.map(|group| story(run, &question, group, node)).collect()
+}
+
+fn story(run: &DryRun, question: &Question, group: &TaskGroup, node: &std::sync::Arc<NodeEntry>) -> NodeStory {
+    let planned = run.plan.node_allocation.get(&node.node.id).into_iter().flatten();
+    let placed = planned.filter(|a| a.task_group == group.name && run.state.alloc(&a.id).is_none()).count() as u64;
+    let verdict = question.survey(group, Moment::BeforePlacements, std::iter::once(node.clone())).pop();
+    let mut out = NodeStory {
+        task_group: group.name.clone(),
+        placed,
+        verdict: Vec::new(),
+        scores: None,
+        score: None,
+        room: room(question, group, node),
+        allocations: Vec::new(),
+    };
+    let mut taken = Vec::new();
+    match verdict.map(|v| v.verdict) {
+        None => {}
+        Some(Verdict::NoCandidate(reasons)) => {
+            out.verdict = reasons.into_iter().map(|r| format!("not looked at: {r}")).collect();
+        }
+        Some(Verdict::Judged(Judgement::Filtered { reason, found })) => {
+            let has = match found {
+                Some(found) => format!("; the node has {found}"),
+                None if reason.contains("${") => "; the node has nothing there".into(),
+                None => String::new(),
+            };
+            out.verdict = vec![format!("filtered: {reason}{has}")];
+        }
+        Some(Verdict::Judged(Judgement::Exhausted { dimension, amounts })) => {
+            let amounts = amounts.map(|(asked, free)| format!(": {asked} asked, {free} free")).unwrap_or_default();
+            out.verdict = vec![format!("exhausted: {dimension}{amounts}")];
+        }
+        Some(Verdict::Judged(Judgement::PassedOver)) => {
+            out.verdict = vec!["passed over: a host network of the group has no address there".into()];
+        }
+        Some(Verdict::Judged(Judgement::Fits { score, scores, .. })) => {
+            (out.score, out.scores) = (Some(score), Some(scores));
+            out.verdict = vec![if placed > 0 { "chosen" } else { "could take an allocation" }.into()];
+        }
+        Some(Verdict::WithPreemption { dimension, score, victims }) => {
+            out.score = Some(score);
+            out.verdict =
+                vec![format!("exhausted: {dimension}; evicting {} allocations would make room", victims.len())];
+            taken = victims;
+        }
+    }
+    out.allocations = question
+        .victims_on(node, &taken)
+        .into_iter()
+        .map(|(a, verdict)| Candidate {
+            alloc_id: a.alloc.id.clone(),
+            job_id: a.alloc.job_id.clone(),
+            priority: a.priority(),
+            cpu: a.usage.cpu,
+            memory_mb: a.usage.memory,
+            verdict,
+        })
+        .collect();
+    out
+}
+
+fn room(question: &Question, group: &TaskGroup, node: &NodeEntry) -> Vec<Room> {
+    let asked = question.asked(group);
+    let usage = question.usage(node);
+    let dimension = |name: &str, total, used, asked| Room { dimension: name.into(), total, used, asked };
+    vec![
+        dimension("cpu", node.info.cpu, usage.cpu, asked.0),
+        dimension("memory", node.info.memory, usage.memory, asked.1),
+        dimension("disk", node.info.disk, usage.disk, asked.2),
+    ]
+}

@@ -1,0 +1,98 @@
+//! From the job a client sends to the plan response.
+
+use encamp_jobspec::admission::{AdmissionError, Admitted, ServerContext, admit};
+use encamp_jobspec::canonicalize::canonicalize;
+use encamp_jobspec::convert::{ConvertOptions, to_server};
+use encamp_jobspec::diff::{annotate, diff_jobs};
+use encamp_model::*;
+use encamp_state::State;
+
+use super::dry_run::{DryRun, dry_run};
+
+/// A planned job: what clients get, and what it was made from.
+#[derive(Debug, Clone)]
+pub struct JobPlan {
+    /// The plan endpoint's answer.
+    pub response: JobPlanResponse,
+    /// The dry run behind it.
+    pub run: DryRun,
+}
+
+/// Why a job can't be planned.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The job does not convert.
+    #[error("{0}")]
+    Convert(String),
+    /// A server would refuse the job.
+    #[error("{0}")]
+    Admission(#[from] AdmissionError),
+    /// The scheduler or the diff failed.
+    #[error("{0}")]
+    Schedule(String),
+}
+
+/// The admission settings that follow from a cluster's state. What a snapshot can't tell is assumed: Vault is on, and no
+/// identities are configured.
+pub fn server_context(state: &State) -> ServerContext {
+    let mut ctx = ServerContext { vault_enabled: true, ..Default::default() };
+    if state.namespaces().next().is_some() {
+        ctx.namespaces = state.namespaces().map(|n| n.as_ref().clone()).collect();
+    }
+    if state.node_pools().next().is_some() {
+        ctx.node_pools = state.node_pools().map(|p| p.as_ref().clone()).collect();
+    }
+    if let Some(c) = &state.scheduler_config {
+        ctx.scheduler = c.as_ref().clone();
+    }
+    ctx
+}
+
+/// Plans a job as the plan endpoint does: defaults, admission, dry run, contextual diff with annotations.
+pub fn plan_job(
+    state: &State,
+    job: &api::Job,
+    options: &ConvertOptions,
+    ctx: &ServerContext,
+    now: i64,
+) -> Result<JobPlan, PlanError> {
+    let admitted = admitted(state, job, options, ctx)?;
+    let existing = state.job(&admitted.job.namespace, &admitted.job.id).cloned();
+    let run = dry_run(state, &admitted.job, now).map_err(PlanError::Schedule)?;
+    let mut diff = diff_jobs(existing.as_deref(), Some(&admitted.job), true).map_err(PlanError::Schedule)?;
+    if let Some(a) = &run.plan.annotations {
+        annotate(&mut diff, a);
+    }
+    let response = JobPlanResponse {
+        annotations: run.plan.annotations.clone(),
+        failed_tg_allocs: run.failed_tg_allocs().clone(),
+        job_modify_index: existing.as_ref().map_or(0, |j| j.job_modify_index),
+        created_evals: run.created_evals.clone(),
+        diff: Some(diff),
+        next_periodic_launch: next_launch(&admitted.job, now),
+        warnings: admitted.warnings,
+        ..Default::default()
+    };
+    Ok(JobPlan { response, run })
+}
+
+/// The job as a server would store it: defaults, conversion, admission.
+pub(super) fn admitted(
+    state: &State,
+    job: &api::Job,
+    options: &ConvertOptions,
+    ctx: &ServerContext,
+) -> Result<Admitted, PlanError> {
+    let mut job = job.clone();
+    canonicalize(&mut job);
+    let job = to_server(&job, options).map_err(PlanError::Convert)?;
+    let existing = state.job(&job.namespace, &job.id).cloned();
+    Ok(admit(job, ctx, existing.as_deref())?)
+}
+
+/// When a periodic job would run next.
+fn next_launch(job: &Job, now: i64) -> Time {
+    let periodic = job.periodic.as_ref().filter(|p| p.enabled);
+    let next = periodic.and_then(|p| p.next_launch(now).ok().flatten());
+    next.map_or(Time::ZERO, Time::from_unix_nanos)
+}

@@ -1,0 +1,137 @@
+//! A past evaluation explained from what it recorded: the metrics of its allocations and of the groups that failed.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use encamp_model::*;
+
+/// What an evaluation did.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct PastEvaluation {
+    /// Its ID.
+    #[serde(rename = "ID")]
+    pub id: String,
+    /// Namespace of its job.
+    pub namespace: String,
+    /// Its job.
+    #[serde(rename = "JobID")]
+    pub job_id: String,
+    /// The job's type.
+    pub r#type: String,
+    /// Why it was made.
+    pub triggered_by: String,
+    /// Its status.
+    pub status: String,
+    /// More about the status.
+    pub status_description: String,
+    /// When it was made, Unix nanoseconds.
+    pub create_time: i64,
+    /// The evaluation that waits for room, if there is one.
+    pub blocked_eval: String,
+    /// The evaluation that follows, if there is one.
+    pub next_eval: String,
+    /// The evaluation before it, if there is one.
+    pub previous_eval: String,
+    /// Things other than nodes that were missing.
+    pub missing_non_node_resources: Vec<String>,
+    /// By group.
+    pub groups: Vec<PastGroup>,
+}
+
+/// What it did for one group.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct PastGroup {
+    /// The group.
+    pub task_group: String,
+    /// Allocations that found no node.
+    pub failed: u64,
+    /// What the last search for them looked at.
+    pub failure: Option<AllocMetric>,
+    /// Allocations it placed.
+    pub placed: Vec<PastPlacement>,
+}
+
+/// An allocation it placed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct PastPlacement {
+    /// Its ID.
+    #[serde(rename = "AllocID")]
+    pub alloc_id: String,
+    /// Its name.
+    pub name: String,
+    /// Its node.
+    #[serde(rename = "NodeID")]
+    pub node_id: String,
+    /// The node's name.
+    pub node_name: String,
+    /// What it is doing.
+    pub client_status: String,
+    /// The node's final score, if it was recorded.
+    pub score: Option<f64>,
+    /// The next best node's.
+    pub runner_up: Option<f64>,
+    /// Allocations that were evicted for it.
+    pub preempted: Vec<String>,
+    /// What the search looked at.
+    pub metrics: AllocMetric,
+}
+
+/// Explains an evaluation. `allocations`: those it made, in full.
+pub fn explain(eval: Evaluation, allocations: Vec<Allocation>) -> PastEvaluation {
+    let mut groups = Groups::default();
+    for (name, metric) in eval.failed_tg_allocs {
+        let g = groups.of(&name);
+        g.failed = metric.failures().unsigned_abs();
+        g.failure = Some(metric);
+    }
+    for a in allocations {
+        let metrics = a.metrics.as_deref().cloned().unwrap_or_default();
+        let own = metrics.score_meta_data.iter().find(|m| m.node_id == a.node_id).map(|m| m.norm_score);
+        let others = metrics.score_meta_data.iter().filter(|m| m.node_id != a.node_id).map(|m| m.norm_score);
+        let runner_up = others.max_by(f64::total_cmp);
+        groups.of(&a.task_group).placed.push(PastPlacement {
+            alloc_id: a.id,
+            name: a.name,
+            node_id: a.node_id,
+            node_name: a.node_name,
+            client_status: a.client_status,
+            score: own,
+            runner_up,
+            preempted: a.preempted_allocations,
+            metrics,
+        });
+    }
+    groups
+        .0
+        .values_mut()
+        .for_each(|g| g.placed.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| a.alloc_id.cmp(&b.alloc_id))));
+    PastEvaluation {
+        id: eval.id,
+        namespace: eval.namespace,
+        job_id: eval.job_id,
+        r#type: eval.r#type,
+        triggered_by: eval.triggered_by,
+        status: eval.status,
+        status_description: eval.status_description,
+        create_time: eval.create_time,
+        blocked_eval: eval.blocked_eval,
+        next_eval: eval.next_eval,
+        previous_eval: eval.previous_eval,
+        missing_non_node_resources: eval.missing_non_node_resources,
+        groups: groups.0.into_values().collect(),
+    }
+}
+
+#[derive(Default)]
+struct Groups(BTreeMap<String, PastGroup>);
+
+impl Groups {
+    fn of(&mut self, name: &str) -> &mut PastGroup {
+        let new = || PastGroup { task_group: name.into(), ..PastGroup::default() };
+        self.0.entry(name.to_string()).or_insert_with(new)
+    }
+}

@@ -1,0 +1,125 @@
+//! Settings of the scheduler configuration by name (`spec/scheduling.md §9`).
+
+use std::collections::BTreeSet;
+
+use super::what_if::find::instead;
+use encamp_model::{PreemptionConfig, SchedulerConfiguration, quoted};
+use encamp_state::State;
+
+/// The settings that decide about placements, as the agent's configuration writes them.
+const NAMES: [&str; 7] = [
+    "scheduler_algorithm",
+    "memory_oversubscription_enabled",
+    "node_limit_for_feasibility_checks",
+    "preemption_config.system_scheduler_enabled",
+    "preemption_config.sysbatch_scheduler_enabled",
+    "preemption_config.batch_scheduler_enabled",
+    "preemption_config.service_scheduler_enabled",
+];
+
+/// The configuration that holds: the stored one, or what schedulers assume without one.
+pub fn current(state: &State) -> SchedulerConfiguration {
+    let assumed = || SchedulerConfiguration {
+        scheduler_algorithm: "binpack".into(),
+        preemption_config: PreemptionConfig {
+            system_scheduler_enabled: true,
+            sys_batch_scheduler_enabled: true,
+            batch_scheduler_enabled: true,
+            service_scheduler_enabled: true,
+        },
+        ..Default::default()
+    };
+    state.scheduler_config.as_deref().cloned().unwrap_or_else(assumed)
+}
+
+/// Sets one setting. Names are those of the API (`PreemptionConfig.ServiceSchedulerEnabled`), of the agent's configuration
+/// (`preemption_config.service_scheduler_enabled`), or of the flags of `operator scheduler set-config`
+/// (`preempt-service-scheduler`).
+pub fn set(config: &mut SchedulerConfiguration, name: &str, value: &str) -> Result<(), String> {
+    let switch = || match value {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(format!("{} is neither true nor false", quoted(value))),
+    };
+    let letters = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
+    let preemption = &mut config.preemption_config;
+    match letters(name).as_str() {
+        "scheduleralgorithm" => match value {
+            "binpack" | "spread" => config.scheduler_algorithm = value.into(),
+            _ => return Err(format!("invalid scheduler algorithm: {value}; it is binpack or spread")),
+        },
+        "memoryoversubscriptionenabled" | "memoryoversubscription" => {
+            config.memory_oversubscription_enabled = switch()?
+        }
+        "nodelimitforfeasibilitychecks" => {
+            let number = value.parse().map_err(|_| format!("{} is not a whole number from 0 up", quoted(value)))?;
+            config.node_limit_for_feasibility_checks = number;
+        }
+        "preemptionconfigsystemschedulerenabled" | "preemptsystemscheduler" => {
+            preemption.system_scheduler_enabled = switch()?;
+        }
+        "preemptionconfigsysbatchschedulerenabled" | "preemptsysbatchscheduler" => {
+            preemption.sys_batch_scheduler_enabled = switch()?;
+        }
+        "preemptionconfigbatchschedulerenabled" | "preemptbatchscheduler" => {
+            preemption.batch_scheduler_enabled = switch()?;
+        }
+        "preemptionconfigserviceschedulerenabled" | "preemptservicescheduler" => {
+            preemption.service_scheduler_enabled = switch()?;
+        }
+        "rejectjobregistration" | "pauseevalbroker" => {
+            return Err(
+                "this setting decides who may register jobs and when they are evaluated, not where they run".into()
+            );
+        }
+        _ => {
+            let known: BTreeSet<&str> = NAMES.into_iter().collect();
+            return Err(format!("there is no such setting{}", instead(name, &known)));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_have_the_names_of_all_their_sources() {
+        let mut c = current(&State::new());
+        assert!(c.preemption_config.service_scheduler_enabled, "without a record everybody may preempt");
+        for name in NAMES {
+            let value = match name {
+                "scheduler_algorithm" => "spread",
+                "node_limit_for_feasibility_checks" => "7",
+                "memory_oversubscription_enabled" => "true",
+                _ => "false",
+            };
+            set(&mut c, name, value).unwrap();
+        }
+        let want = SchedulerConfiguration {
+            scheduler_algorithm: "spread".into(),
+            memory_oversubscription_enabled: true,
+            node_limit_for_feasibility_checks: 7,
+            ..Default::default()
+        };
+        assert_eq!(c, want);
+        set(&mut c, "PreemptionConfig.SysBatchSchedulerEnabled", "true").unwrap();
+        set(&mut c, "preempt-batch-scheduler", "true").unwrap();
+        assert!(c.preemption_config.sys_batch_scheduler_enabled && c.preemption_config.batch_scheduler_enabled);
+    }
+
+    #[test]
+    fn unknown_settings_and_values_are_refused() {
+        let mut c = SchedulerConfiguration::default();
+        for (name, value, want) in [
+            ("scheduler_algorithm", "foo", "invalid scheduler algorithm: foo; it is binpack or spread"),
+            ("preempt-service-scheduler", "1", "\"1\" is neither true nor false"),
+            ("node_limit_for_feasibility_checks", "-1", "\"-1\" is not a whole number from 0 up"),
+            ("scheduler_algoritm", "x", "there is no such setting; did you mean \"scheduler_algorithm\"?"),
+        ] {
+            assert_eq!(set(&mut c, name, value).unwrap_err(), want);
+        }
+        assert!(set(&mut c, "pause_eval_broker", "true").is_err());
+    }
+}

@@ -1,0 +1,255 @@
+//! Evaluations one after the other on the evolving state, until nothing happens any more.
+//!
+//! As on a server: the highest priority first, one evaluation per job at a time; a plan is carried out before the next one is
+//! made; jobs that lost allocations to others are evaluated again; what found no node is tried again when there is new room.
+//! Delayed evaluations run when nothing else is left, at their time.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::drain;
+use super::edit::{Edited, JobKey, Trigger, Triggers};
+use super::waiting::{absent_system_jobs, short_jobs};
+use crate::apply::apply;
+use crate::evaluate::{Made, evaluate};
+use encamp_model::*;
+use encamp_state::State;
+
+/// More evaluations than that are not made.
+const MOST_EVALUATIONS: usize = 50_000;
+/// How often a job is evaluated once more because its last plan changed something.
+const MOST_REPEATS: usize = 4;
+
+/// The state that evolves, and what is still to be done.
+pub struct Cascade {
+    state: State,
+    now: i64,
+    made: Made,
+    queue: BTreeMap<(Reverse<i64>, u64), Evaluation>,
+    /// Jobs in the queue.
+    queued: BTreeSet<JobKey>,
+    number: u64,
+    /// Follow-up evaluations that wait for their time.
+    delayed: Vec<Evaluation>,
+    /// Jobs whose last plan changed something, and how often that was.
+    changed: BTreeMap<JobKey, usize>,
+    to_repeat: BTreeSet<JobKey>,
+    /// Groups without a node, by job, as the last evaluation left them.
+    pub(super) failed: BTreeMap<JobKey, BTreeMap<String, AllocMetric>>,
+    /// Jobs that were evaluated for a reason other than new room.
+    pub(super) affected: BTreeSet<JobKey>,
+    /// Jobs that waited for room before; read when first asked for.
+    waited: Option<BTreeSet<JobKey>>,
+    /// Ready nodes on which room came up since the last look.
+    freed: BTreeSet<String>,
+    gained: bool,
+    /// All allocations that plans wrote.
+    pub(super) touched: BTreeSet<String>,
+    pub(super) evaluations: usize,
+    errors: BTreeSet<String>,
+    unsettled: bool,
+}
+
+impl Cascade {
+    /// Follows what the changes set off at `now`.
+    pub fn run(before: &State, edited: Edited, now: i64) -> Cascade {
+        let mut c = Cascade {
+            state: edited.state,
+            now,
+            made: Made::new(1),
+            queue: BTreeMap::new(),
+            queued: BTreeSet::new(),
+            number: 0,
+            delayed: Vec::new(),
+            changed: BTreeMap::new(),
+            to_repeat: BTreeSet::new(),
+            failed: BTreeMap::new(),
+            affected: BTreeSet::new(),
+            waited: None,
+            freed: BTreeSet::new(),
+            gained: edited.gained,
+            touched: BTreeSet::new(),
+            evaluations: 0,
+            errors: BTreeSet::new(),
+            unsettled: false,
+        };
+        c.enqueue_all(&edited.triggers);
+        loop {
+            while let Some((_, eval)) = c.queue.pop_first() {
+                if c.evaluations >= MOST_EVALUATIONS {
+                    c.unsettled = true;
+                    return c;
+                }
+                c.queued.remove(&job_of(&eval));
+                c.process(&eval);
+            }
+            if !(c.try_waiting(before) || c.repeat() || c.drain(&edited.draining) || c.wait()) {
+                return c;
+            }
+        }
+    }
+
+    /// The state in the end.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The state in the end.
+    pub fn into_state(self) -> State {
+        self.state
+    }
+
+    /// What went wrong, in words.
+    pub fn notes(&self) -> Vec<String> {
+        let mut out: Vec<String> = self.errors.iter().cloned().collect();
+        if self.unsettled {
+            out.push(format!("Stopped after {MOST_EVALUATIONS} evaluations: the cluster was still changing"));
+        }
+        out
+    }
+
+    fn enqueue_all(&mut self, triggers: &Triggers) {
+        for (key, t) in triggers {
+            self.affected.insert(key.clone());
+            self.enqueue(key, t);
+        }
+    }
+
+    fn enqueue(&mut self, key: &JobKey, t: &Trigger) {
+        let job = self.state.job(&key.0, &key.1);
+        let eval = Evaluation {
+            id: self.made.id(),
+            namespace: key.0.clone(),
+            priority: t.priority,
+            r#type: t.r#type.clone(),
+            triggered_by: t.reason.into(),
+            job_id: key.1.clone(),
+            job_modify_index: job.map_or(0, |j| j.modify_index),
+            status: "pending".into(),
+            create_time: self.now,
+            modify_time: self.now,
+            ..Default::default()
+        };
+        self.push(eval);
+    }
+
+    fn push(&mut self, eval: Evaluation) {
+        // A second evaluation of a job would find nothing to do.
+        if self.queued.insert(job_of(&eval)) {
+            self.number += 1;
+            self.queue.insert((Reverse(eval.priority), self.number), eval);
+        }
+    }
+
+    fn process(&mut self, eval: &Evaluation) {
+        self.evaluations += 1;
+        let key = job_of(eval);
+        let answer = match evaluate(&self.state.snapshot(), eval, self.now, &mut self.made) {
+            Ok(answer) => answer,
+            Err(e) => {
+                self.errors.insert(format!(
+                    "Job {} of namespace {} was left as it is: {e}",
+                    quoted(&key.1),
+                    quoted(&key.0)
+                ));
+                return;
+            }
+        };
+        for plan in &answer.plans {
+            self.carry_out(&key, plan);
+        }
+        for e in &answer.updates {
+            if e.failed_tg_allocs.is_empty() {
+                self.failed.remove(&key);
+            } else {
+                self.failed.insert(key.clone(), e.failed_tg_allocs.clone());
+            }
+        }
+        self.delayed.extend(answer.created.into_iter().filter(|e| !e.wait_until.is_zero()));
+    }
+
+    fn carry_out(&mut self, key: &JobKey, plan: &Plan) {
+        let lists = [&plan.node_update, &plan.node_allocation, &plan.node_preemptions];
+        let written = lists.into_iter().flat_map(|l| l.values().flatten());
+        self.touched.extend(written.map(|a| a.id.clone()));
+        let leaving = plan.node_update.iter().chain(&plan.node_preemptions).filter(|(_, list)| !list.is_empty());
+        let ready = |id: &&String| self.state.node(id).is_some_and(|n| n.node.ready());
+        self.freed.extend(leaving.map(|(node, _)| node).filter(ready).cloned());
+        self.state = apply(&self.state, plan, self.now);
+        if !plan.is_no_op() {
+            self.to_repeat.insert(key.clone());
+        }
+        let victims: BTreeSet<JobKey> =
+            plan.node_preemptions.values().flatten().map(|a| (a.namespace.clone(), a.job_id.clone())).collect();
+        for victim in victims {
+            let Some(job) = self.state.job(&victim.0, &victim.1) else { continue };
+            let trigger = Trigger { reason: "preemption", r#type: job.r#type.clone(), priority: job.priority };
+            self.affected.insert(victim.clone());
+            self.enqueue(&victim, &trigger);
+        }
+    }
+
+    /// Lets jobs that wait for room try again if there is new room.
+    fn try_waiting(&mut self, before: &State) -> bool {
+        if !std::mem::take(&mut self.gained) && self.freed.is_empty() {
+            return false;
+        }
+        let freed = std::mem::take(&mut self.freed);
+        let waited = self.waited.get_or_insert_with(|| short_jobs(before));
+        let mut keys: BTreeSet<JobKey> = self.failed.keys().chain(waited.iter()).cloned().collect();
+        keys.extend(absent_system_jobs(&self.state, &freed));
+        for key in keys {
+            let Some(job) = self.state.job(&key.0, &key.1).filter(|j| !j.stop) else { continue };
+            let trigger = Trigger { reason: "queued-allocs", r#type: job.r#type.clone(), priority: job.priority };
+            self.enqueue(&key, &trigger);
+        }
+        !self.queue.is_empty()
+    }
+
+    /// Evaluates jobs again whose last plan changed something: some changes are put off to the next evaluation.
+    fn repeat(&mut self) -> bool {
+        for key in std::mem::take(&mut self.to_repeat) {
+            let times = self.changed.entry(key.clone()).or_default();
+            *times += 1;
+            if *times > MOST_REPEATS {
+                continue;
+            }
+            let Some(job) = self.state.job(&key.0, &key.1).filter(|j| !j.stop) else { continue };
+            let trigger = Trigger { reason: "deployment-watcher", r#type: job.r#type.clone(), priority: job.priority };
+            self.enqueue(&key, &trigger);
+        }
+        !self.queue.is_empty()
+    }
+
+    fn drain(&mut self, draining: &BTreeSet<String>) -> bool {
+        let (marked, triggers) = drain::next(&self.state, draining);
+        if marked.is_empty() {
+            return false;
+        }
+        self.touched.extend(marked.iter().map(|a| a.id.clone()));
+        self.state.upsert_allocs(marked);
+        self.changed.clear();
+        self.enqueue_all(&triggers);
+        true
+    }
+
+    /// Lets time pass until the next delayed evaluation.
+    fn wait(&mut self) -> bool {
+        let due = |e: &Evaluation| e.wait_until.unix_nanos().unwrap_or(0);
+        let Some(next) = self.delayed.iter().map(due).min() else { return false };
+        // A moment later: waiting times that end exactly now are over.
+        self.now = self.now.max(next.saturating_add(1));
+        let (ready, later) = std::mem::take(&mut self.delayed).into_iter().partition(|e| due(e) < self.now);
+        self.delayed = later;
+        self.changed.clear();
+        let ready: Vec<Evaluation> = ready;
+        for eval in ready {
+            self.push(Evaluation { status: "pending".into(), ..eval });
+        }
+        !self.queue.is_empty() || self.wait()
+    }
+}
+
+fn job_of(eval: &Evaluation) -> JobKey {
+    (eval.namespace.clone(), eval.job_id.clone())
+}

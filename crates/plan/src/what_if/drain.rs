@@ -1,0 +1,79 @@
+//! Whose turn it is to leave draining nodes (`spec/server.md §12`).
+//!
+//! Servers let services go as their `migrate` blocks allow, wait for batch work until the deadline, and take system and plugin
+//! allocations last. A what-if asks for the end: replacements count as healthy at once, and the deadline comes when nothing
+//! else is left to do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::edit::{JobKey, Trigger, Triggers};
+use encamp_model::*;
+use encamp_state::State;
+
+/// The next allocations to be told to migrate, and the evaluations that follow; empty when the drain is over.
+pub fn next(state: &State, draining: &BTreeSet<String>) -> (Vec<Arc<Allocation>>, Triggers) {
+    let mut left: Vec<&Arc<Allocation>> = Vec::new();
+    for entry in draining.iter().filter_map(|id| state.node(id)) {
+        let allocs = entry.allocs.iter().map(|e| &e.alloc);
+        left.extend(allocs.filter(|a| !a.terminal() && !a.desired_transition.should_migrate()));
+    }
+    let mut turn = in_turn(state, &left);
+    if turn.is_empty() {
+        turn = left.iter().filter(|a| !last(a)).copied().collect();
+    }
+    if turn.is_empty() {
+        turn = left;
+    }
+    mark(state, &turn)
+}
+
+/// The services that may go now: of each group as many as its `migrate` block allows at a time.
+fn in_turn<'a>(state: &State, left: &[&'a Arc<Allocation>]) -> Vec<&'a Arc<Allocation>> {
+    let mut room: BTreeMap<(&str, &str, &str), i64> = BTreeMap::new();
+    let mut out = Vec::new();
+    for a in left.iter().filter(|a| kind(a) == "service" && !last(a)) {
+        let at_once = || {
+            let group = state.job(&a.namespace, &a.job_id)?.lookup_group(&a.task_group)?;
+            Some(group.migrate.as_ref()?.max_parallel)
+        };
+        let room = room.entry((&a.namespace, &a.job_id, &a.task_group)).or_insert_with(|| at_once().unwrap_or(0));
+        if *room > 0 {
+            *room -= 1;
+            out.push(*a);
+        }
+    }
+    out
+}
+
+/// System and plugin allocations stay until all else is gone.
+fn last(a: &Allocation) -> bool {
+    let plugin = || a.group().is_some_and(|g| g.tasks.iter().any(|t| t.csi_plugin_config.is_some()));
+    kind(a) == "system" || plugin()
+}
+
+fn kind(a: &Allocation) -> &str {
+    a.job.as_ref().map_or("service", |j| &j.r#type)
+}
+
+fn mark(state: &State, turn: &[&Arc<Allocation>]) -> (Vec<Arc<Allocation>>, Triggers) {
+    let mut triggers = Triggers::new();
+    let mut marked = Vec::with_capacity(turn.len());
+    for a in turn {
+        let mut a = Allocation::clone(a);
+        a.desired_transition.migrate = Some(true);
+        if a.of_batch_job() {
+            a.desired_transition.migrate_disable_placement = Some(true);
+        }
+        a.modify_index = state.index + 1;
+        let key: JobKey = (a.namespace.clone(), a.job_id.clone());
+        let job = a.job.as_ref();
+        triggers.entry(key).or_insert_with(|| Trigger {
+            reason: "node-drain",
+            r#type: kind(&a).into(),
+            priority: job.map_or(50, |j| j.priority),
+        });
+        marked.push(Arc::new(a));
+    }
+    (marked, triggers)
+}

@@ -1,0 +1,86 @@
+//! The nodes and jobs that changes name.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::change::Nodes;
+use encamp_jobspec::explain::nearest;
+use encamp_model::{Job, Node, quoted};
+use encamp_state::State;
+
+/// Names that are listed at most where one is not found.
+const MOST_NAMES: usize = 8;
+
+/// The nodes meant, by ID. An error says what is not there and what is.
+pub fn nodes(state: &State, which: &Nodes) -> Result<Vec<Arc<Node>>, String> {
+    let (kind, name, of): (&str, &str, fn(&Node) -> &str) = match which {
+        Nodes::One(text) => return node(state, text).map(|n| vec![n]),
+        Nodes::Datacenter(name) => ("datacenter", name, |n| &n.datacenter),
+        Nodes::Class(name) => ("node class", name, |n| &n.node_class),
+        Nodes::Pool(name) => ("node pool", name, |n| &n.node_pool),
+    };
+    let found: Vec<Arc<Node>> = state.nodes().filter(|e| of(&e.node) == name).map(|e| e.node.clone()).collect();
+    if found.is_empty() {
+        let known: BTreeSet<&str> = state.nodes().map(|e| of(&e.node)).filter(|n| !n.is_empty()).collect();
+        return Err(format!("no node has {kind} {}{}", quoted(name), instead(name, &known)));
+    }
+    Ok(found)
+}
+
+/// The nodes that a text may mean: the one with this ID, else all of this name, else all whose IDs begin so
+/// (`spec/cli.md §4.2`: with two characters at least).
+pub fn matching<'a>(state: &'a State, text: &str) -> Vec<&'a Arc<Node>> {
+    if let Some(e) = state.node(text) {
+        return vec![&e.node];
+    }
+    let all = || state.nodes().map(|e| &e.node);
+    let named: Vec<&Arc<Node>> = all().filter(|n| n.name == text).collect();
+    if !named.is_empty() || text.chars().count() < 2 {
+        return named;
+    }
+    all().filter(|n| n.id.starts_with(text)).collect()
+}
+
+/// The one node that a text means.
+pub fn node(state: &State, text: &str) -> Result<Arc<Node>, String> {
+    match matching(state, text).as_slice() {
+        [one] => Ok((*one).clone()),
+        [] => {
+            let names: BTreeSet<&str> = state.nodes().map(|e| e.node.name.as_str()).collect();
+            Err(format!("no node has this ID or name{}", instead(text, &names)))
+        }
+        several => {
+            let ids: Vec<&str> = several.iter().map(|n| n.id.as_str()).take(MOST_NAMES).collect();
+            Err(format!("{} nodes match; give the ID of one: {}", several.len(), ids.join(", ")))
+        }
+    }
+}
+
+/// A job by ID, in the given namespace or written `ID@NAMESPACE`.
+pub fn job(state: &State, text: &str, namespace: &str) -> Result<Arc<Job>, String> {
+    if let Some(job) = state.job(namespace, text) {
+        return Ok(job.clone());
+    }
+    if let Some(job) = text.rsplit_once('@').and_then(|(id, namespace)| state.job(namespace, id)) {
+        return Ok(job.clone());
+    }
+    let jobs = || state.jobs().map(|e| &e.current);
+    let elsewhere: Vec<String> = jobs().filter(|j| j.id == text).map(|j| format!("{text}@{}", j.namespace)).collect();
+    let known: BTreeSet<&str> = jobs().filter(|j| j.namespace == namespace).map(|j| j.id.as_str()).collect();
+    let hint = match elsewhere.as_slice() {
+        [] => instead(text, &known),
+        several => format!("; there is {}", several.join(", ")),
+    };
+    Err(format!("no job in namespace {} has this ID{hint}", quoted(namespace)))
+}
+
+/// What else there is: the nearest name, or all if they are few.
+pub(crate) fn instead(given: &str, known: &BTreeSet<&str>) -> String {
+    let list = || known.iter().copied().collect::<Vec<_>>().join(", ");
+    match nearest(given, known.iter().copied()) {
+        Some(name) => format!("; did you mean {}?", quoted(name)),
+        None if known.is_empty() => "; there are none".into(),
+        None if known.len() <= MOST_NAMES => format!("; there are {}", list()),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,330 @@
+//! Where every allocation went: the state before against the state in the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::cascade::Cascade;
+use super::edit::JobKey;
+use super::headroom::{PoolRoom, headroom};
+use encamp_model::*;
+use encamp_scheduler::descriptions;
+use encamp_state::State;
+
+/// Why an allocation does not go on where it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cause {
+    /// Its node drains.
+    Drained,
+    /// Its node went down.
+    Lost,
+    /// Something of higher priority took its place.
+    Preempted,
+    /// It was told to leave before: its node drained already, or it was stopped by hand.
+    Migrated,
+    /// Its job wants it otherwise: a rollout that was under way goes on.
+    Updated,
+    /// Its job does not want it any more.
+    Stopped,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fate {
+    /// Another allocation runs in its stead.
+    Moved,
+    /// Its job wants another one, but no node takes it.
+    Unplaced,
+    /// Nothing takes its place: system and sysbatch work belongs to its node, batch work is not placed again when a drain ends it,
+    /// and what a job does not want any more is gone.
+    Stopped,
+    /// It stays: the contact is lost, but its job says not to replace it.
+    Stays,
+}
+
+/// An allocation on a node.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Place {
+    /// ID of the allocation.
+    #[serde(rename = "AllocID")]
+    pub alloc_id: String,
+    /// ID of the node.
+    #[serde(rename = "NodeID")]
+    pub node_id: String,
+    /// Name of the node.
+    pub node_name: String,
+}
+
+/// Whose an allocation is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Owner {
+    /// Namespace of the job.
+    pub namespace: String,
+    /// The job.
+    #[serde(rename = "JobID")]
+    pub job_id: String,
+    /// Type of the job.
+    #[serde(rename = "JobType")]
+    pub job_type: String,
+    /// The group.
+    pub task_group: String,
+}
+
+/// An allocation that ran and does not go on where it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Displaced {
+    /// Whose it is.
+    #[serde(flatten)]
+    pub owner: Owner,
+    /// Its name.
+    pub name: String,
+    /// Where it ran.
+    pub from: Place,
+    /// Why it left.
+    pub cause: Cause,
+    /// What became of it.
+    pub fate: Fate,
+    /// Its successor, if it moved.
+    pub to: Option<Place>,
+}
+
+/// A new allocation that replaces none of the displaced ones.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Placed {
+    /// Whose it is.
+    #[serde(flatten)]
+    pub owner: Owner,
+    /// Its name.
+    pub name: String,
+    /// Where it runs.
+    pub on: Place,
+}
+
+/// A group with allocations that no node takes in the end.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Unplaced {
+    /// Whose they are.
+    #[serde(flatten)]
+    pub owner: Owner,
+    /// How many.
+    pub count: i64,
+    /// The changes did not concern the job: it waited for room before and still does.
+    pub waited: bool,
+    /// What the search for a node met.
+    pub metrics: AllocMetric,
+}
+
+/// What the changes lead to.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Outcome {
+    /// The changes in words.
+    pub changes: Vec<String>,
+    /// Allocations that left their nodes, by job, group and name.
+    pub displaced: Vec<Displaced>,
+    /// New allocations besides their successors.
+    pub placed: Vec<Placed>,
+    /// What found no node.
+    pub unplaced: Vec<Unplaced>,
+    /// What is free before and after.
+    pub headroom: Vec<PoolRoom>,
+    /// Evaluations processed.
+    pub evaluations: usize,
+    /// What else is to be known.
+    pub notes: Vec<String>,
+}
+
+impl Outcome {
+    /// How many of the displaced allocations had this cause and this fate.
+    pub fn count(&self, cause: Option<Cause>, fate: Fate) -> usize {
+        self.displaced.iter().filter(|d| cause.is_none_or(|c| c == d.cause) && d.fate == fate).count()
+    }
+
+    /// Whether something that the changes concern is left without a node.
+    pub fn falls_short(&self) -> bool {
+        self.unplaced.iter().any(|u| !u.waited)
+    }
+}
+
+/// Reads it off the two states; `(draining, down)` are IDs of nodes.
+pub(super) fn outcome(
+    before: &State,
+    cascade: &Cascade,
+    (draining, down): (&BTreeSet<String>, &BTreeSet<String>),
+    changes: Vec<String>,
+    notes: Vec<String>,
+) -> Outcome {
+    let after = cascade.state();
+    let mut ids = cascade.touched.clone();
+    for entry in draining.iter().chain(down).filter_map(|id| before.node(id)) {
+        ids.extend(entry.allocs.iter().map(|a| a.alloc.id.clone()));
+    }
+    let mut successors = Successors::new(before, after, &ids);
+    let mut gone: Vec<(Arc<Allocation>, Arc<Allocation>, Cause)> = Vec::new();
+    for id in &ids {
+        let (Some(old), Some(new)) = (before.alloc(id), after.alloc(id)) else { continue };
+        let (old, new) = (&old.alloc, &new.alloc);
+        if old.terminal() {
+            continue;
+        }
+        let cause = match () {
+            () if draining.contains(&old.node_id) => Cause::Drained,
+            () if down.contains(&old.node_id) => Cause::Lost,
+            () if new.client_status == client_status::LOST => Cause::Lost,
+            () if new.desired_status == desired_status::EVICT => Cause::Preempted,
+            () if old.desired_transition.should_migrate() => Cause::Migrated,
+            () if new.desired_description == descriptions::UPDATING => Cause::Updated,
+            () => Cause::Stopped,
+        };
+        if new.terminal() || matches!(cause, Cause::Drained | Cause::Lost) {
+            gone.push((old.clone(), new.clone(), cause));
+        }
+    }
+    let mut short: BTreeMap<(JobKey, String), i64> = BTreeMap::new();
+    for (key, groups) in &cascade.failed {
+        short.extend(groups.iter().map(|(g, m)| ((key.clone(), g.clone()), m.failures())));
+    }
+    gone.sort_by(|a, b| owner(&a.0).cmp(&owner(&b.0)).then_with(|| order(&a.0).cmp(&order(&b.0))));
+    let direct: Vec<Option<Place>> = gone.iter().map(|(old, ..)| successors.chained(old)).collect();
+    let mut displaced = Vec::with_capacity(gone.len());
+    for ((old, new, cause), direct) in gone.into_iter().zip(direct) {
+        let place = direct.or_else(|| successors.namesake(&old, cause));
+        let lacking = short.get_mut(&((old.namespace.clone(), old.job_id.clone()), old.task_group.clone()));
+        let fate = match &place {
+            Some(_) => Fate::Moved,
+            None if !new.terminal() && kind(&old) != "sysbatch" => Fate::Stays,
+            None if cause == Cause::Stopped || !moves(&new) => Fate::Stopped,
+            None => match lacking.filter(|n| **n > 0) {
+                Some(n) => {
+                    *n -= 1;
+                    Fate::Unplaced
+                }
+                None => Fate::Stopped,
+            },
+        };
+        let (owner, from) = (owner(&old), place_of(&old));
+        displaced.push(Displaced { owner, name: old.name.clone(), from, cause, fate, to: place });
+    }
+    let mut placed: Vec<Placed> =
+        successors.rest().map(|a| Placed { owner: owner(a), name: a.name.clone(), on: place_of(a) }).collect();
+    placed.sort_by(|a, b| (&a.owner, &a.name, &a.on.node_name).cmp(&(&b.owner, &b.name, &b.on.node_name)));
+    let mut unplaced = Vec::new();
+    for (key, groups) in &cascade.failed {
+        let job_type = after.job(&key.0, &key.1).map(|j| j.r#type.clone()).unwrap_or_default();
+        unplaced.extend(groups.iter().map(|(group, metrics)| Unplaced {
+            owner: Owner {
+                namespace: key.0.clone(),
+                job_id: key.1.clone(),
+                job_type: job_type.clone(),
+                task_group: group.clone(),
+            },
+            count: metrics.failures(),
+            waited: !cascade.affected.contains(key),
+            metrics: metrics.clone(),
+        }));
+    }
+    let evaluations = cascade.evaluations;
+    Outcome { changes, displaced, placed, unplaced, headroom: headroom(before, after), evaluations, notes }
+}
+
+/// Whether an allocation that leaves is to be replaced elsewhere.
+fn moves(a: &Allocation) -> bool {
+    matches!(kind(a), "service" | "batch") && !a.desired_transition.migrate_disable_placement()
+}
+
+fn kind(a: &Allocation) -> &str {
+    a.job.as_ref().map_or("service", |j| &j.r#type)
+}
+
+fn owner(a: &Allocation) -> Owner {
+    Owner {
+        namespace: a.namespace.clone(),
+        job_id: a.job_id.clone(),
+        job_type: kind(a).into(),
+        task_group: a.task_group.clone(),
+    }
+}
+
+fn order(a: &Allocation) -> (usize, &str) {
+    (a.index(), &a.id)
+}
+
+fn place_of(a: &Allocation) -> Place {
+    Place { alloc_id: a.id.clone(), node_id: a.node_id.clone(), node_name: a.node_name.clone() }
+}
+
+/// The allocations that are new in the end, less those that were taken as somebody's successor.
+struct Successors<'a> {
+    after: &'a State,
+    new: BTreeMap<&'a str, &'a Arc<Allocation>>,
+    /// IDs of the same by group, then by name.
+    by_group: BTreeMap<Group<'a>, BTreeSet<(&'a str, &'a str)>>,
+}
+
+/// Namespace, job and group.
+type Group<'a> = (&'a str, &'a str, &'a str);
+
+fn group_of(a: &Allocation) -> Group<'_> {
+    (&a.namespace, &a.job_id, &a.task_group)
+}
+
+impl<'a> Successors<'a> {
+    fn new(before: &State, after: &'a State, touched: &BTreeSet<String>) -> Successors<'a> {
+        let new = touched.iter().filter(|id| before.alloc(id).is_none()).filter_map(|id| after.alloc(id));
+        let new: BTreeMap<_, _> = new.map(|e| &e.alloc).filter(|a| !a.terminal()).map(|a| (a.id.as_str(), a)).collect();
+        let mut by_group: BTreeMap<Group<'a>, BTreeSet<(&str, &str)>> = BTreeMap::new();
+        for a in new.values() {
+            by_group.entry(group_of(a)).or_default().insert((&a.name, &a.id));
+        }
+        Successors { after, new, by_group }
+    }
+
+    fn take(&mut self, id: &str) -> Option<Place> {
+        let a = self.new.remove(id)?;
+        if let Some(group) = self.by_group.get_mut(&group_of(a)) {
+            group.remove(&(&a.name, &a.id));
+        }
+        Some(place_of(a))
+    }
+
+    /// The end of the chain of allocations that replaced each other.
+    fn chained(&mut self, old: &Allocation) -> Option<Place> {
+        let mut next = self.after.alloc(&old.id)?.alloc.next_allocation.as_str();
+        // Chains are as short as the number of moves; a broken snapshot may hold circles.
+        for _ in 0..1000 {
+            if next.is_empty() {
+                return None;
+            }
+            if let Some(place) = self.take(next) {
+                return Some(place);
+            }
+            next = &self.after.alloc(next)?.alloc.next_allocation;
+        }
+        None
+    }
+
+    /// One of the same group that names no predecessor, as replacements of preempted allocations do: the one of the same name,
+    /// else any.
+    fn namesake(&mut self, old: &Allocation, cause: Cause) -> Option<Place> {
+        if cause == Cause::Stopped || !matches!(kind(old), "service" | "batch") {
+            return None;
+        }
+        let group = self.by_group.get(&group_of(old))?;
+        let named = group.range((old.name.as_str(), "")..).next().filter(|(name, _)| *name == old.name);
+        let (_, id) = named.or_else(|| group.first())?;
+        let id = id.to_string();
+        self.take(&id)
+    }
+
+    fn rest(&self) -> impl Iterator<Item = &&'a Arc<Allocation>> {
+        self.new.values()
+    }
+}

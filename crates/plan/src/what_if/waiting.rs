@@ -1,0 +1,52 @@
+//! Jobs that wait for room. Snapshots hold no evaluations, so that it is read from what jobs have and want.
+
+use std::collections::BTreeSet;
+
+use super::edit::{JobKey, key, targets};
+use encamp_model::*;
+use encamp_state::State;
+
+/// The service and batch jobs with fewer allocations than they want.
+pub fn short_jobs(state: &State) -> BTreeSet<JobKey> {
+    let jobs = state.jobs().map(|e| &e.current).filter(|j| !j.stop && !j.is_template());
+    let generic = jobs.filter(|j| matches!(j.r#type.as_str(), "service" | "batch"));
+    generic.filter(|j| short(state, j)).map(|j| key(j)).collect()
+}
+
+fn short(state: &State, job: &Job) -> bool {
+    let allocs = state.allocs_of_job(&job.namespace, &job.id);
+    job.task_groups.iter().any(|g| {
+        // What finished well keeps its place in a batch job; so does what was drained.
+        let holds = |a: &Allocation| match job.r#type.as_str() {
+            "batch" => {
+                a.client_status == client_status::COMPLETE && (!a.server_terminal() || a.ran_successfully())
+                    || a.desired_transition.migrate_disable_placement()
+                    || !a.terminal()
+            }
+            _ => !a.terminal(),
+        };
+        let names: BTreeSet<&str> = allocs
+            .iter()
+            .map(|e| &e.alloc)
+            .filter(|a| a.task_group == g.name && holds(a))
+            .map(|a| a.name.as_str())
+            .collect();
+        i64::try_from(names.len()).unwrap_or(i64::MAX) < g.count
+    })
+}
+
+/// The system jobs that want to be on one of these nodes and are not.
+pub fn absent_system_jobs(state: &State, nodes: &BTreeSet<String>) -> BTreeSet<JobKey> {
+    let mut out = BTreeSet::new();
+    for job in state.jobs().map(|e| &e.current).filter(|j| j.r#type == "system" && !j.stop) {
+        let runs = |a: &Allocation| a.job_id == job.id && a.namespace == job.namespace && !a.terminal();
+        let absent = nodes.iter().filter_map(|id| state.node(id)).any(|n| {
+            let wanted: usize = job.task_groups.iter().filter(|g| g.count > 0).count();
+            targets(job, &n.node) && n.node.ready() && n.allocs.iter().filter(|e| runs(&e.alloc)).count() < wanted
+        });
+        if absent {
+            out.insert(key(job));
+        }
+    }
+    out
+}

@@ -1,0 +1,349 @@
+//! Which servers there are: each asks others at random for a sign of life and passes on what it heard (SWIM, by `foca`), in
+//! datagrams on the serf port.
+
+mod identity;
+mod packets;
+mod table;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::net::SocketAddr;
+use std::num::{NonZeroU8, NonZeroUsize};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use foca::{AccumulatingRuntime, Config, Foca, Member, NoCustomBroadcast, OwnedNotification, PeriodicParams, Timer};
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use tokio::net::UdpSocket;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+pub use identity::Identity;
+use packets::{Envelope, LONGEST, Packed};
+use table::Table;
+
+use encamp_server::ids;
+use encamp_server::peers::KnownServer;
+use encamp_server::raft::ServerId;
+
+/// Commands that wait.
+const QUEUE: usize = 64;
+/// How long news of the departure have to get around.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// A handle on the membership of this server; clones share it.
+#[derive(Clone)]
+pub struct Gossip(Arc<Inner>);
+
+struct Inner {
+    commands: mpsc::Sender<Command>,
+    table: Mutex<Table>,
+    own: Mutex<Identity>,
+    changed: watch::Sender<()>,
+    encrypted: bool,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+enum Command {
+    Announce(SocketAddr),
+    Meet(Vec<Identity>),
+    Leave(oneshot::Sender<()>),
+}
+
+fn settings() -> Config {
+    let count = |n: usize| NonZeroUsize::new(n).unwrap_or(NonZeroUsize::MIN);
+    let every = |seconds, n| Some(PeriodicParams { frequency: Duration::from_secs(seconds), num_members: count(n) });
+    Config {
+        probe_period: Duration::from_secs(1),
+        probe_rtt: Duration::from_millis(500),
+        num_indirect_probes: count(3),
+        max_transmissions: NonZeroU8::new(10).unwrap_or(NonZeroU8::MIN),
+        suspect_to_down_after: Duration::from_secs(3),
+        remove_down_after: Some(Duration::from_secs(24 * 3600)),
+        max_packet_size: count(LONGEST),
+        notify_down_members: true,
+        periodic_announce: every(10, 1),
+        periodic_announce_to_down_members: every(15, 2),
+        periodic_gossip: Some(PeriodicParams { frequency: Duration::from_millis(200), num_members: count(3) }),
+    }
+}
+
+impl Gossip {
+    /// Begins to answer others. `key`: datagrams are sealed with it.
+    pub fn start(socket: UdpSocket, own: Identity, key: Option<&[u8]>) -> Gossip {
+        let envelope = Envelope::new(key);
+        let (commands, received) = mpsc::channel(QUEUE);
+        let mut table = Table::default();
+        table.up(&own);
+        let inner = Inner {
+            commands,
+            table: Mutex::new(table),
+            own: Mutex::new(own.clone()),
+            changed: watch::channel(()).0,
+            encrypted: envelope.seals(),
+            task: Mutex::new(None),
+        };
+        let gossip = Gossip(Arc::new(inner));
+        let foca = Foca::new(own, settings(), SmallRng::seed_from_u64(ids::random()), Packed);
+        let node = Node { foca, socket, envelope, timers: BinaryHeap::new(), count: 0, gossip: gossip.clone() };
+        *lock(&gossip.0.task) = Some(tokio::spawn(node.run(received)));
+        gossip
+    }
+
+    /// This server as others see it.
+    pub fn own(&self) -> Identity {
+        lock(&self.0.own).clone()
+    }
+
+    /// All servers that were heard of, this one among them, by name.
+    pub fn known(&self) -> Vec<KnownServer> {
+        lock(&self.0.table).known()
+    }
+
+    /// Those that answer.
+    pub fn alive(&self) -> Vec<Identity> {
+        lock(&self.0.table).all_alive()
+    }
+
+    /// Where a server answers calls, if it is known to be alive.
+    pub fn address_of(&self, id: ServerId) -> Option<String> {
+        lock(&self.0.table).alive(id).map(|k| k.rpc.clone())
+    }
+
+    /// Whether datagrams are sealed.
+    pub fn encrypted(&self) -> bool {
+        self.0.encrypted
+    }
+
+    /// Changes with the servers that are known.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.0.changed.subscribe()
+    }
+
+    /// Greets whoever is at an address; if it is a server, it answers with those it knows.
+    pub async fn announce(&self, to: SocketAddr) {
+        let _ = self.0.commands.send(Command::Announce(to)).await;
+    }
+
+    /// Greets servers that were named by another one.
+    pub async fn meet(&self, servers: Vec<Identity>) {
+        let _ = self.0.commands.send(Command::Meet(servers)).await;
+    }
+
+    /// See [`Table::force_leave`].
+    pub fn force_leave(&self, name: &str, prune: bool) -> bool {
+        let found = lock(&self.0.table).force_leave(name, prune);
+        self.0.changed.send_replace(());
+        found
+    }
+
+    /// Tells the others that this server leaves.
+    pub async fn leave(&self) {
+        let (done, told) = oneshot::channel();
+        if self.0.commands.send(Command::Leave(done)).await.is_ok() {
+            let _ = tokio::time::timeout(FAREWELL, told).await;
+        }
+    }
+
+    /// Falls silent.
+    pub fn stop(&self) {
+        if let Some(task) = lock(&self.0.task).take() {
+            task.abort();
+        }
+    }
+
+    fn notice(&self, notification: OwnedNotification<Identity>) {
+        let mut table = lock(&self.0.table);
+        match notification {
+            OwnedNotification::MemberUp(who) => {
+                tracing::info!(target: "nomad", server = who.full_name(), "adding server");
+                table.up(&who);
+            }
+            OwnedNotification::MemberDown(who) => {
+                tracing::info!(target: "nomad", server = who.full_name(), left = who.left, "server is gone");
+                table.down(&who);
+            }
+            OwnedNotification::Rename(old, new) => table.renamed(&old, &new),
+            OwnedNotification::Rejoin(own) => {
+                table.up(&own);
+                *lock(&self.0.own) = own;
+            }
+            OwnedNotification::Active | OwnedNotification::Idle | OwnedNotification::Defunct => return,
+        }
+        drop(table);
+        self.0.changed.send_replace(());
+    }
+}
+
+fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A timer, and its turn among those of one moment.
+struct Due(Instant, u64, Timer<Identity>);
+
+impl PartialEq for Due {
+    fn eq(&self, other: &Due) -> bool {
+        (self.0, self.1) == (other.0, other.1)
+    }
+}
+
+impl Eq for Due {}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Due) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Due {
+    fn cmp(&self, other: &Due) -> std::cmp::Ordering {
+        (self.0, self.1).cmp(&(other.0, other.1))
+    }
+}
+
+struct Node {
+    foca: Foca<Identity, Packed, SmallRng, NoCustomBroadcast>,
+    socket: UdpSocket,
+    envelope: Envelope,
+    timers: BinaryHeap<Reverse<Due>>,
+    count: u64,
+    gossip: Gossip,
+}
+
+impl Node {
+    async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+        let mut runtime = AccumulatingRuntime::new();
+        let mut buffer = vec![0u8; 64 << 10];
+        loop {
+            let next = self.timers.peek().map(|Reverse(due)| due.0);
+            let due = async {
+                match next {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let done = tokio::select! {
+                received = self.socket.recv_from(&mut buffer) => self.received(received, &buffer, &mut runtime).await,
+                Some(command) = commands.recv() => self.obey(command, &mut runtime),
+                () = due => match self.timers.pop() {
+                    Some(Reverse(Due(_, _, timer))) => self.foca.handle_timer(timer, &mut runtime),
+                    None => Ok(()),
+                },
+            };
+            if let Err(error) = done {
+                tracing::debug!(target: "nomad", %error, "a datagram was not understood");
+            }
+            self.follow(&mut runtime).await;
+        }
+    }
+
+    async fn received(
+        &mut self,
+        received: io::Result<(usize, SocketAddr)>,
+        buffer: &[u8],
+        runtime: &mut AccumulatingRuntime<Identity>,
+    ) -> Result<(), foca::Error> {
+        match received {
+            Ok((length, _)) => match self.envelope.open(&buffer[..length]) {
+                Some(content) => self.foca.handle_data(&content, runtime),
+                None => Ok(()),
+            },
+            Err(error) => {
+                tracing::debug!(target: "nomad", %error, "can't receive datagrams");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                Ok(())
+            }
+        }
+    }
+
+    fn obey(&mut self, command: Command, runtime: &mut AccumulatingRuntime<Identity>) -> Result<(), foca::Error> {
+        match command {
+            Command::Announce(to) => self.foca.announce(Identity::at(to), runtime),
+            Command::Meet(servers) => {
+                let own = self.foca.identity().addr;
+                let others = servers.into_iter().filter(|s| s.addr != own && !s.left).map(Member::alive);
+                let others: Vec<_> = others.collect();
+                self.foca.apply_many(others.into_iter(), true, runtime)
+            }
+            Command::Leave(told) => {
+                let own = self.foca.identity().clone();
+                let leaving = Identity { left: true, bump: own.bump.wrapping_add(1), ..own };
+                lock(&self.gossip.0.table).up(&leaving);
+                self.foca.change_identity(leaving, &mut *runtime)?;
+                self.foca.leave_cluster(runtime)?;
+                let _ = told.send(());
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends, waits and tells what came of it.
+    async fn follow(&mut self, runtime: &mut AccumulatingRuntime<Identity>) {
+        while let Some((to, content)) = runtime.to_send() {
+            if let Some(datagram) = self.envelope.close(&content) {
+                // Nobody there is news that others will bring.
+                let _ = self.socket.send_to(&datagram, to.addr).await;
+            }
+        }
+        let now = Instant::now();
+        while let Some((after, timer)) = runtime.to_schedule() {
+            self.count += 1;
+            self.timers.push(Reverse(Due(now + after, self.count, timer)));
+        }
+        while let Some(notification) = runtime.to_notify() {
+            self.gossip.notice(notification);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encamp_server::peers::Status;
+
+    async fn server(n: u8, key: Option<&[u8]>) -> Gossip {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+        let at = Identity::at(socket.local_addr().expect("an address"));
+        let id = format!("00000000-0000-0000-0000-0000000000{n:02}").parse().expect("an ID");
+        let own = Identity { id, bump: 1, name: format!("s{n}"), region: "global".into(), ..at };
+        Gossip::start(socket, own, key)
+    }
+
+    async fn until(gossip: &Gossip, what: &str, holds: impl Fn(&[KnownServer]) -> bool) {
+        let mut changes = gossip.changes();
+        let wait = async {
+            while !holds(&gossip.known()) {
+                let _ = tokio::time::timeout(Duration::from_millis(100), changes.changed()).await;
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(30), wait).await;
+        assert!(waited.is_ok(), "{what}: {:?}", gossip.known());
+    }
+
+    fn count(status: Status, known: &[KnownServer]) -> usize {
+        known.iter().filter(|k| k.status == status).count()
+    }
+
+    #[tokio::test]
+    async fn servers_find_each_other_and_notice_who_goes() {
+        let key: Option<&[u8]> = Some(b"0123456789abcdef");
+        let (a, b, c, stranger) =
+            (server(1, key).await, server(2, key).await, server(3, key).await, server(4, None).await);
+        b.announce(a.own().addr).await;
+        c.announce(a.own().addr).await;
+        stranger.announce(a.own().addr).await;
+        for one in [&a, &b, &c] {
+            until(one, "all are there", |k| count(Status::Alive, k) == 3).await;
+        }
+        c.leave().await;
+        b.stop();
+        until(&a, "who leaves has left", |k| count(Status::Left, k) == 1).await;
+        until(&a, "who is silent has failed", |k| count(Status::Failed, k) == 1).await;
+        assert_eq!(stranger.known().len(), 1, "without the key nobody is let in");
+        assert_eq!(a.known().len(), 3);
+    }
+}

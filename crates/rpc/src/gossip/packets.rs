@@ -1,0 +1,157 @@
+//! Datagrams: how members are written, and how they are sealed with the key of `server.encrypt`.
+
+use bytes::{Buf, BufMut};
+use foca::{Codec, Header, Member};
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+
+use super::identity::Identity;
+use encamp_server::ids;
+
+/// Longest content of a datagram, in bytes; with what seals it, it fits into one frame of the usual networks.
+pub const LONGEST: usize = 1350;
+/// First byte of an open datagram.
+const OPEN: u8 = 1;
+/// First byte of a sealed one.
+const SEALED: u8 = 2;
+
+/// Writes MessagePack.
+#[derive(Debug, Clone, Copy)]
+pub struct Packed;
+
+/// What can't be written or read.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct PackedError(String);
+
+fn put<T: Serialize>(value: &T, mut buf: impl BufMut) -> Result<(), PackedError> {
+    let bytes = rmp_serde::to_vec(value).map_err(|e| PackedError(e.to_string()))?;
+    if buf.remaining_mut() < bytes.len() {
+        return Err(PackedError("there is no room".into()));
+    }
+    buf.put_slice(&bytes);
+    Ok(())
+}
+
+fn get<T: DeserializeOwned>(buf: impl Buf) -> Result<T, PackedError> {
+    rmp_serde::from_read(buf.reader()).map_err(|e| PackedError(e.to_string()))
+}
+
+impl Codec<Identity> for Packed {
+    type Error = PackedError;
+
+    fn encode_header(&mut self, header: &Header<Identity>, buf: impl BufMut) -> Result<(), PackedError> {
+        put(header, buf)
+    }
+
+    fn decode_header(&mut self, buf: impl Buf) -> Result<Header<Identity>, PackedError> {
+        get(buf)
+    }
+
+    fn encode_member(&mut self, member: &Member<Identity>, buf: impl BufMut) -> Result<(), PackedError> {
+        put(member, buf)
+    }
+
+    fn decode_member(&mut self, buf: impl Buf) -> Result<Member<Identity>, PackedError> {
+        get(buf)
+    }
+}
+
+/// Closes and opens datagrams. With a key, open ones are refused.
+pub struct Envelope(Option<LessSafeKey>);
+
+impl Envelope {
+    /// With the bytes of a key, of any length, or without one.
+    pub fn new(key: Option<&[u8]>) -> Envelope {
+        let key = key.and_then(|k| {
+            let mut digest = Sha256::new();
+            digest.update(b"encamp gossip 1");
+            digest.update(k);
+            UnboundKey::new(&AES_256_GCM, &digest.finalize()).ok().map(LessSafeKey::new)
+        });
+        Envelope(key)
+    }
+
+    /// Whether there is a key.
+    pub fn seals(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The datagram; none if it could not be sealed.
+    pub fn close(&self, content: &[u8]) -> Option<Vec<u8>> {
+        let Some(key) = &self.0 else {
+            return Some([&[OPEN], content].concat());
+        };
+        // Random nonces are fine for the few datagrams of a server's life.
+        let (a, b) = (ids::random().to_le_bytes(), ids::random().to_le_bytes());
+        let mut nonce = [0u8; NONCE_LEN];
+        nonce[..8].copy_from_slice(&a);
+        nonce[8..].copy_from_slice(&b[..NONCE_LEN - 8]);
+        let mut body = content.to_vec();
+        let sealed = key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from([SEALED]), &mut body);
+        sealed.ok()?;
+        Some([&[SEALED], nonce.as_slice(), &body].concat())
+    }
+
+    /// The content of a datagram; none if it is not of this cluster.
+    pub fn open(&self, datagram: &[u8]) -> Option<Vec<u8>> {
+        match (&self.0, datagram.split_first()?) {
+            (None, (&OPEN, content)) => Some(content.to_vec()),
+            (Some(key), (&SEALED, rest)) => {
+                let (nonce, body) = rest.split_at_checked(NONCE_LEN)?;
+                let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+                let mut body = body.to_vec();
+                let content = key.open_in_place(nonce, Aad::from([SEALED]), &mut body).ok()?;
+                Some(content.to_vec())
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_right_key_opens() {
+        let (plain, one, other) = (Envelope::new(None), Envelope::new(Some(b"one")), Envelope::new(Some(b"other")));
+        for (from, to, opens) in [
+            (&plain, &plain, true),
+            (&one, &one, true),
+            (&one, &other, false),
+            (&one, &plain, false),
+            (&plain, &one, false),
+        ] {
+            let datagram = from.close(b"hello").expect("closed");
+            assert_eq!(to.open(&datagram).as_deref(), opens.then_some(b"hello".as_slice()));
+        }
+        let mut changed = one.close(b"hello").expect("closed");
+        assert!(!changed.windows(5).any(|w| w == b"hello"));
+        let last = changed.len() - 1;
+        changed[last] ^= 1;
+        assert_eq!(one.open(&changed), None);
+        for length in 0..20 {
+            assert_eq!(one.open(&vec![SEALED; length]), None);
+        }
+        assert_eq!(plain.open(&[]), None);
+    }
+
+    #[test]
+    fn members_fit_and_come_back() {
+        let identity = Identity {
+            name: "n".repeat(60),
+            rpc: "10.0.0.1:4647".into(),
+            ..Identity::at(([10, 0, 0, 1], 4648).into())
+        };
+        let member = Member::alive(identity);
+        let mut buf = Vec::new();
+        Packed.encode_member(&member, &mut buf).expect("written");
+        assert!(buf.len() < 200, "{}", buf.len());
+        assert_eq!(Packed.decode_member(buf.as_slice()).expect("read"), member);
+        assert!(Packed.encode_member(&member, [0u8; 10].as_mut_slice()).is_err());
+        assert!(Packed.decode_header(&b"\xff\xff\xff"[..]).is_err());
+    }
+}

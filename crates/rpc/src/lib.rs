@@ -1,0 +1,21 @@
+//! The internal protocol between agents: HTTP/2 with MessagePack bodies, on the RPC port, over TLS where that is configured.
+//!
+//! A call is a `POST /rpc/v1/<Method>` ([`wire`]); anything else on the port is a request of the HTTP interface that another
+//! agent passed on ([`forward`]). [`pool`] keeps one connection per peer, [`listener`] takes connections in, [`service`]
+//! answers calls, [`nodes`] makes those of a node. [`gossip`] tells which servers there are, [`membership`] keeps them together.
+//!
+//! **Never** decides anything: rules are in [`encamp_server`], and the answers' texts with them.
+//!
+//! **May use** `encamp_client`, `encamp_http`, `encamp_model`, `encamp_server`. **Never** holds rules of writes.
+
+pub mod calls;
+pub mod forward;
+pub mod gossip;
+pub mod listener;
+pub mod membership;
+pub mod nodes;
+pub mod pool;
+pub mod raft;
+pub mod service;
+pub mod tls;
+pub mod wire;

@@ -1,0 +1,330 @@
+//! The servers of a cluster: joining, the first election, members of consensus that come and go. What is to be done is decided in
+//! [`encamp_server::peers`].
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::calls::{Claim, ForceLeave, Meet, RemovePeer};
+use super::gossip::{Gossip, Identity};
+use super::pool::Pool;
+use super::service::Service;
+use encamp_http::app::{Membership, Pending};
+use encamp_model::duration;
+use encamp_server::Server;
+use encamp_server::peers::{Bootstrap, Change, KnownServer, Status, View, bootstrap};
+use encamp_server::raft::{Peer, ServerId};
+
+/// Longest wait for an answer while joining.
+const ANSWER: Duration = Duration::from_secs(5);
+/// Longest pause between two looks at the members.
+const LOOK: Duration = Duration::from_secs(1);
+/// How soon a change of the members may follow another one.
+const SOON: Duration = Duration::from_millis(100);
+
+/// How this server finds others.
+#[derive(Debug, Clone, Default)]
+pub struct Joining {
+    /// Addresses with ports that are tried until one answers (`retry_join`).
+    pub retry: Vec<String>,
+    /// Most tries; 0 for no limit.
+    pub most: u64,
+    /// Pause between two tries.
+    pub interval: Duration,
+    /// `bootstrap_expect`.
+    pub expect: u32,
+    /// Where others answer whose address has no port.
+    pub default_port: u16,
+}
+
+/// An address with a port: its own, or the one given.
+pub fn with_port(address: &str, port: u16) -> String {
+    let bare = address.trim_matches(['[', ']']);
+    if bare.parse::<std::net::Ipv6Addr>().is_ok() {
+        return format!("[{bare}]:{port}");
+    }
+    let given = address.rsplit_once(':').is_some_and(|(_, p)| p.parse::<u16>().is_ok());
+    if given { address.to_string() } else { format!("{address}:{port}") }
+}
+
+/// The members as this server looks after them; clones share it.
+#[derive(Clone)]
+pub struct Members {
+    service: Service,
+    gossip: Gossip,
+    pool: Pool,
+    joining: Arc<Joining>,
+}
+
+impl Members {
+    /// Looks after the members; nothing is done before [`Members::start`].
+    pub fn new(service: Service, pool: &Pool, joining: Joining) -> Members {
+        Members { gossip: service.gossip().clone(), service, pool: pool.another(), joining: Arc::new(joining) }
+    }
+
+    /// Joins, makes the first cluster and looks after its members until the tasks are dropped.
+    pub fn start(&self) -> JoinSet<()> {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(self.clone().keep_joining());
+        tasks.spawn(self.clone().begin());
+        tasks.spawn(self.clone().reconcile());
+        tasks
+    }
+
+    fn server(&self) -> &Server {
+        self.service.server()
+    }
+
+    /// Joins whoever is at an address, which may be that of the gossip or of calls.
+    ///
+    /// # Errors
+    /// Nobody answers.
+    pub async fn join_one(&self, address: &str) -> Result<(), String> {
+        let target = with_port(address, self.joining.default_port);
+        let meet = Meet { from: self.gossip.own() };
+        let by_call = self.pool.call_within(ANSWER, &target, &meet);
+        let by_datagram = self.greet(&target);
+        tokio::pin!(by_call, by_datagram);
+        let known = tokio::select! {
+            () = &mut by_datagram => return Ok(()),
+            known = &mut by_call => known,
+        };
+        match known {
+            Ok(servers) => {
+                self.gossip.meet(servers).await;
+                Ok(())
+            }
+            // Where nobody takes calls, somebody may still take datagrams.
+            Err(e) => match tokio::time::timeout(LOOK * 2, by_datagram).await {
+                Ok(()) => Ok(()),
+                Err(_) => Err(format!("failed to join {target}: {e}")),
+            },
+        }
+    }
+
+    /// Ends when a server at the address is known; never if nobody answers.
+    async fn greet(&self, target: &str) {
+        let Ok(addresses) = tokio::net::lookup_host(target).await else { return std::future::pending().await };
+        let addresses: Vec<SocketAddr> = addresses.collect();
+        let mut changes = self.gossip.changes();
+        loop {
+            let own = self.gossip.own().addr;
+            if self.gossip.alive().iter().any(|s| addresses.contains(&s.addr) && s.addr != own) {
+                return;
+            }
+            for address in addresses.iter().filter(|a| **a != own) {
+                self.gossip.announce(*address).await;
+            }
+            let _ = tokio::time::timeout(LOOK / 2, changes.changed()).await;
+        }
+    }
+
+    /// Joins servers; gives how many answered, and what the others said.
+    pub async fn join_all(&self, addresses: &[String]) -> (usize, Vec<String>) {
+        let tried = futures_util::future::join_all(addresses.iter().map(|a| self.join_one(a))).await;
+        let errors: Vec<String> = tried.iter().filter_map(|t| t.clone().err()).collect();
+        (addresses.len() - errors.len(), errors)
+    }
+
+    /// Tries the configured addresses and those of the log until another server is known; again when all are gone.
+    async fn keep_joining(self) {
+        let interval = self.joining.interval.max(SOON);
+        let mut tries = 0;
+        loop {
+            let own = self.gossip.own();
+            if self.gossip.alive().len() < 2 {
+                let logged = self.server().consensus().configuration().servers.into_iter().map(|m| m.peer.address);
+                let mut targets: Vec<String> = self.joining.retry.clone();
+                targets.extend(logged.filter(|a| *a != own.rpc));
+                let given_up = self.joining.most > 0 && tries >= self.joining.most;
+                if !targets.is_empty() && !given_up {
+                    tries += 1;
+                    let (_, errors) = self.join_all(&targets).await;
+                    for error in errors {
+                        tracing::warn!(target: "agent.joiner", error = error.as_str(), "join failed");
+                    }
+                    if self.gossip.alive().len() < 2 && self.joining.most > 0 && tries >= self.joining.most {
+                        tracing::error!(target: "agent.joiner", "max join retry exhausted");
+                    }
+                }
+            }
+            tokio::time::sleep(interval).await;
+        }
+    }
+
+    /// Makes the first cluster when the expected servers know each other (`spec/server.md §23`).
+    async fn begin(self) {
+        let own = self.gossip.own();
+        let mut changes = self.gossip.changes();
+        let mut told = String::new();
+        while !self.server().consensus().has_log().await {
+            match bootstrap(own.id, &own.region, self.joining.expect, &self.gossip.known()) {
+                Bootstrap::Wait => {}
+                Bootstrap::Conflict(text) => {
+                    if text != told {
+                        tracing::error!(target: "nomad", reason = text.as_str(), "no cluster is bootstrapped");
+                        told = text;
+                    }
+                }
+                Bootstrap::Begin(founders) => match self.claim(own.id, &founders).await {
+                    Ok(()) => {
+                        let ids: Vec<String> = founders.keys().map(ToString::to_string).collect();
+                        tracing::info!(target: "nomad", servers = ids.join(","), "found expected number of servers, bootstrapping");
+                        if let Err(error) = self.server().consensus().make_cluster(founders).await {
+                            tracing::error!(target: "nomad", %error, "failed to bootstrap the cluster");
+                        }
+                    }
+                    Err(why) => tracing::info!(target: "nomad", reason = why.as_str(), "bootstrap waits"),
+                },
+            }
+            let _ = tokio::time::timeout(LOOK, changes.changed()).await;
+        }
+    }
+
+    /// Has every founder promise to follow this server and no other one. Two clusters with a founder in common can't begin.
+    async fn claim(&self, by: ServerId, founders: &BTreeMap<ServerId, Peer>) -> Result<(), String> {
+        self.service.promise(by).await?;
+        let others = founders.iter().filter(|(id, _)| **id != by);
+        let asked = others.map(|(to, peer)| async move {
+            let asked = self.pool.call_within(ANSWER, &peer.address, &Claim { to: *to, by }).await;
+            asked.map_err(|e| format!("{}: {e}", peer.name))
+        });
+        futures_util::future::try_join_all(asked).await.map(drop)
+    }
+
+    /// The leader keeps the members of consensus as the servers that there are.
+    async fn reconcile(self) {
+        let own = self.gossip.own();
+        let mut changes = self.gossip.changes();
+        let mut healthy: HashMap<ServerId, Instant> = HashMap::new();
+        loop {
+            tokio::time::sleep(SOON).await;
+            let consensus = self.server().consensus();
+            let change = if consensus.leads() {
+                self.next_change(&own, &mut healthy)
+            } else {
+                healthy.clear();
+                None
+            };
+            let changed = change.is_some();
+            if let Some(change) = change {
+                self.carry_out(change).await;
+            }
+            if !changed {
+                let _ = tokio::time::timeout(LOOK, changes.changed()).await;
+            }
+        }
+    }
+
+    /// `healthy`: since when members are alive and up to date.
+    fn next_change(&self, own: &Identity, healthy: &mut HashMap<ServerId, Instant>) -> Option<Change> {
+        let consensus = self.server().consensus();
+        let known = self.gossip.known();
+        let members = consensus.configuration().servers;
+        let autopilot = self.server().snapshot().autopilot().cloned().unwrap_or_default();
+        let now = Instant::now();
+        healthy.retain(|id, _| members.iter().any(|m| m.id == *id));
+        for k in &known {
+            let up_to_date = || consensus.behind(k.id).is_some_and(|lag| lag <= autopilot.max_trailing_logs);
+            if k.status == Status::Alive && up_to_date() {
+                healthy.entry(k.id).or_insert(now);
+            } else {
+                healthy.remove(&k.id);
+            }
+        }
+        let least = duration::of_nanos(autopilot.server_stabilization_time);
+        let stable = |id| healthy.get(&id).is_some_and(|since| now - *since >= least);
+        let (region, expect) = (own.region.as_str(), self.joining.expect);
+        let (known, members, autopilot, stable) = (&known, &members, &autopilot, &stable);
+        View { own: own.id, region, expect, known, members, autopilot, stable }.next()
+    }
+
+    async fn carry_out(&self, change: Change) {
+        let consensus = self.server().consensus();
+        let text = format!("{change:?}");
+        let done = match change {
+            Change::Add(id, peer) => consensus.add_member(id, peer).await,
+            Change::Promote(id) => consensus.give_vote(id).await,
+            Change::Rename(id, peer) => consensus.rename_member(id, peer).await,
+            Change::Remove(id) => consensus.remove_member(id).await,
+        };
+        match done {
+            Ok(()) => tracing::info!(target: "nomad", change = text.as_str(), "raft members changed"),
+            Err(error) => {
+                tracing::warn!(target: "nomad", change = text.as_str(), %error, "raft members could not be changed");
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+    }
+
+    /// Leaves the cluster for good: hands over, is removed, and tells the others. A server alone only says so.
+    pub async fn leave(&self) {
+        let consensus = self.server().consensus();
+        let own = self.gossip.own().id;
+        let others: Vec<_> = consensus.configuration().servers.into_iter().filter(|m| m.id != own && m.voter).collect();
+        if consensus.leads() {
+            let heir = others.iter().find(|m| self.gossip.address_of(m.id).is_some());
+            if let Some(heir) = heir {
+                self.server().hand_over(heir).await;
+            }
+        }
+        self.gossip.leave().await;
+        if !others.is_empty()
+            && let Err(error) = self.service.run(RemovePeer { id: own }).await
+        {
+            tracing::error!(target: "nomad", %error, "failed to leave the raft members");
+        }
+    }
+}
+
+impl Membership for Members {
+    fn members(&self) -> Vec<KnownServer> {
+        self.gossip.known()
+    }
+
+    fn encrypted(&self) -> bool {
+        self.gossip.encrypted()
+    }
+
+    fn join(&self, addresses: Vec<String>) -> Pending<'_, (usize, Vec<String>)> {
+        Box::pin(async move { self.join_all(&addresses).await })
+    }
+
+    fn force_leave(&self, name: String, prune: bool) -> Pending<'_, ()> {
+        Box::pin(async move {
+            self.gossip.force_leave(&name, prune);
+            let own = self.gossip.own().id;
+            let call = ForceLeave { name, prune };
+            let others: Vec<_> = self.gossip.alive().into_iter().filter(|s| s.id != own).collect();
+            let told = others.iter().map(|s| self.pool.call_within(ANSWER, &s.rpc, &call));
+            for (done, to) in futures_util::future::join_all(told).await.into_iter().zip(&others) {
+                if let Err(error) = done {
+                    tracing::warn!(target: "nomad", server = to.full_name(), %error, "a server was not told who leaves");
+                }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_get_the_port_they_lack() {
+        for (given, want) in [
+            ("10.0.0.1", "10.0.0.1:4647"),
+            ("10.0.0.1:80", "10.0.0.1:80"),
+            ("a.example", "a.example:4647"),
+            ("::1", "[::1]:4647"),
+            ("[::1]", "[::1]:4647"),
+            ("[::1]:80", "[::1]:80"),
+        ] {
+            assert_eq!(with_port(given, 4647), want, "{given}");
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! A node's calls to its servers ([`Servers`]): over the network ([`Remote`]), or to the server of its own agent ([`Local`]).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::calls::*;
+use super::pool::Pool;
+use super::service::{Answers, Service, hold_pause};
+use super::wire::CallError;
+use encamp_client::servers::{Allocs, Answer, ClientAllocs, Credentials, NodeReply, Servers, ServersError};
+use encamp_model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, ServiceRegistration, SignedIdentity};
+use encamp_server::{Error, ids};
+
+/// How long a call is repeated (`spec/client.md §3.5`).
+const HOLD: Duration = Duration::from_secs(5);
+/// Longest wait for an answer besides the time a call blocks.
+const ANSWER: Duration = Duration::from_secs(30);
+/// The list of servers is shuffled at least this seldom; longer in clusters with many nodes per server.
+const SHUFFLE: Duration = Duration::from_secs(300);
+
+/// The servers, over the network.
+pub struct Remote {
+    pool: Pool,
+    list: Mutex<List>,
+    changed: Notify,
+}
+
+struct List {
+    /// Asked from the front; one that failed goes to the end.
+    servers: Vec<String>,
+    num_nodes: u64,
+    shuffle_at: Instant,
+}
+
+impl List {
+    fn pause(&self) -> Duration {
+        let per_server = Duration::from_secs(self.num_nodes / (64 * self.servers.len().max(1) as u64));
+        let least = SHUFFLE.max(per_server);
+        least + random_below(least)
+    }
+
+    fn shuffle(&mut self) {
+        for i in (1..self.servers.len()).rev() {
+            let j = usize::try_from(ids::random_below(i as u64 + 1)).unwrap_or_default();
+            self.servers.swap(i, j);
+        }
+        self.shuffle_at = Instant::now() + self.pause();
+    }
+}
+
+fn random_below(d: Duration) -> Duration {
+    Duration::from_nanos(ids::random_below(u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)))
+}
+
+impl Remote {
+    /// For servers at these addresses; replies of servers replace them.
+    pub fn new(pool: Pool, servers: Vec<String>) -> Remote {
+        let mut list = List { servers, num_nodes: 0, shuffle_at: Instant::now() };
+        list.shuffle();
+        Remote { pool, list: Mutex::new(list), changed: Notify::new() }
+    }
+
+    fn list(&self) -> std::sync::MutexGuard<'_, List> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn first(&self) -> Option<String> {
+        let mut list = self.list();
+        if Instant::now() >= list.shuffle_at {
+            list.shuffle();
+        }
+        list.servers.first().cloned()
+    }
+
+    fn told(&self, result: NodeResult) -> NodeReply {
+        self.list().num_nodes = u64::try_from(result.num_nodes).unwrap_or_default();
+        reply(result)
+    }
+
+    fn failed(&self, server: &str) {
+        let mut list = self.list();
+        if list.servers.first().is_some_and(|s| s == server) {
+            list.servers.rotate_left(1);
+        }
+    }
+
+    /// Calls one server after the other until one answers. `block` is how long the answer may take by intent.
+    async fn call<C: Call>(&self, call: C, block: Duration) -> Result<C::Result, ServersError> {
+        let deadline = Instant::now() + HOLD + block;
+        loop {
+            let Some(server) = self.first() else { return Err(ServersError::NoServers) };
+            let error = match self.pool.call_within(block + ANSWER, &server, &call).await {
+                Ok(result) => return Ok(result),
+                Err(e) => e,
+            };
+            let again = match &error {
+                CallError::Unreachable(_) => true,
+                CallError::Lost(_) => C::REPEATABLE,
+                CallError::Refused(e) => *e == Error::no_leader(),
+            };
+            if !matches!(error, CallError::Refused(_)) || again {
+                self.failed(&server);
+            }
+            if !again || Instant::now() >= deadline {
+                return Err(explain(&server, error));
+            }
+            tokio::time::sleep(hold_pause()).await;
+        }
+    }
+}
+
+fn explain(server: &str, error: CallError) -> ServersError {
+    match error {
+        CallError::Unreachable(reason) | CallError::Lost(reason) => {
+            ServersError::Unreachable { server: server.into(), reason }
+        }
+        CallError::Refused(e) if e == Error::no_leader() => ServersError::NoLeader,
+        CallError::Refused(e) => ServersError::of_text(&e.message),
+    }
+}
+
+/// The server of the node's own agent. Where it does not lead, it passes calls on.
+pub struct Local(pub Service);
+
+impl Local {
+    fn told(&self, result: NodeResult) -> NodeReply {
+        reply(result)
+    }
+
+    async fn call<C: Call>(&self, call: C, _: Duration) -> Result<C::Result, ServersError>
+    where
+        Service: Answers<C>,
+    {
+        self.0.run(call).await.map_err(|e| explain("the local server", e))
+    }
+}
+
+fn who(c: &Credentials) -> Who {
+    Who { node_id: c.node_id.clone(), secret_id: c.secret_id.clone(), identity: c.identity.clone() }
+}
+
+fn reply(r: NodeResult) -> NodeReply {
+    NodeReply {
+        index: r.index,
+        heartbeat_ttl: r.heartbeat_ttl,
+        servers: r.servers,
+        num_nodes: r.num_nodes,
+        known_leader: true,
+        scheduling_eligibility: r.scheduling_eligibility,
+        signed_identity: r.signed_identity,
+    }
+}
+
+/// Both ways make the same calls.
+macro_rules! servers {
+    ($kind:ty { $($more:tt)* }) => {
+        impl Servers for $kind {
+            fn register<'a>(&'a self, node: &'a Node, token: &'a str) -> Answer<'a, NodeReply> {
+                let call = Register { node: Box::new(node.clone()), token: token.into() };
+                Box::pin(async move { self.call(call, Duration::ZERO).await.map(|r| self.told(r)) })
+            }
+
+            fn update_status<'a>(
+                &'a self,
+                c: &'a Credentials,
+                status: &'a str,
+                renew: bool,
+            ) -> Answer<'a, NodeReply> {
+                let mut who = who(c);
+                if renew {
+                    who.identity.clear();
+                }
+                let call = UpdateStatus { who, status: status.into() };
+                Box::pin(async move { self.call(call, Duration::ZERO).await.map(|r| self.told(r)) })
+            }
+
+            fn sign_identities<'a>(
+                &'a self,
+                c: &'a Credentials,
+                wanted: Vec<IdentityRequest>,
+            ) -> Answer<'a, Vec<SignedIdentity>> {
+                Box::pin(self.call(SignIdentities { who: who(c), wanted }, Duration::ZERO))
+            }
+
+            fn client_allocs<'a>(
+                &'a self,
+                c: &'a Credentials,
+                min_index: u64,
+                max_wait: Duration,
+                consistent: bool,
+            ) -> Answer<'a, ClientAllocs> {
+                let who = who(c);
+                Box::pin(async move {
+                    let found = if consistent {
+                        self.call(GetClientAllocsConsistent { who, min_index, max_wait }, max_wait).await?
+                    } else {
+                        self.call(GetClientAllocs { who, min_index, max_wait }, max_wait).await?
+                    };
+                    let AllocIndexes { allocs, index } = found;
+                    Ok(ClientAllocs { allocs, migrate_tokens: BTreeMap::new(), index })
+                })
+            }
+
+            fn allocs<'a>(&'a self, c: &'a Credentials, ids: &'a [String], min_index: u64) -> Answer<'a, Allocs> {
+                let call = GetAllocs { who: who(c), ids: ids.to_vec(), min_index };
+                Box::pin(async move {
+                    let FullAllocs { allocs, index } = self.call(call, HOLD).await?;
+                    Ok(Allocs { allocs, index })
+                })
+            }
+
+            fn update_allocs<'a>(&'a self, c: &'a Credentials, allocs: Vec<Allocation>) -> Answer<'a, u64> {
+                let call = UpdateAlloc { who: who(c), allocs };
+                Box::pin(self.call(call, Duration::ZERO))
+            }
+
+            fn emit_events<'a>(&'a self, c: &'a Credentials, events: Vec<NodeEvent>) -> Answer<'a, u64> {
+                Box::pin(self.call(EmitEvents { who: who(c), events }, Duration::ZERO))
+            }
+
+            fn upsert_services<'a>(
+                &'a self,
+                c: &'a Credentials,
+                services: Vec<ServiceRegistration>,
+            ) -> Answer<'a, u64> {
+                Box::pin(self.call(UpsertServices { who: who(c), services }, Duration::ZERO))
+            }
+
+            fn delete_service<'a>(&'a self, c: &'a Credentials, namespace: &'a str, id: &'a str) -> Answer<'a, u64> {
+                let call = DeleteService { who: who(c), namespace: namespace.into(), id: id.into() };
+                Box::pin(self.call(call, Duration::ZERO))
+            }
+
+            fn drain_self<'a>(
+                &'a self,
+                c: &'a Credentials,
+                strategy: DrainStrategy,
+                meta: BTreeMap<String, String>,
+            ) -> Answer<'a, u64> {
+                Box::pin(self.call(DrainSelf { who: who(c), strategy, meta }, Duration::ZERO))
+            }
+
+            fn node<'a>(&'a self, c: &'a Credentials) -> Answer<'a, Option<Arc<Node>>> {
+                Box::pin(self.call(GetNode { who: who(c) }, Duration::ZERO))
+            }
+
+            $($more)*
+        }
+    };
+}
+
+servers!(Local {
+    fn known(&self) -> Vec<String> {
+        self.0.known()
+    }
+});
+
+servers!(Remote {
+    fn known(&self) -> Vec<String> {
+        self.list().servers.clone()
+    }
+
+    fn learn(&self, servers: &[String]) {
+        let mut list = self.list();
+        let same = list.servers.len() == servers.len() && servers.iter().all(|s| list.servers.contains(s));
+        if !servers.is_empty() && !same {
+            list.servers = servers.to_vec();
+            list.shuffle();
+            drop(list);
+            self.changed.notify_waiters();
+        }
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.changed.notified())
+    }
+});

@@ -1,0 +1,94 @@
+//! Messages of consensus between servers.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+
+use super::calls::{Call, RunErrand, Stand};
+use super::gossip::Gossip;
+use super::pool::Pool;
+use super::service::{Answers, Service};
+use super::wire::CallError;
+use encamp_server::Error;
+use encamp_server::errands::{Errand, Outcome};
+use encamp_server::handle::Others;
+use encamp_server::raft::{Answer, Message, Peer, Pending, ServerId, Transport, TransportError};
+
+/// A message, and for whom it is: another server may have taken over its address.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Envelope {
+    to: ServerId,
+    message: Message,
+}
+
+impl Call for Envelope {
+    const METHOD: &'static str = "Raft.Message";
+    const ANYWHERE: bool = true;
+    type Result = Answer;
+}
+
+impl Answers<Envelope> for Service {
+    async fn carry_out(&self, call: Envelope) -> Result<Answer, Error> {
+        self.is_me(call.to)?;
+        Ok(self.server().consensus().handle(call.message).await)
+    }
+}
+
+/// Carries messages over the RPC ports.
+pub struct RaftTransport {
+    pool: Pool,
+    errands: Pool,
+    gossip: Gossip,
+}
+
+impl RaftTransport {
+    /// With connections of its own: heartbeats must not wait behind snapshots or plans.
+    pub fn new(pool: &Pool, gossip: Gossip) -> RaftTransport {
+        RaftTransport { pool: pool.another(), errands: pool.another(), gossip }
+    }
+}
+
+/// A message that takes longer is given up with its connection. openraft's own limits are shorter.
+/// Longest wait for the leader's answer to a worker.
+const ERRAND: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(30);
+
+impl Transport for RaftTransport {
+    fn send<'a>(&'a self, to: ServerId, peer: &'a Peer, message: Message) -> Pending<'a> {
+        Box::pin(async move {
+            let envelope = Envelope { to, message };
+            // A server that came back elsewhere is reached before the log says so.
+            let address = self.gossip.address_of(to).unwrap_or_else(|| peer.address.clone());
+            self.pool.call_within(LIMIT, &address, &envelope).await.map_err(|e| TransportError(e.to_string()))
+        })
+    }
+}
+
+/// What a server asks of others.
+impl Others for RaftTransport {
+    fn stand<'a>(&'a self, to: ServerId, peer: &'a Peer) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move {
+            let address = self.gossip.address_of(to).unwrap_or_else(|| peer.address.clone());
+            self.pool.call_within(LIMIT, &address, &Stand { to }).await.map_err(|e| e.to_string())
+        })
+    }
+
+    fn run<'a>(
+        &'a self,
+        leader: ServerId,
+        peer: &'a Peer,
+        errand: &'a Errand,
+    ) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(async move {
+            let address = self.gossip.address_of(leader).unwrap_or_else(|| peer.address.clone());
+            // Not on the connection of heartbeats: plans are long.
+            let called = self.errands.call_within(ERRAND, &address, &RunErrand { errand: errand.clone() }).await;
+            called.map_err(|e| match e {
+                CallError::Refused(e) => e,
+                CallError::Unreachable(_) => Error::no_leader(),
+                CallError::Lost(text) => Error::internal(text),
+            })
+        })
+    }
+}

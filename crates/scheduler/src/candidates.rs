@@ -1,0 +1,104 @@
+//! Candidate nodes of a job (`spec/scheduling.md §3.1`).
+
+use std::sync::Arc;
+
+use encamp_model::{Job, Node, SortedMap};
+use encamp_state::State;
+
+/// The ready nodes of a job's pool and datacenters.
+#[derive(Debug, Clone, Default)]
+pub struct ReadyNodes {
+    /// Slots of the candidates by ascending node ID.
+    pub slots: Vec<u32>,
+    /// Candidates per datacenter; a datacenter without any has no entry.
+    pub available: Arc<SortedMap<i64>>,
+    /// Number of candidates.
+    pub in_pool: i64,
+    /// The pool they were looked for in, unless nobody looked.
+    pool: Option<String>,
+}
+
+impl ReadyNodes {
+    /// Whether the node belongs to the pool but is not ready, whatever its datacenter.
+    pub fn is_not_ready(&self, state: &State, node_id: &str) -> bool {
+        let Some(pool) = &self.pool else { return false };
+        state.node(node_id).is_some_and(|n| !n.node.ready() && in_pool(pool, &n.node.node_pool))
+    }
+}
+
+/// Whether a job of `pool` may use the nodes of another one.
+pub fn in_pool(pool: &str, node_pool: &str) -> bool {
+    matches!(pool, "" | "all") || node_pool == pool
+}
+
+/// Whether the node is in the job's pool and datacenters, ready or not.
+pub fn covers(job: &Job, node: &Node) -> bool {
+    in_pool(&job.node_pool, &node.node_pool) && datacenter_matches(&job.datacenters, &node.datacenter)
+}
+
+/// Collects the candidates of a job with these datacenters and this pool.
+pub fn ready_nodes(state: &State, datacenters: &[String], pool: &str) -> ReadyNodes {
+    let index = state.node_index();
+    let in_datacenters: Vec<bool> = index.datacenters().iter().map(|d| datacenter_matches(datacenters, d)).collect();
+    let in_pool: Vec<bool> = index.pools().iter().map(|p| in_pool(pool, p)).collect();
+    let mut counts = vec![0i64; in_datacenters.len()];
+    let mut slots = Vec::with_capacity(index.rows().len());
+    for r in index.rows() {
+        let dc = r.datacenter as usize;
+        if r.ready && in_pool[r.pool as usize] && in_datacenters[dc] {
+            counts[dc] += 1;
+            slots.push(r.slot);
+        }
+    }
+    let available = index.datacenters().iter().zip(counts).filter(|(_, n)| *n > 0);
+    ReadyNodes {
+        in_pool: slots.len() as i64,
+        slots,
+        available: Arc::new(available.map(|(dc, n)| (dc.clone(), n)).collect()),
+        pool: Some(pool.to_string()),
+    }
+}
+
+/// Whether a datacenter matches any of the patterns.
+pub fn datacenter_matches(patterns: &[String], datacenter: &str) -> bool {
+    patterns.iter().any(|p| glob_matches(p, datacenter))
+}
+
+/// `*` matches any run of characters, everything else itself; the empty pattern matches only the empty text.
+fn glob_matches(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        match rest.find(part) {
+            Some(i) => rest = &rest[i + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datacenter_patterns() {
+        for (p, t, want) in [
+            ("dc1", "dc1", true),
+            ("dc1", "dc12", false),
+            ("dc*", "dc12", true),
+            ("*", "", true),
+            ("", "", true),
+            ("", "a", false),
+            ("eu-*-1", "eu-west-1", true),
+            ("eu-*-1", "eu-1", false),
+            ("a*b*c", "aXbYbc", true),
+            ("*a", "ba", true),
+            ("ab*ba", "aba", false),
+            ("DC*", "dc1", false),
+        ] {
+            assert_eq!(glob_matches(p, t), want, "{p} against {t}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What an allocation's record says about lost contact with its node (`spec/reconciliation.md §2.3`).
+
+use super::descriptions;
+use encamp_model::*;
+
+/// The client status entries of the allocation's states, newest first.
+fn status_entries(alloc: &Allocation) -> impl Iterator<Item = &AllocState> {
+    alloc.alloc_states.iter().rev().filter(|s| s.field == 0)
+}
+
+/// The newest recorded client status is `unknown`: the allocation was on a disconnected node and nobody has dealt with
+/// its return.
+pub fn needs_reconnect(alloc: &Allocation) -> bool {
+    status_entries(alloc).next().is_some_and(|s| s.value == client_status::UNKNOWN)
+}
+
+/// Unix nanoseconds at which the most recent unbroken run of `unknown` began.
+pub fn last_unknown(alloc: &Allocation) -> Option<i64> {
+    status_entries(alloc)
+        .skip_while(|s| s.value != client_status::UNKNOWN)
+        .take_while(|s| s.value == client_status::UNKNOWN)
+        .last()
+        .and_then(|s| s.time.unix_nanos())
+}
+
+/// The disconnect block of the group in the job version the allocation runs.
+pub fn disconnect_block(alloc: &Allocation) -> Option<&DisconnectStrategy> {
+    alloc.job.as_ref()?.lookup_group(&alloc.task_group)?.disconnect.as_ref()
+}
+
+/// How long, in nanoseconds, the allocation may be out of contact; 0 when nothing is set.
+pub fn lost_after(alloc: &Allocation) -> i64 {
+    disconnect_block(alloc).map_or(0, |d| d.lost_after)
+}
+
+/// Whether the allocation may be replaced while it is out of contact.
+pub fn replace(alloc: &Allocation) -> bool {
+    disconnect_block(alloc).and_then(|d| d.replace).unwrap_or(true)
+}
+
+/// The allocation has been unknown for longer than `lost_after`, at once if that is not set.
+pub fn expired(alloc: &Allocation, now: i64) -> bool {
+    if alloc.client_status != client_status::UNKNOWN {
+        return false;
+    }
+    let known_group = alloc.job.as_ref().is_some_and(|j| j.lookup_group(&alloc.task_group).is_some());
+    known_group && last_unknown(alloc).is_some_and(|t| t.saturating_add(lost_after(alloc)) <= now)
+}
+
+/// A copy of the allocation, its job attached, with another entry for a client status.
+pub fn with_status_entry(alloc: &Allocation, status: &str, now: i64) -> Allocation {
+    let mut a = alloc.clone();
+    a.alloc_states.push(AllocState { field: 0, value: status.into(), time: Time::from_unix_nanos(now) });
+    a
+}
+
+/// A copy of the allocation that is set to `unknown` because its node lost contact (`spec/reconciliation.md §5.7`).
+pub fn to_unknown(alloc: &Allocation, now: i64) -> Allocation {
+    let mut a = with_status_entry(alloc, client_status::UNKNOWN, now);
+    a.client_status = client_status::UNKNOWN.into();
+    a.client_description = descriptions::UNKNOWN.into();
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn alloc(states: &[(&str, i64)], lost_after: i64) -> Allocation {
+        let disconnect = Some(DisconnectStrategy { lost_after, ..Default::default() });
+        let group = TaskGroup { name: "g".into(), disconnect, ..Default::default() };
+        Allocation {
+            task_group: "g".into(),
+            client_status: "unknown".into(),
+            job: Some(Arc::new(Job { task_groups: vec![group], ..Default::default() })),
+            alloc_states: states
+                .iter()
+                .map(|(v, t)| AllocState { field: 0, value: v.to_string(), time: Time::from_unix_nanos(*t) })
+                .collect(),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn the_latest_run_of_unknown_counts() {
+        let a = alloc(&[("unknown", 1), ("running", 2), ("unknown", 3), ("unknown", 4), ("running", 5)], 10);
+        assert_eq!(last_unknown(&a), Some(3));
+        assert!(!needs_reconnect(&a));
+        assert!(needs_reconnect(&alloc(&[("running", 1), ("unknown", 2)], 10)));
+        assert_eq!(last_unknown(&alloc(&[("running", 1)], 10)), None);
+    }
+
+    #[test]
+    fn expiry() {
+        let a = alloc(&[("unknown", 100)], 10);
+        assert!(!expired(&a, 109));
+        assert!(expired(&a, 110));
+        assert!(expired(&alloc(&[("unknown", 100)], 0), 100));
+        assert!(!expired(&alloc(&[], 0), 100));
+    }
+}

@@ -1,0 +1,176 @@
+//! Why nodes are, or are not, where a group's allocations go: every node judged by the search's own checks, one by one.
+//!
+//! The search itself looks at few nodes and remembers verdicts per computed class; here each node gets its own reason.
+
+use std::sync::Arc;
+
+use super::candidates::{datacenter_matches, in_pool};
+use super::stack::{CompiledGroup, Judgement, PRIORITY_DELTA, Stack, StackKind};
+use super::working_plan::WorkingPlan;
+use encamp_model::*;
+use encamp_state::{AllocEntry, NodeEntry, NodeUsage, Snapshot};
+
+/// When nodes are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// With everything the plan stops and evicts gone, and nothing placed.
+    BeforePlacements,
+    /// With the plan carried out.
+    AfterPlan,
+}
+
+/// What a node is to a group.
+#[derive(Debug, Clone)]
+pub enum Verdict {
+    /// Not looked at: all that keeps it out.
+    NoCandidate(Vec<String>),
+    /// Looked at.
+    Judged(Judgement),
+    /// It has too little room, but would have enough without these allocations.
+    WithPreemption {
+        /// What is too little, as metrics name it.
+        dimension: String,
+        /// The mean of the scores that enter.
+        score: f64,
+        /// Who would have to go.
+        victims: Vec<Arc<AllocEntry>>,
+    },
+}
+
+/// A node and its verdict.
+#[derive(Debug, Clone)]
+pub struct NodeVerdict {
+    /// The node.
+    pub node: Arc<NodeEntry>,
+    /// What it is to the group.
+    pub verdict: Verdict,
+}
+
+/// What an explanation is about.
+pub struct Question<'a> {
+    /// The state the plan was made on, with the planned job in it.
+    pub state: &'a Snapshot,
+    /// The evaluation.
+    pub eval: &'a Evaluation,
+    /// The planned job.
+    pub job: &'a Arc<Job>,
+    /// Its plan.
+    pub plan: &'a Plan,
+    /// Unix nanoseconds.
+    pub now: i64,
+}
+
+impl Question<'_> {
+    /// The verdicts on the given nodes for a group.
+    pub fn survey(
+        &self,
+        group: &TaskGroup,
+        moment: Moment,
+        nodes: impl Iterator<Item = Arc<NodeEntry>>,
+    ) -> Vec<NodeVerdict> {
+        let kind = match self.job.r#type.as_str() {
+            "batch" => StackKind::Batch,
+            "system" => StackKind::System,
+            "sysbatch" => StackKind::SysBatch,
+            _ => StackKind::Service,
+        };
+        let mut stack = Stack::new(kind, self.state.clone());
+        stack.set_job(self.job);
+        let mut plan = self.working_plan(moment);
+        let mut random = |_: u64| 0;
+        let (mut out, mut candidates) = (Vec::new(), Vec::new());
+        for node in nodes {
+            let reasons = self.kept_out(&node.node);
+            if reasons.is_empty() {
+                candidates.push(node);
+            } else {
+                out.push(NodeVerdict { node, verdict: Verdict::NoCandidate(reasons) });
+            }
+        }
+        let judged = stack.judge(&candidates, group, &mut plan, false, &mut random);
+        let may_evict = stack.preemption_enabled();
+        for (node, judgement) in candidates.into_iter().zip(judged) {
+            let verdict = match judgement {
+                Judgement::Exhausted { dimension, amounts } if may_evict => {
+                    let again = stack.judge(std::slice::from_ref(&node), group, &mut plan, true, &mut random).pop();
+                    match again {
+                        Some(Judgement::Fits { score, victims, .. }) => {
+                            Verdict::WithPreemption { dimension, score, victims }
+                        }
+                        _ => Verdict::Judged(Judgement::Exhausted { dimension, amounts }),
+                    }
+                }
+                other => Verdict::Judged(other),
+            };
+            out.push(NodeVerdict { node, verdict });
+        }
+        out
+    }
+
+    /// CPU (MHz), memory and disk (MB) that one allocation of a group asks for.
+    pub fn asked(&self, group: &TaskGroup) -> (i64, i64, i64) {
+        let usage = &CompiledGroup::new(self.job, group, false).usage;
+        (usage.cpu, usage.memory, usage.disk)
+    }
+
+    /// What is used on a node before anything is placed.
+    pub fn usage(&self, node: &NodeEntry) -> NodeUsage {
+        let mut plan = self.working_plan(Moment::BeforePlacements);
+        plan.refresh(node);
+        plan.usage_of(node).clone()
+    }
+
+    /// The plan as far as it counts at the moment.
+    fn working_plan(&self, moment: Moment) -> WorkingPlan {
+        let mut out = WorkingPlan::new(self.eval, Some(self.job.clone()), self.state.clone(), self.now);
+        self.plan.node_update.values().flatten().for_each(|a| out.push_stop(a.clone()));
+        if moment == Moment::AfterPlan {
+            for victim in self.plan.node_preemptions.values().flatten() {
+                out.append_preempted(victim, &victim.preempted_by_allocation);
+            }
+            self.plan.node_allocation.values().flatten().for_each(|a| out.push_alloc(a.clone()));
+        }
+        out
+    }
+
+    /// What keeps a node from being looked at (`spec/scheduling.md §3.1`).
+    fn kept_out(&self, node: &Node) -> Vec<String> {
+        let mut out = Vec::new();
+        let pool = self.job.node_pool.as_str();
+        if !in_pool(pool, &node.node_pool) {
+            out.push(format!("node pool is {:?}, not {pool:?}", node.node_pool));
+        }
+        if !datacenter_matches(&self.job.datacenters, &node.datacenter) {
+            out.push(format!("datacenter {:?} is not among {:?}", node.datacenter, self.job.datacenters));
+        }
+        if node.status != "ready" {
+            out.push(format!("node is {}", node.status));
+        }
+        if node.drain_strategy.is_some() {
+            out.push("node is draining".into());
+        } else if node.scheduling_eligibility != "eligible" {
+            out.push("node is not eligible".into());
+        }
+        out
+    }
+
+    /// What each allocation on a node is to an eviction in favour of the job, in words.
+    pub fn victims_on(&self, node: &NodeEntry, taken: &[Arc<AllocEntry>]) -> Vec<(Arc<AllocEntry>, String)> {
+        let judge = |a: &Arc<AllocEntry>| {
+            let own = a.alloc.job_id == self.job.id && a.alloc.namespace == self.job.namespace;
+            let delta = self.job.priority.saturating_sub(a.priority());
+            if taken.iter().any(|t| t.alloc.id == a.alloc.id) {
+                "would be evicted".into()
+            } else if own {
+                "stays: it is of the same job".into()
+            } else if a.alloc.job.is_none() {
+                "stays: its job is not known".into()
+            } else if delta < PRIORITY_DELTA {
+                format!("stays: its priority {} is not {PRIORITY_DELTA} below {}", a.priority(), self.job.priority)
+            } else {
+                "stays: others suffice, or even all do not".into()
+            }
+        };
+        self.working_plan(Moment::BeforePlacements).proposed(node).into_iter().map(|a| (a.clone(), judge(&a))).collect()
+    }
+}

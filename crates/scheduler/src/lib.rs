@@ -1,0 +1,189 @@
+//! The schedulers: from an evaluation and a snapshot to a plan (`spec/reconciliation.md`, `spec/scheduling.md`).
+//!
+//! Everything here is pure: the clock, IDs, random ports and the order of nodes come in as arguments, so that a plan can
+//! be made again from a file.
+//!
+//! - [`candidates`], [`order`]: the nodes a job may use and the order in which they are visited.
+//! - [`constraint`]: constraints compiled once.
+//! - [`fit`]: do allocations fit a node, and how well.
+//! - [`working_plan`]: the plan being made and what it leaves on each node.
+//! - [`stack`]: one search for a node: feasibility, ranking, preemption.
+//! - [`tainted`]: nodes that are down, gone or draining.
+//! - [`tasks_updated`]: which changes of a job need new allocations.
+//! - `generic`: the scheduler of service and batch jobs; [`reconcile`]: what a job wants against what it has;
+//!   [`reschedule`]: when failed allocations are replaced.
+//! - [`disconnect`]: what an allocation's record says about lost contact.
+//! - [`explain`]: why nodes are, or are not, where allocations go.
+//! - [`system`]: the system and sysbatch schedulers. [`common`]: what the schedulers do alike.
+//!
+//! The entry point is [`process`]: context in, effects out through [`Planner`].
+//!
+//! **May use** `encamp_model` and, for reading, `encamp_state`. **Never** holds I/O, clocks, global randomness, locks.
+
+pub mod candidates;
+pub mod common;
+pub mod constraint;
+pub mod disconnect;
+pub mod explain;
+pub mod fit;
+mod generic;
+pub mod order;
+mod order_table;
+pub mod reconcile;
+pub mod reschedule;
+pub mod stack;
+pub mod system;
+pub mod tainted;
+pub mod tasks_updated;
+pub mod working_plan;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use encamp_model::*;
+use encamp_state::Snapshot;
+
+/// Descriptions of stopped and changed allocations and of evaluations (`spec/reconciliation.md §2.8`).
+pub mod descriptions {
+    /// Scale down, stopped job, removed group, unneeded canary.
+    pub const NOT_NEEDED: &str = "alloc not needed due to job update";
+    /// A replacement whose original came back.
+    pub const RECONNECTED: &str = "alloc not needed due to disconnected client reconnect";
+    /// Leaves a draining node.
+    pub const MIGRATING: &str = "alloc is being migrated";
+    /// Destructive update.
+    pub const UPDATING: &str = "alloc is being updated due to job update";
+    /// Its node is down or gone.
+    pub const LOST: &str = "alloc is lost since its node is down";
+    /// Client description of an allocation on a disconnected node.
+    pub const UNKNOWN: &str = "alloc is unknown since its node is disconnected";
+    /// System jobs: leaves a tainted node.
+    pub const NODE_TAINTED: &str = "alloc not needed as node is tainted";
+    /// A failed allocation that is replaced.
+    pub const RESCHEDULED: &str = "alloc was rescheduled because it failed";
+    /// Only inside the in-place check.
+    pub const IN_PLACE: &str = "alloc updating in-place";
+    /// Blocked evaluation for unplaced allocations.
+    pub const BLOCKED_FAILED_PLACEMENTS: &str = "created to place remaining allocations";
+    /// Blocked evaluation after too many rejected plans.
+    pub const BLOCKED_MAX_PLANS: &str = "created due to placement conflicts";
+    /// Delayed reschedule.
+    pub const DELAYED_RESCHEDULE: &str = "created for delayed rescheduling";
+    /// End of `lost_after`.
+    pub const DISCONNECT_TIMEOUT: &str = "created for delayed disconnect timeout";
+}
+
+/// The order in which service and batch jobs look at candidate nodes.
+#[derive(Debug, Clone, Default)]
+pub enum NodeOrder {
+    /// The shuffle of the evaluation's ID and the snapshot's index (`spec/scheduling.md §3.2`).
+    #[default]
+    Shuffle,
+    /// Explicit lists of node IDs, one per time the candidates are set; past the last list the shuffle is used.
+    Explicit(Vec<Vec<String>>),
+}
+
+/// Everything a scheduler takes from outside besides the snapshot and the evaluation.
+pub struct Context<'a> {
+    /// Unix nanoseconds; the only clock there is.
+    pub now: i64,
+    /// The order of nodes.
+    pub order: NodeOrder,
+    /// Gives IDs for new allocations, evaluations and deployments.
+    pub new_id: &'a mut dyn FnMut() -> String,
+    /// Gives uniform random numbers below its argument (which is > 0), for dynamic ports.
+    pub random: &'a mut dyn FnMut(u64) -> u64,
+}
+
+/// What became of a submitted plan.
+#[derive(Debug, Clone, Default)]
+pub struct PlanResult {
+    /// Accepted stops by node.
+    pub node_update: BTreeMap<String, Vec<Arc<Allocation>>>,
+    /// Accepted allocations by node, as planned.
+    pub node_allocation: BTreeMap<String, Vec<Arc<Allocation>>>,
+    /// Accepted evictions by node.
+    pub node_preemptions: BTreeMap<String, Vec<Arc<Allocation>>>,
+    /// The deployment, if the plan had one.
+    pub deployment: Option<Deployment>,
+    /// Deployment status changes.
+    pub deployment_updates: Vec<DeploymentStatusUpdate>,
+    /// Newer state to try again on, when a part was rejected.
+    pub refresh: Option<Snapshot>,
+}
+
+impl PlanResult {
+    /// The result of a plan that was accepted in full.
+    pub fn accepted(plan: Plan) -> PlanResult {
+        PlanResult {
+            node_update: plan.node_update,
+            node_allocation: plan.node_allocation,
+            node_preemptions: plan.node_preemptions,
+            deployment: plan.deployment,
+            deployment_updates: plan.deployment_updates,
+            refresh: None,
+        }
+    }
+
+    /// Whether anything was accepted that will not be planned again. Allocations of batch jobs that are over are stopped by
+    /// every plan (`spec/reconciliation.md §5.4`): with another part refused each time, attempts would never end.
+    pub fn made_progress(&self) -> bool {
+        let over = |a: &Allocation| matches!(a.client_status.as_str(), client_status::COMPLETE | client_status::FAILED);
+        self.node_update.values().flatten().any(|a| !over(a))
+            || !self.node_allocation.is_empty()
+            || self.deployment.is_some()
+            || !self.deployment_updates.is_empty()
+    }
+}
+
+/// Where a scheduler's results go.
+pub trait Planner {
+    /// Takes a plan; an error ends the evaluation without a status (it is delivered again).
+    fn submit_plan(&mut self, plan: Plan) -> Result<PlanResult, String>;
+    /// Stores the evaluation with its new status.
+    fn update_eval(&mut self, eval: Evaluation);
+    /// Creates a follow-up or blocked evaluation.
+    fn create_eval(&mut self, eval: Evaluation);
+    /// Hands a blocked evaluation back to the blocked queue.
+    fn reblock_eval(&mut self, eval: Evaluation);
+}
+
+/// Processes an evaluation: submits plans, creates further evaluations and writes the final status, all through the
+/// planner. An error means that nothing was decided; the evaluation is to be delivered again.
+pub fn process(
+    snapshot: &Snapshot,
+    eval: &Evaluation,
+    ctx: &mut Context,
+    planner: &mut dyn Planner,
+) -> Result<(), String> {
+    let kind = eval.r#type.as_str();
+    let scheduler = match kind {
+        "service" | "batch" => generic::process,
+        "system" | "sysbatch" => system::process,
+        _ => return Err(format!("no scheduler for evaluations of type {kind:?}")),
+    };
+    if !common::accepts_trigger(kind, &eval.triggered_by) {
+        let description = format!("scheduler cannot handle '{}' evaluation reason", eval.triggered_by);
+        planner.update_eval(common::with_status(eval, "failed", &description, "", ctx.now));
+        return Ok(());
+    }
+    scheduler(snapshot, eval, ctx, planner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stops_of_what_is_over_are_no_progress() {
+        let stopping = |status: &str| {
+            let a = Allocation { client_status: status.into(), ..Default::default() };
+            let node_update = BTreeMap::from([("n".to_string(), vec![Arc::new(a)])]);
+            PlanResult { node_update, ..Default::default() }
+        };
+        let progress = |status| stopping(status).made_progress();
+        assert_eq!(["running", "lost", "complete", "failed"].map(progress), [true, true, false, false]);
+        let placed = PlanResult { node_allocation: stopping("complete").node_update, ..stopping("complete") };
+        assert!(placed.made_progress() && !PlanResult::default().made_progress());
+    }
+}

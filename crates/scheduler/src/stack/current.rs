@@ -1,0 +1,151 @@
+//! The job a stack searches nodes for, prepared, with what the searches for its groups share.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::by_class::ByClass;
+use super::compiled::{self, CompiledGroup};
+use super::feasible::Constraints;
+use super::property::DistinctProperty;
+use super::spread::{GroupSpreads, SpreadTotals};
+use crate::constraint::Check;
+use crate::working_plan::WorkingPlan;
+use encamp_model::*;
+use encamp_state::{AllocEntry, IdHash, NodeEntry, State};
+
+/// The job being placed.
+pub struct CurrentJob {
+    /// The job.
+    pub job: Arc<Job>,
+    /// Its own constraints.
+    pub constraints: Constraints,
+    /// Whether the job has `distinct_hosts`.
+    pub distinct_hosts: bool,
+    /// The job's own `distinct_property` constraints.
+    pub distinct: Vec<DistinctProperty>,
+    /// Groups looked at so far.
+    pub groups: Vec<GroupState>,
+    /// Emptier nodes score higher.
+    pub spread_algorithm: bool,
+    oversubscription: bool,
+    /// Whether nodes are tried one at a time, so that spreads and the job's other allocations do not matter.
+    system: bool,
+    /// Live stored allocations of the job ID by node slot, whatever their namespace.
+    own: HashMap<u32, Vec<Arc<AllocEntry>>, IdHash>,
+}
+
+/// One group with what its searches share.
+pub struct GroupState {
+    /// The group, prepared.
+    pub compiled: Arc<CompiledGroup>,
+    /// Its constraints and those of its tasks.
+    pub constraints: Constraints,
+    /// Its number in the class cache.
+    pub class_number: usize,
+    /// Its `distinct_property` constraints.
+    pub distinct: Vec<DistinctProperty>,
+    /// Its spreads.
+    pub spreads: GroupSpreads,
+    /// The affinity score by computed class.
+    affinity_by_class: ByClass<f64>,
+}
+
+impl CurrentJob {
+    /// Prepares a job. The scheduler configuration is merged with that of the job's pool (`spec/scheduling.md §9`).
+    pub fn new(state: &State, job: &Arc<Job>, system: bool) -> CurrentJob {
+        let config = state.scheduler_config.as_ref();
+        let pool = state.node_pool(&job.node_pool).and_then(|p| p.scheduler_configuration.as_ref());
+        let algorithm = pool
+            .map(|p| p.scheduler_algorithm.as_str())
+            .filter(|a| !a.is_empty())
+            .or(config.map(|c| c.scheduler_algorithm.as_str()));
+        let oversubscription = pool
+            .and_then(|p| p.memory_oversubscription_enabled)
+            .unwrap_or(config.is_some_and(|c| c.memory_oversubscription_enabled));
+        let mut own: HashMap<u32, Vec<Arc<AllocEntry>>, IdHash> = HashMap::default();
+        if !system {
+            for a in state.allocs_of_job_id(&job.id).filter(|a| !a.alloc.client_terminal()) {
+                if let Some(n) = state.node(&a.alloc.node_id) {
+                    own.entry(n.slot).or_default().push(a.clone());
+                }
+            }
+        }
+        CurrentJob {
+            distinct_hosts: compiled::distinct_hosts(&job.constraints),
+            constraints: Constraints::new(job.constraints.iter().map(Check::from).collect()),
+            distinct: distinct_properties(state, job, None, &job.constraints),
+            groups: Vec::new(),
+            spread_algorithm: algorithm == Some("spread"),
+            oversubscription,
+            system,
+            own,
+            job: job.clone(),
+        }
+    }
+
+    /// Whether any of the job's own constraints depends on more than computed classes.
+    pub fn escaped(&self) -> bool {
+        self.constraints.escaped()
+    }
+
+    /// The number of a group of this job in `groups`; it is prepared when it is asked for first.
+    pub fn number(&mut self, state: &State, group: &TaskGroup, totals: &mut SpreadTotals) -> usize {
+        if let Some(i) = self.groups.iter().position(|g| g.compiled.name == group.name) {
+            return i;
+        }
+        let job = &self.job;
+        let spreads = if self.system { GroupSpreads::default() } else { GroupSpreads::new(state, job, group, totals) };
+        self.groups.push(GroupState {
+            compiled: Arc::new(CompiledGroup::new(job, group, self.oversubscription)),
+            constraints: compiled::constraints(group),
+            class_number: 0,
+            distinct: distinct_properties(state, job, Some(&group.name), &group.constraints),
+            spreads,
+            affinity_by_class: ByClass::default(),
+        });
+        self.groups.len() - 1
+    }
+
+    /// How many proposed allocations of this job ID on the node are in the group, whatever their namespace.
+    pub fn count_own(&self, plan: &WorkingPlan, entry: &NodeEntry, group: &str) -> usize {
+        self.own_on(plan, entry).filter(|a| a.alloc.task_group == group).count()
+    }
+
+    /// Whether the node holds a proposed allocation of this job, or of the given group of it.
+    pub fn has_own(&self, plan: &WorkingPlan, entry: &NodeEntry, group: Option<&str>) -> bool {
+        self.own_on(plan, entry)
+            .any(|a| a.alloc.namespace == self.job.namespace && group.is_none_or(|g| a.alloc.task_group == g))
+    }
+
+    fn own_on<'a>(&'a self, plan: &'a WorkingPlan, entry: &NodeEntry) -> impl Iterator<Item = &'a Arc<AllocEntry>> {
+        let stored = self.own.get(&entry.slot).map_or(&[][..], |v| v);
+        plan.proposed_of(entry, stored).filter(|a| a.alloc.job_id == self.job.id)
+    }
+}
+
+impl GroupState {
+    /// The share of affinity weights the node meets, negative ones included (`spec/scheduling.md §7.5`).
+    pub fn affinity(&mut self, entry: &NodeEntry, class: usize) -> f64 {
+        let group = &*self.compiled;
+        let shared = group.affinities_by_class && entry.info.class_holds;
+        if shared && let Some(known) = self.affinity_by_class.get(class) {
+            return known;
+        }
+        let matched = group.affinities.iter().filter(|a| a.check.matches(&entry.node));
+        let score = matched.map(|a| a.weight).sum::<f64>() / group.affinity_weight;
+        if shared {
+            self.affinity_by_class.set(class, score);
+        }
+        score
+    }
+}
+
+fn distinct_properties(
+    state: &State,
+    job: &Job,
+    group: Option<&str>,
+    constraints: &[Constraint],
+) -> Vec<DistinctProperty> {
+    let wanted = constraints.iter().filter(|c| c.operand == "distinct_property");
+    wanted.map(|c| DistinctProperty::new(state, job, group, &c.ltarget, &c.rtarget)).collect()
+}

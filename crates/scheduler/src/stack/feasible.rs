@@ -1,0 +1,234 @@
+//! Can a node run a group at all: the checks that depend on the node alone, remembered per computed class
+//! (`spec/scheduling.md §5, 6.1-6.5`).
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::by_class::ByClass;
+use super::compiled::CompiledGroup;
+use super::devices;
+use crate::constraint::{Check, Target};
+use encamp_model::Node;
+use encamp_model::quote::quoted;
+use encamp_model::version::{VersionConstraints, VersionRules};
+
+/// The reason of every node after the first of a class that can't run the job or group.
+pub const CLASS_INELIGIBLE: &str = "computed class ineligible";
+
+/// The reason of nodes without a driver of the group.
+pub const MISSING_DRIVERS: &str = "missing drivers";
+
+/// Verdicts on one job or group by class.
+type Verdicts = ByClass<bool>;
+
+/// Verdicts per computed class, by the class numbers of the node index; groups are numbered by name.
+#[derive(Debug, Clone, Default)]
+pub struct ClassCache {
+    job: Verdicts,
+    groups: Vec<(String, Verdicts)>,
+    /// Classes with a verdict, so that forgetting costs no more than remembering.
+    known: Vec<usize>,
+}
+
+impl ClassCache {
+    /// The number of a group.
+    pub fn group_number(&mut self, name: &str) -> usize {
+        self.groups.iter().position(|(n, _)| n == name).unwrap_or_else(|| {
+            self.groups.push((name.to_string(), Verdicts::default()));
+            self.groups.len() - 1
+        })
+    }
+
+    /// Forgets all verdicts, keeps the numbers.
+    pub fn clear(&mut self) {
+        for class in self.known.drain(..) {
+            self.job.forget(class);
+            self.groups.iter_mut().for_each(|(_, v)| v.forget(class));
+        }
+    }
+
+    /// The job's verdict on a class.
+    pub fn job(&self, class: usize) -> Option<bool> {
+        self.job.get(class)
+    }
+
+    /// Remembers the job's verdict.
+    pub fn set_job(&mut self, class: usize, eligible: bool) {
+        self.known.push(class);
+        self.job.set(class, eligible);
+    }
+
+    /// A group's verdict on a class.
+    pub fn group(&self, group: usize, class: usize) -> Option<bool> {
+        self.groups.get(group)?.1.get(class)
+    }
+
+    /// Remembers a group's verdict.
+    pub fn set_group(&mut self, group: usize, class: usize, eligible: bool) {
+        self.known.push(class);
+        if let Some((_, v)) = self.groups.get_mut(group) {
+            v.set(class, eligible);
+        }
+    }
+
+    /// What a blocked evaluation remembers (`§5.4`): eligible if any group can run there, ineligible if none can, and
+    /// always ineligible where the job can't.
+    pub fn eligibility(&self, names: &[String]) -> BTreeMap<String, bool> {
+        let mut out: BTreeMap<String, bool> = BTreeMap::new();
+        for (_, verdicts) in &self.groups {
+            for (name, v) in names.iter().zip(verdicts.iter()) {
+                if let Some(v) = v {
+                    *out.entry(name.clone()).or_insert(false) |= v;
+                }
+            }
+        }
+        for (name, v) in names.iter().zip(self.job.iter()) {
+            match v {
+                Some(false) => {
+                    out.insert(name.clone(), false);
+                }
+                Some(true) => {
+                    out.entry(name.clone()).or_insert(true);
+                }
+                None => {}
+            }
+        }
+        out
+    }
+}
+
+/// Constraints with what they said about each computed class. Unlike the [`ClassCache`] this only saves work: it never
+/// changes what a node is told.
+#[derive(Debug, Clone)]
+pub struct Constraints {
+    checks: Vec<Check>,
+    /// The first check that fails, if any; nothing is remembered where checks depend on more than the class.
+    by_class: Option<ByClass<Option<usize>>>,
+}
+
+impl Constraints {
+    /// Constraints in the order in which they are checked.
+    pub fn new(checks: Vec<Check>) -> Constraints {
+        let by_class = (!checks.iter().any(|c| c.escaped)).then(ByClass::default);
+        Constraints { checks, by_class }
+    }
+
+    /// All of them.
+    pub fn checks(&self) -> &[Check] {
+        &self.checks
+    }
+
+    /// Whether any depends on more than the computed class.
+    pub fn escaped(&self) -> bool {
+        self.by_class.is_none()
+    }
+
+    /// The first constraint the node does not meet. `class_holds`: what is true of the class is true of the node.
+    pub fn failing(&mut self, node: &Node, class: usize, class_holds: bool) -> Option<&Check> {
+        if self.checks.is_empty() {
+            return None;
+        }
+        let mut memory = self.by_class.as_mut().filter(|_| class_holds);
+        let failing = memory.as_ref().and_then(|m| m.get(class)).unwrap_or_else(|| {
+            let found = self.checks.iter().position(|c| !c.matches(node));
+            if let Some(m) = &mut memory {
+                m.set(class, found);
+            }
+            found
+        });
+        failing.and_then(|i| self.checks.get(i))
+    }
+}
+
+/// The network check. It keeps the mode and ports of the last group that had a network, also for groups that have
+/// none (a quirk of the reference).
+#[derive(Debug, Clone, Default)]
+pub struct NetworkCheck {
+    group: Option<Arc<CompiledGroup>>,
+}
+
+impl NetworkCheck {
+    /// Takes over the group's network, if it has one.
+    pub fn set_group(&mut self, group: &Arc<CompiledGroup>) {
+        if group.network.is_some() {
+            self.group = Some(group.clone());
+        }
+    }
+
+    /// Why the node's networks can't serve the group, if they can't.
+    fn refuses(&self, node: &Node) -> Option<Cow<'static, str>> {
+        let ask = self.group.as_ref().and_then(|g| g.network.as_ref());
+        let mode = mode_of(ask.map_or("", |a| &a.mode));
+        if mode == "none" {
+            return None;
+        }
+        let resources = node.node_resources.as_ref();
+        let has_mode = resources.is_some_and(|r| r.networks.iter().any(|n| mode_of(&n.mode) == mode));
+        if !has_mode {
+            // Clients before 0.12 did not report bridges.
+            let old = mode == "bridge" && node.attributes.get("nomad.version").is_some_and(|v| before_bridges(v));
+            return if old { None } else { Some("missing network".into()) };
+        }
+        let ask = ask?;
+        for p in ask.dynamic_ports.iter().chain(&ask.reserved_ports).filter(|p| !p.host_network.is_empty()) {
+            let Some(alias) = Target::parse(&p.host_network).resolve(node).map(str::to_string) else {
+                let (network, label) = (quoted(&p.host_network), quoted(&p.label));
+                return Some(format!("invalid host network {network} template for port {label}").into());
+            };
+            let mut addresses =
+                resources.into_iter().flat_map(|r| r.node_networks.iter().flatten()).flat_map(|n| &n.addresses);
+            if !addresses.any(|a| a.alias == alias) {
+                return Some(format!("missing host network {} for port {}", quoted(&alias), quoted(&p.label)).into());
+            }
+        }
+        None
+    }
+}
+
+fn mode_of(mode: &str) -> &str {
+    if mode.is_empty() { "host" } else { mode }
+}
+
+fn before_bridges(version: &str) -> bool {
+    VersionConstraints::parse("< 0.12", VersionRules::Loose).is_ok_and(|c| c.matches_str(version))
+}
+
+fn parses_true(v: &str) -> bool {
+    matches!(v, "1" | "t" | "T" | "true" | "TRUE" | "True")
+}
+
+/// Whether a node has a driver that works.
+pub fn has_driver(node: &Node, driver: &str) -> bool {
+    match node.drivers.get(driver) {
+        Some(d) => d.detected && d.healthy,
+        None => node.attributes.get(&format!("driver.{driver}")).is_some_and(|v| parses_true(v)),
+    }
+}
+
+/// The checks of a group that the class cache covers, in order. `Some` tells why the node can't.
+/// `failing` gives the text of the first constraint that is not met.
+pub fn group_refuses(
+    group: &CompiledGroup,
+    failing: impl FnOnce(&Node) -> Option<String>,
+    network: &NetworkCheck,
+    node: &Node,
+) -> Option<Cow<'static, str>> {
+    if !group.drivers.iter().all(|d| has_driver(node, d)) {
+        return Some(MISSING_DRIVERS.into());
+    }
+    if let Some(text) = failing(node) {
+        return Some(text.into());
+    }
+    let devices = node.node_resources.as_ref().map_or(&[][..], |r| &r.devices);
+    if !devices::feasible(&group.devices, devices) {
+        return Some("missing devices".into());
+    }
+    if let Some(reason) = network.refuses(node) {
+        return Some(reason);
+    }
+    if !group.secrets.iter().all(|s| node.attributes.contains_key(s)) {
+        return Some("missing secrets provider".into());
+    }
+    None
+}

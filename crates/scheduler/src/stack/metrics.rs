@@ -1,0 +1,223 @@
+//! What a search counts while it looks at nodes, and the metrics it turns into (`spec/scheduling.md §10`).
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use encamp_model::{AllocMetric, Node, NodeScoreMeta, Scores};
+use encamp_state::State;
+
+/// How many scored nodes are kept.
+const TOP: usize = 5;
+
+/// Counters of one search.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    evaluated: i64,
+    filtered: i64,
+    exhausted: i64,
+    class_filtered: BTreeMap<String, i64>,
+    class_exhausted: BTreeMap<String, i64>,
+    constraint_filtered: BTreeMap<Cow<'static, str>, i64>,
+    dimension_exhausted: BTreeMap<Cow<'static, str>, i64>,
+    top: TopScores,
+}
+
+fn bump<K: Ord>(m: &mut BTreeMap<K, i64>, key: K) {
+    *m.entry(key).or_default() += 1;
+}
+
+fn bump_class(m: &mut BTreeMap<String, i64>, node: &Node) {
+    if node.node_class.is_empty() {
+        return;
+    }
+    match m.get_mut(&node.node_class) {
+        Some(n) => *n += 1,
+        None => {
+            m.insert(node.node_class.clone(), 1);
+        }
+    }
+}
+
+impl Tally {
+    /// A node was drawn.
+    pub fn evaluate(&mut self) {
+        self.evaluated += 1;
+    }
+
+    /// A node can't run the group.
+    pub fn filter(&mut self, node: &Node, reason: Cow<'static, str>) {
+        self.filtered += 1;
+        bump_class(&mut self.class_filtered, node);
+        bump(&mut self.constraint_filtered, reason);
+    }
+
+    /// A node can't run it for a constraint whose text is borrowed.
+    pub fn filter_text(&mut self, node: &Node, reason: &str) {
+        self.filtered += 1;
+        bump_class(&mut self.class_filtered, node);
+        match self.constraint_filtered.get_mut(reason) {
+            Some(n) => *n += 1,
+            None => {
+                self.constraint_filtered.insert(Cow::Owned(reason.to_string()), 1);
+            }
+        }
+    }
+
+    /// A node has too little of something.
+    pub fn exhaust(&mut self, node: &Node, dimension: Cow<'static, str>) {
+        self.exhausted += 1;
+        bump_class(&mut self.class_exhausted, node);
+        bump(&mut self.dimension_exhausted, dimension);
+    }
+
+    /// The node in that slot was scored.
+    pub fn score(&mut self, slot: u32, norm_score: f64, parts: ScoreParts) {
+        self.top.offer(Scored { slot, norm_score, parts });
+    }
+
+    /// The metrics, without what only the caller knows.
+    pub fn into_metric(self, state: &State) -> AllocMetric {
+        let owned = |m: BTreeMap<Cow<'static, str>, i64>| m.into_iter().map(|(k, v)| (k.into_owned(), v)).collect();
+        AllocMetric {
+            nodes_evaluated: self.evaluated,
+            nodes_filtered: self.filtered,
+            nodes_exhausted: self.exhausted,
+            class_filtered: self.class_filtered,
+            class_exhausted: self.class_exhausted,
+            constraint_filtered: owned(self.constraint_filtered),
+            dimension_exhausted: owned(self.dimension_exhausted),
+            score_meta_data: self.top.into_sorted().into_iter().filter_map(|s| s.meta(state)).collect(),
+            ..Default::default()
+        }
+    }
+}
+
+/// The scores of a node by scorer.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ScoreParts {
+    /// Fit score.
+    pub binpack: f64,
+    /// Device score, if any device affinity has a weight.
+    pub devices: Option<f64>,
+    /// What only service and batch jobs have.
+    pub generic: Option<GenericScores>,
+}
+
+/// The scores that only service and batch jobs have.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct GenericScores {
+    /// Other allocations of the group on the node.
+    pub anti_affinity: f64,
+    /// The allocation failed there before.
+    pub penalty: f64,
+    /// Affinities.
+    pub affinity: f64,
+    /// Spreads; 0 does not show.
+    pub spread: f64,
+    /// What has to be evicted, if anything.
+    pub preemption: Option<f64>,
+}
+
+/// A node with its scores.
+#[derive(Debug, Clone, Copy)]
+struct Scored {
+    slot: u32,
+    norm_score: f64,
+    parts: ScoreParts,
+}
+
+impl Scored {
+    fn meta(&self, state: &State) -> Option<NodeScoreMeta> {
+        let ScoreParts { binpack, devices, generic } = self.parts;
+        let mut s = Scores(Vec::with_capacity(if generic.is_some() { 7 } else { 2 }));
+        s.set("binpack", binpack);
+        devices.into_iter().for_each(|d| s.set("devices", d));
+        if let Some(g) = generic {
+            s.set("job-anti-affinity", g.anti_affinity);
+            s.set("node-reschedule-penalty", g.penalty);
+            s.set("node-affinity", g.affinity);
+            if g.spread != 0.0 {
+                s.set("allocation-spread", g.spread);
+            }
+            g.preemption.into_iter().for_each(|p| s.set("preemption", p));
+        }
+        let node_id = state.node_at(self.slot)?.node.id.clone();
+        Some(NodeScoreMeta { node_id, scores: s, norm_score: self.norm_score })
+    }
+}
+
+/// The best nodes: a min-heap whose layout decides the order of equal scores.
+#[derive(Debug, Clone, Default)]
+struct TopScores {
+    heap: Vec<Scored>,
+}
+
+impl TopScores {
+    fn less(&self, a: usize, b: usize) -> bool {
+        self.heap[a].norm_score < self.heap[b].norm_score
+    }
+
+    fn offer(&mut self, entry: Scored) {
+        let full = self.heap.len() == TOP;
+        if full && self.heap[0].norm_score.partial_cmp(&entry.norm_score) != Some(std::cmp::Ordering::Less) {
+            return;
+        }
+        if full {
+            self.heap[0] = entry;
+            self.sift_down(self.heap.len());
+            return;
+        }
+        if self.heap.capacity() == 0 {
+            self.heap.reserve_exact(TOP);
+        }
+        self.heap.push(entry);
+        let mut i = self.heap.len() - 1;
+        while i > 0 && self.less(i, (i - 1) / 2) {
+            self.heap.swap(i, (i - 1) / 2);
+            i = (i - 1) / 2;
+        }
+    }
+
+    fn sift_down(&mut self, len: usize) {
+        let mut i = 0;
+        loop {
+            let (left, right) = (2 * i + 1, 2 * i + 2);
+            if left >= len {
+                return;
+            }
+            let child = if right < len && self.less(right, left) { right } else { left };
+            if !self.less(child, i) {
+                return;
+            }
+            self.heap.swap(i, child);
+            i = child;
+        }
+    }
+
+    /// Best first.
+    fn into_sorted(mut self) -> Vec<Scored> {
+        for last in (1..self.heap.len()).rev() {
+            self.heap.swap(0, last);
+            self.sift_down(last);
+        }
+        self.heap
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_scores_come_out_in_heap_order() {
+        let order = |names: &str| -> String {
+            let mut top = TopScores::default();
+            for c in names.bytes() {
+                top.offer(Scored { slot: u32::from(c), norm_score: 1.0, parts: ScoreParts::default() });
+            }
+            top.into_sorted().into_iter().filter_map(|s| char::from_u32(s.slot)).collect()
+        };
+        assert_eq!(order("ABCDE"), "BCDEA");
+        assert_eq!(order("ABCD"), "BCDA");
+    }
+}

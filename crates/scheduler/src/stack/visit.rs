@@ -1,0 +1,211 @@
+//! What a search does at one node: the checks, the fit and the scores.
+
+use std::sync::Arc;
+
+use super::compiled::CompiledGroup;
+use super::feasible::{self, CLASS_INELIGIBLE};
+use super::metrics::{GenericScores, ScoreParts, Tally};
+use super::volumes::VolumeChecks;
+use super::{Random, RankedNode, SelectOptions, Stack, preempt, rank};
+use crate::working_plan::WorkingPlan;
+use encamp_state::{AllocEntry, NodeEntry};
+
+/// One option that passed feasibility and fit, with its score.
+pub struct Ranked {
+    node: Arc<NodeEntry>,
+    fitted: rank::Fitted,
+    /// The mean of its scores.
+    pub score: f64,
+}
+
+impl Ranked {
+    /// Its score, and who has to go.
+    pub fn outcome(self) -> (f64, Vec<Arc<AllocEntry>>) {
+        (self.score, self.fitted.preempted)
+    }
+}
+
+/// One search's fixed inputs.
+pub struct Search<'a> {
+    /// The group's number in the current job.
+    pub number: usize,
+    /// The group, prepared.
+    pub group: Arc<CompiledGroup>,
+    /// What the caller wants.
+    pub options: &'a SelectOptions<'a>,
+    /// May evict.
+    pub preempt: bool,
+    /// The group's volumes, if it asks for any.
+    pub volumes: Option<VolumeChecks>,
+}
+
+impl Stack {
+    /// All checks before ranking (`spec/scheduling.md §5.3, 6.8, 6.9`).
+    pub(super) fn feasible(
+        &mut self,
+        entry: &NodeEntry,
+        plan: &WorkingPlan,
+        search: &mut Search,
+        tally: &mut Tally,
+    ) -> bool {
+        let node = &*entry.node;
+        let class = self.index.class_of(entry.slot);
+        let group = &*search.group;
+        let Some(current) = self.current.as_mut() else { return false };
+        let holds = entry.info.class_holds;
+        let class_number = current.groups[search.number].class_number;
+        let job_escaped = current.escaped();
+        let job_verdict = if job_escaped { None } else { self.classes.job(class) };
+        if job_verdict == Some(false) {
+            tally.filter_text(node, CLASS_INELIGIBLE);
+            return false;
+        }
+        if let Some(c) = current.constraints.failing(node, class, holds) {
+            tally.filter_text(node, &c.text);
+            if !job_escaped {
+                self.classes.set_job(class, false);
+            }
+            return false;
+        }
+        if !job_escaped && job_verdict.is_none() {
+            self.classes.set_job(class, true);
+        }
+        let group_verdict = if group.escaped { None } else { self.classes.group(class_number, class) };
+        match group_verdict {
+            Some(false) => {
+                tally.filter_text(node, CLASS_INELIGIBLE);
+                return false;
+            }
+            Some(true) => {}
+            None => {
+                let constraints = &mut current.groups[search.number].constraints;
+                let failing = |node: &_| constraints.failing(node, class, holds).map(|c| c.text.clone());
+                let refusal = feasible::group_refuses(group, failing, &self.network, node);
+                if !group.escaped {
+                    self.classes.set_group(class_number, class, refusal.is_none());
+                }
+                if let Some(reason) = refusal {
+                    tally.filter(node, reason);
+                    return false;
+                }
+            }
+        }
+        if let Some(reason) = search.volumes.as_mut().and_then(|v| v.refuses(&self.state, plan, entry)) {
+            tally.filter(node, reason);
+            return false;
+        }
+        self.distinct(entry, plan, search, tally)
+    }
+
+    fn distinct(&mut self, entry: &NodeEntry, plan: &WorkingPlan, search: &Search, tally: &mut Tally) -> bool {
+        let (node, group, system) = (&*entry.node, &*search.group, self.is_system());
+        let Some(current) = self.current.as_mut() else { return false };
+        if !system && (current.distinct_hosts || group.distinct_hosts) {
+            let of_group = if current.distinct_hosts { None } else { Some(group.name.as_str()) };
+            if current.has_own(plan, entry, of_group) {
+                tally.filter_text(node, "distinct_hosts");
+                return false;
+            }
+        }
+        let class = self.index.class_of(entry.slot);
+        let mut sets = current.distinct.iter_mut().chain(&mut current.groups[search.number].distinct);
+        if let Some(reason) = sets.find_map(|s| s.refuses(entry, class)) {
+            tally.filter(node, reason.into());
+            return false;
+        }
+        true
+    }
+
+    /// Fit and scores (`spec/scheduling.md §7`).
+    pub(super) fn rank(
+        &mut self,
+        entry: &Arc<NodeEntry>,
+        plan: &mut WorkingPlan,
+        search: &Search,
+        tally: &mut Tally,
+        random: &mut Random,
+    ) -> Option<Ranked> {
+        plan.refresh(entry);
+        let system = self.is_system();
+        let current = self.current.as_mut()?;
+        let group = &*search.group;
+        let terms = rank::Terms {
+            asker: preempt::Asker { job: &current.job },
+            preempt: search.preempt,
+            spread: current.spread_algorithm,
+        };
+        let fitted = match rank::fit_group(group, entry, plan, &terms, random) {
+            Ok(f) => f,
+            Err(rank::Refusal::Exhausted(dimension)) => {
+                tally.exhaust(&entry.node, dimension);
+                return None;
+            }
+            Err(rank::Refusal::Silent) => return None,
+        };
+        let mut mean = Mean::default();
+        mean.add(fitted.score);
+        fitted.device_score.into_iter().for_each(|s| mean.add(s));
+        let mut parts = ScoreParts { binpack: fitted.score, devices: fitted.device_score, generic: None };
+        if !system {
+            let own = current.count_own(plan, entry, &group.name);
+            let anti_affinity = if own > 0 { -((own + 1) as f64) / group.count as f64 } else { 0.0 };
+            if own > 0 {
+                mean.add(anti_affinity);
+            }
+            let penalty = if search.options.penalty_nodes.contains(&entry.node.id) { -1.0 } else { 0.0 };
+            if penalty != 0.0 {
+                mean.add(penalty);
+            }
+            let g = &mut current.groups[search.number];
+            let mut affinity = 0.0;
+            if !group.affinities.is_empty() {
+                affinity = g.affinity(entry, self.index.class_of(entry.slot));
+                mean.add(affinity);
+            }
+            let spread = g.spreads.score(entry, self.index.class_of(entry.slot), &mut self.spread_totals);
+            if spread != 0.0 {
+                mean.add(spread);
+            }
+            let preemption = (!fitted.preempted.is_empty()).then(|| preempt::score(&fitted.preempted));
+            preemption.into_iter().for_each(|p| mean.add(p));
+            parts.generic = Some(GenericScores { anti_affinity, penalty, affinity, spread, preemption });
+        }
+        let score = mean.value();
+        tally.score(entry.slot, score, parts);
+        Some(Ranked { node: entry.clone(), fitted, score })
+    }
+
+    /// Gives the chosen node's ports to the placement, where that was put off until the choice.
+    pub(super) fn settle(
+        &self,
+        chosen: Ranked,
+        plan: &WorkingPlan,
+        search: &Search,
+        random: &mut Random,
+    ) -> Option<RankedNode> {
+        let Ranked { node, fitted, score } = chosen;
+        let resources = match fitted.resources {
+            Some(r) => r,
+            None => rank::assign_late(&search.group, &node, plan, random)?,
+        };
+        Some(RankedNode { node, resources, preempted: fitted.preempted, score })
+    }
+}
+
+/// The mean of the scores that enter (`spec/scheduling.md §7.9`).
+#[derive(Default)]
+struct Mean {
+    sum: f64,
+    count: u32,
+}
+
+impl Mean {
+    fn add(&mut self, v: f64) {
+        self.sum += v;
+        self.count += 1;
+    }
+
+    fn value(&self) -> f64 {
+        self.sum / f64::from(self.count)
+    }
+}

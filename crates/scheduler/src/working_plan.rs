@@ -1,0 +1,267 @@
+//! The plan being made: the plan itself plus, per node it touches, what the node would hold if the plan were applied.
+//! Nodes that the plan does not touch cost nothing.
+
+use std::sync::Arc;
+
+use encamp_model::*;
+use encamp_state::{AllocEntry, NodeEntry, NodeUsage, Snapshot};
+
+/// What the plan changes on one node.
+#[derive(Debug, Clone, Default)]
+struct Overlay {
+    /// IDs of stopped and preempted allocations.
+    removed: Vec<String>,
+    /// Planned allocations in plan order; one with the ID of a stored allocation replaces it.
+    added: Vec<Arc<AllocEntry>>,
+    /// Usage of the proposed allocations, unless `dirty`.
+    usage: NodeUsage,
+    dirty: bool,
+}
+
+/// A change of the plan that concerns counts of the job's own allocations.
+#[derive(Debug, Clone)]
+pub enum Change {
+    /// An allocation was appended to `NodeAllocation`.
+    Placed(Arc<Allocation>),
+    /// An allocation was appended to `NodeUpdate`.
+    Stopped(Arc<Allocation>),
+    /// The stop was taken back.
+    Unstopped(Arc<Allocation>),
+}
+
+/// A plan with the proposed state of the nodes it touches.
+#[derive(Debug)]
+pub struct WorkingPlan {
+    /// The plan so far.
+    pub plan: Plan,
+    state: Snapshot,
+    /// One more than the place in `overlays` by node slot; 0 for nodes the plan does not touch.
+    touched: Vec<u32>,
+    overlays: Vec<Overlay>,
+    changes: Vec<Change>,
+    now: i64,
+}
+
+impl WorkingPlan {
+    /// An empty plan for an evaluation; `now` stamps allocation states.
+    pub fn new(eval: &Evaluation, job: Option<Arc<Job>>, state: Snapshot, now: i64) -> WorkingPlan {
+        let plan = Plan {
+            eval_id: eval.id.clone(),
+            priority: eval.priority,
+            all_at_once: job.as_ref().is_some_and(|j| j.all_at_once),
+            job,
+            ..Default::default()
+        };
+        let touched = vec![0; state.slot_count()];
+        WorkingPlan { plan, state, touched, overlays: Vec::new(), changes: Vec::new(), now }
+    }
+
+    /// Plans a stop: desired status `stop`, the description, the client status and follow-up evaluation if given
+    /// (`spec/reconciliation.md §2.7`).
+    pub fn append_stop(&mut self, alloc: &Allocation, description: &str, client_status: &str, followup_eval: &str) {
+        let mut a = alloc.clone();
+        a.job = None;
+        a.stored_job_version = alloc.job_version();
+        a.resources = None;
+        a.desired_status = desired_status::STOP.into();
+        a.desired_description = description.into();
+        if !client_status.is_empty() {
+            a.client_status = client_status.into();
+        }
+        a.alloc_states.push(AllocState {
+            field: 0,
+            value: client_status.into(),
+            time: Time::from_unix_nanos(self.now),
+        });
+        if !followup_eval.is_empty() {
+            a.followup_eval_id = followup_eval.into();
+        }
+        self.push_stop(Arc::new(a));
+    }
+
+    /// Puts a stop entry into the plan as it is.
+    pub fn push_stop(&mut self, alloc: Arc<Allocation>) {
+        if let Some(o) = self.overlay(&alloc.node_id) {
+            o.removed.push(alloc.id.clone());
+        }
+        self.changes.push(Change::Stopped(alloc.clone()));
+        self.plan.node_update.entry(alloc.node_id.clone()).or_default().push(alloc);
+    }
+
+    /// Takes back the last stop of that node if it is this allocation's; true if it was.
+    pub fn pop_stop(&mut self, alloc: &Allocation) -> bool {
+        let Some(list) = self.plan.node_update.get_mut(&alloc.node_id) else { return false };
+        if list.last().is_none_or(|a| a.id != alloc.id) {
+            return false;
+        }
+        let popped = list.pop();
+        if list.is_empty() {
+            self.plan.node_update.remove(&alloc.node_id);
+        }
+        self.changes.extend(popped.map(Change::Unstopped));
+        if let Some(o) = self.overlay(&alloc.node_id)
+            && let Some(i) = o.removed.iter().rposition(|id| *id == alloc.id)
+        {
+            o.removed.remove(i);
+        }
+        true
+    }
+
+    /// Replaces the planned stop of an allocation by another record; false if no stop is planned.
+    pub fn replace_stop(&mut self, alloc: Arc<Allocation>) -> bool {
+        let list = self.plan.node_update.get_mut(&alloc.node_id);
+        match list.and_then(|l| l.iter_mut().find(|a| a.id == alloc.id)) {
+            Some(slot) => {
+                *slot = alloc;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Plans an allocation (new, updated in place, annotated). `job` is set when it is not the plan's job.
+    pub fn append_alloc(&mut self, mut alloc: Allocation, job: Option<Arc<Job>>) {
+        alloc.job = job;
+        self.push_alloc(Arc::new(alloc));
+    }
+
+    /// Puts an allocation into the plan as it is.
+    pub fn push_alloc(&mut self, alloc: Arc<Allocation>) {
+        if let Some(o) = self.overlay(&alloc.node_id) {
+            o.added.push(Arc::new(AllocEntry::new(alloc.clone())));
+        }
+        self.changes.push(Change::Placed(alloc.clone()));
+        self.plan.node_allocation.entry(alloc.node_id.clone()).or_default().push(alloc);
+    }
+
+    /// Replaces a planned allocation with the same ID; false if there is none.
+    pub fn replace_alloc(&mut self, alloc: Arc<Allocation>) -> bool {
+        let list = self.plan.node_allocation.get_mut(&alloc.node_id);
+        let Some(slot) = list.and_then(|l| l.iter_mut().find(|a| a.id == alloc.id)) else { return false };
+        *slot = alloc.clone();
+        if let Some(o) = self.overlay(&alloc.node_id)
+            && let Some(e) = o.added.iter_mut().find(|e| e.alloc.id == alloc.id)
+        {
+            *e = Arc::new(AllocEntry::new(alloc));
+        }
+        true
+    }
+
+    /// Drops planned allocations and stops that `keep` refuses; keys with empty lists stay.
+    pub fn retain(
+        &mut self,
+        mut keep_alloc: impl FnMut(&Allocation) -> bool,
+        mut keep_stop: impl FnMut(&Allocation) -> bool,
+    ) {
+        let mut plan = std::mem::take(&mut self.plan);
+        for (node, list) in &mut plan.node_allocation {
+            list.retain(|a| keep_alloc(a));
+            if let Some(o) = self.overlay(node) {
+                o.added.retain(|e| list.iter().any(|a| a.id == e.alloc.id));
+            }
+        }
+        for (node, list) in &mut plan.node_update {
+            let before: Vec<String> = list.iter().map(|a| a.id.clone()).collect();
+            list.retain(|a| keep_stop(a));
+            if let Some(o) = self.overlay(node) {
+                o.removed.retain(|id| !before.contains(id) || list.iter().any(|a| a.id == *id));
+            }
+        }
+        self.plan = plan;
+    }
+
+    /// Plans the eviction of `victim` in favour of allocation `by`.
+    pub fn append_preempted(&mut self, victim: &Allocation, by: &str) {
+        let a = Allocation {
+            id: victim.id.clone(),
+            job_id: victim.job_id.clone(),
+            namespace: victim.namespace.clone(),
+            node_id: victim.node_id.clone(),
+            desired_status: desired_status::EVICT.into(),
+            desired_description: format!("Preempted by alloc ID {by}"),
+            preempted_by_allocation: by.into(),
+            allocated_resources: victim.allocated_resources.clone(),
+            ..Default::default()
+        };
+        if let Some(o) = self.overlay(&victim.node_id) {
+            o.removed.push(victim.id.clone());
+        }
+        self.plan.node_preemptions.entry(victim.node_id.clone()).or_default().push(Arc::new(a));
+    }
+
+    /// The allocations the node would hold: stored ones by ID, then planned ones in plan order
+    /// (`spec/scheduling.md §2.4`).
+    pub fn proposed(&self, node: &NodeEntry) -> Vec<Arc<AllocEntry>> {
+        match self.changes_on(node) {
+            None => node.live_allocs().cloned().collect(),
+            Some(o) => o.proposed(node).cloned().collect(),
+        }
+    }
+
+    /// Given some of the node's live stored allocations: those that stay, and all that are planned there.
+    pub fn proposed_of<'a>(
+        &'a self,
+        node: &NodeEntry,
+        stored: &'a [Arc<AllocEntry>],
+    ) -> impl Iterator<Item = &'a Arc<AllocEntry>> {
+        let overlay = self.changes_on(node);
+        let kept = move |a: &&Arc<AllocEntry>| overlay.is_none_or(|o| o.keeps(a));
+        stored.iter().filter(kept).chain(overlay.into_iter().flat_map(|o| &o.added))
+    }
+
+    /// Brings the usage of a node up to date after changes; call before [`Self::usage_of`].
+    pub fn refresh(&mut self, node: &NodeEntry) {
+        if let Some(o) = overlay_of(&self.touched, node.slot).and_then(|i| self.overlays.get_mut(i))
+            && o.dirty
+        {
+            o.usage = NodeUsage::of(&node.info, o.proposed(node).map(|a| a.as_ref()));
+            o.dirty = false;
+        }
+    }
+
+    /// What the proposed allocations of the node use.
+    pub fn usage_of<'a>(&'a self, node: &'a NodeEntry) -> &'a NodeUsage {
+        self.changes_on(node).map_or(&node.usage, |o| &o.usage)
+    }
+
+    /// The changes so far, for readers that keep counts: remember how many were read.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    fn changes_on(&self, node: &NodeEntry) -> Option<&Overlay> {
+        self.overlays.get(overlay_of(&self.touched, node.slot)?)
+    }
+
+    /// The changes of a node to be written to; `None` for a node that is not stored, which nobody asks about.
+    fn overlay(&mut self, node_id: &str) -> Option<&mut Overlay> {
+        let slot = self.state.node(node_id)?.slot;
+        let i = match overlay_of(&self.touched, slot) {
+            Some(i) => i,
+            None => {
+                self.overlays.push(Overlay::default());
+                *self.touched.get_mut(slot as usize)? = u32::try_from(self.overlays.len()).ok()?;
+                self.overlays.len() - 1
+            }
+        };
+        let o = self.overlays.get_mut(i)?;
+        o.dirty = true;
+        Some(o)
+    }
+}
+
+/// The place of a node's overlay.
+fn overlay_of(touched: &[u32], slot: u32) -> Option<usize> {
+    (*touched.get(slot as usize)? as usize).checked_sub(1)
+}
+
+impl Overlay {
+    /// Whether a stored allocation is neither removed nor replaced.
+    fn keeps(&self, a: &AllocEntry) -> bool {
+        !self.removed.contains(&a.alloc.id) && !self.added.iter().any(|b| b.alloc.id == a.alloc.id)
+    }
+
+    fn proposed<'a>(&'a self, node: &'a NodeEntry) -> impl Iterator<Item = &'a Arc<AllocEntry>> {
+        node.live_allocs().filter(|a| self.keeps(a)).chain(&self.added)
+    }
+}

@@ -1,0 +1,445 @@
+//! The evaluation broker: hands evaluations to workers, at least once each, at most one per job at a time
+//! (`spec/server.md §4`).
+//!
+//! - This file: [`Broker`], the state machine. No clock, no lock, no chance: times (Unix nanoseconds), tokens and random
+//!   numbers come in. Whoever holds it calls [`Broker::tick`] at [`Broker::next_deadline`] and wakes those who wait for
+//!   the schedulers of [`Broker::take_signals`].
+//! - [`error`]: what it refuses. [`stats`]: what it tells.
+//! - `timers`: what happens at a time. `order`: which evaluation comes first.
+
+pub mod error;
+mod order;
+pub mod stats;
+mod timers;
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use encamp_model::{Evaluation, SECOND};
+
+pub use error::{BrokerError, SCHEDULER_VERSION, check_request};
+use order::{ById, JobKey, JobSlot, Ready, job_key};
+pub use stats::{Delivery, Ending, Finished, QueueStats, Stats};
+
+/// How long a worker may be silent about an evaluation, in nanoseconds.
+pub const NACK_TIMEOUT: i64 = 60 * SECOND;
+/// How often an evaluation is handed out before it counts as failed.
+pub const DELIVERY_LIMIT: u32 = 3;
+/// Wait after the first nack, in nanoseconds.
+pub const INITIAL_NACK_DELAY: i64 = SECOND;
+/// Wait after later nacks, per earlier delivery, in nanoseconds.
+pub const SUBSEQUENT_NACK_DELAY: i64 = 20 * SECOND;
+/// The queue of evaluations that reached the delivery limit.
+pub const FAILED_QUEUE: &str = "_failed";
+/// Type of the evaluations that collect garbage. They are never stored.
+pub const CORE: &str = "_core";
+/// How many evaluations one log entry cancels at most.
+pub const CANCEL_BATCH: usize = 728;
+
+/// What is known about an evaluation from enqueue to ack or cancellation.
+#[derive(Debug)]
+struct Entry {
+    deliveries: u32,
+    /// When it was enqueued, delays left out; nobody knows for restored ones.
+    enqueued: Option<i64>,
+    /// Whether `enqueued` is to be set.
+    timed: bool,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// In a ready heap, behind another evaluation of its job, or cancelable.
+    Queued,
+    /// Waits for a time.
+    Waiting { due: i64, reason: Reason },
+    /// Handed out.
+    Out(Box<Out>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Reason {
+    /// Its `Wait`.
+    Wait,
+    /// Its `WaitUntil`.
+    WaitUntil,
+    /// It was nacked, and holds its job's slot.
+    Nacked,
+}
+
+#[derive(Debug)]
+struct Out {
+    token: String,
+    queue: String,
+    since: i64,
+    /// When the nack timer fires; `None` while paused.
+    deadline: Option<i64>,
+    /// What to enqueue after the ack.
+    requeue: Option<Arc<Evaluation>>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    ready: BinaryHeap<Ready>,
+    unacked: usize,
+}
+
+/// The broker. Starts disabled. All times are Unix nanoseconds.
+#[derive(Debug, Default)]
+pub struct Broker {
+    enabled: bool,
+    /// See [`Broker::set_shedding`].
+    hoard: bool,
+    known: HashMap<ById, Entry>,
+    jobs: HashMap<JobKey, JobSlot>,
+    queues: BTreeMap<String, Queue>,
+    /// Nack timers, waits and delays, by due time.
+    timers: BTreeSet<(i64, ById)>,
+    /// Evaluations to cancel, in runs that became cancelable together.
+    cancelable: VecDeque<VecDeque<Arc<Evaluation>>>,
+    cancelable_count: usize,
+    pending_count: usize,
+    waiting_count: usize,
+    delayed_count: usize,
+    signals: BTreeSet<String>,
+    /// Counts again who has what.
+    #[cfg(test)]
+    ledger: crate::deterministic::ledger::Ledger,
+}
+
+impl Broker {
+    /// A disabled broker.
+    pub fn new() -> Broker {
+        Broker::default()
+    }
+
+    /// Whether it takes and hands out evaluations.
+    pub fn enabled(&self) -> bool {
+        self.enabled
+    }
+
+    /// Switches it on or off. Off forgets everything, tokens included; everybody who waits has to look again.
+    pub fn set_enabled(&mut self, enabled: bool) {
+        if !enabled {
+            *self = Broker { hoard: self.hoard, ..Broker::default() };
+        }
+        self.enabled = enabled;
+    }
+
+    /// Whether evaluations that a newer one of their job replaces are called off. They are unless told: without, every one is
+    /// scheduled, as before version 1.4.3 of the reference, which serves to measure the difference (`spec/server.md §5.4`).
+    pub fn set_shedding(&mut self, shed: bool) {
+        self.hoard = !shed;
+    }
+
+    /// Enqueues an evaluation. One that is known already is ignored, unless `token` is the one it is out with: then it is
+    /// enqueued anew after the ack. Does nothing while disabled.
+    pub fn enqueue(&mut self, eval: Arc<Evaluation>, token: Option<&str>, now: i64) {
+        self.admit(eval, token, now, true);
+    }
+
+    /// Enqueues evaluations with their tokens. Nobody sees only some of them, as long as the caller holds the broker.
+    pub fn enqueue_all(&mut self, evals: impl IntoIterator<Item = (Arc<Evaluation>, Option<String>)>, now: i64) {
+        for (eval, token) in evals {
+            self.admit(eval, token.as_deref(), now, true);
+        }
+    }
+
+    /// Enqueues a stored evaluation of an earlier leader: nobody knows since when it waits.
+    pub fn restore(&mut self, eval: Arc<Evaluation>, now: i64) {
+        self.admit(eval, None, now, false);
+    }
+
+    fn admit(&mut self, eval: Arc<Evaluation>, token: Option<&str>, now: i64, timed: bool) {
+        if !self.enabled {
+            return;
+        }
+        if let Some(entry) = self.known.get_mut(eval.id.as_str()) {
+            if let (Place::Out(out), Some(token)) = (&mut entry.place, token)
+                && out.token == token
+            {
+                out.requeue = Some(eval);
+            }
+            return;
+        }
+        let wait = if eval.wait > 0 {
+            Some((now.saturating_add(eval.wait), Reason::Wait))
+        } else {
+            eval.wait_until.unix_nanos().map(|due| (due, Reason::WaitUntil))
+        };
+        self.known.insert(ById(eval.clone()), Entry { deliveries: 0, enqueued: None, timed, place: Place::Queued });
+        match wait {
+            Some((due, reason)) if due > now => self.wait(eval, due, reason),
+            _ => self.line_up(eval, now),
+        }
+    }
+
+    /// Sets a known evaluation aside until a time.
+    fn wait(&mut self, eval: Arc<Evaluation>, due: i64, reason: Reason) {
+        if let Some(entry) = self.known.get_mut(eval.id.as_str()) {
+            entry.place = Place::Waiting { due, reason };
+            self.waiting_count += 1;
+            self.delayed_count += usize::from(reason == Reason::WaitUntil);
+            self.timers.insert((due, ById(eval)));
+        }
+    }
+
+    /// Brings a known evaluation to its job's slot, or behind it.
+    fn line_up(&mut self, eval: Arc<Evaluation>, now: i64) {
+        self.start_clock(&eval, now);
+        match self.jobs.entry(job_key(&eval)) {
+            std::collections::hash_map::Entry::Occupied(mut slot) => {
+                slot.get_mut().push(eval);
+                self.pending_count += 1;
+            }
+            std::collections::hash_map::Entry::Vacant(free) => {
+                free.insert(JobSlot::taken_by(&eval));
+                let queue = eval.r#type.clone();
+                self.make_ready(eval, queue);
+            }
+        }
+    }
+
+    fn start_clock(&mut self, eval: &Evaluation, now: i64) {
+        if let Some(entry) = self.known.get_mut(eval.id.as_str()) {
+            entry.place = Place::Queued;
+            entry.enqueued = entry.timed.then_some(now);
+        }
+    }
+
+    fn make_ready(&mut self, eval: Arc<Evaluation>, queue: String) {
+        self.signals.insert(queue.clone());
+        self.queues.entry(queue).or_default().ready.push(Ready(eval));
+    }
+
+    /// The schedulers whose queues got something since the last call; who waits for one of them may look again.
+    pub fn take_signals(&mut self) -> BTreeSet<String> {
+        std::mem::take(&mut self.signals)
+    }
+
+    fn top_priority(&self, queue: &str) -> Option<i64> {
+        self.queues.get(queue)?.ready.peek().map(|r| r.0.priority)
+    }
+
+    /// Hands out the evaluation of the highest priority in the named queues, if there is one. `choice` is a random
+    /// number that picks among queues of equal priority; `token` makes a fresh UUID.
+    pub fn dequeue<S: AsRef<str>>(
+        &mut self,
+        schedulers: &[S],
+        now: i64,
+        choice: u64,
+        token: impl FnOnce() -> String,
+    ) -> Result<Option<Delivery>, BrokerError> {
+        if !self.enabled {
+            return Err(BrokerError::Disabled);
+        }
+        let best = schedulers.iter().filter_map(|s| self.top_priority(s.as_ref())).max();
+        let names = schedulers.iter().map(AsRef::as_ref);
+        let equal: Vec<&str> = names.filter(|s| best.is_some() && self.top_priority(s) == best).collect();
+        let pick = choice.checked_rem(equal.len() as u64).unwrap_or(0);
+        let Some(name) = usize::try_from(pick).ok().and_then(|i| equal.get(i)) else { return Ok(None) };
+        let Some(queue) = self.queues.get_mut(*name) else { return Ok(None) };
+        let Some(Ready(eval)) = queue.ready.pop() else { return Ok(None) };
+        let Some(entry) = self.known.get_mut(eval.id.as_str()) else { return Ok(None) };
+        queue.unacked += 1;
+        entry.deliveries = entry.deliveries.saturating_add(1);
+        let (token, deadline) = (token(), now.saturating_add(NACK_TIMEOUT));
+        let queue = name.to_string();
+        let out =
+            Out { token: token.clone(), queue: queue.clone(), since: now, deadline: Some(deadline), requeue: None };
+        entry.place = Place::Out(Box::new(out));
+        self.timers.insert((deadline, ById(eval.clone())));
+        let (deliveries, wait) = (entry.deliveries, entry.enqueued.map(|t| now.saturating_sub(t)));
+        #[cfg(test)]
+        if self.ledger.handed_out(&eval, job_key(&eval)) {
+            self.make_ready(eval.clone(), queue.clone());
+        }
+        Ok(Some(Delivery { eval, token, queue, deliveries, wait }))
+    }
+
+    fn out(&self, id: &str) -> Option<&Out> {
+        match &self.known.get(id)?.place {
+            Place::Out(out) => Some(out),
+            _ => None,
+        }
+    }
+
+    /// Confirms that an evaluation was dealt with. The best one that waits behind it becomes ready, all others that wait
+    /// behind it cancelable.
+    pub fn ack(&mut self, id: &str, token: &str, now: i64) -> Result<Finished, BrokerError> {
+        let out = self.out(id).ok_or(BrokerError::NotFound)?;
+        if out.token != token {
+            return Err(BrokerError::WrongToken);
+        }
+        if out.deadline.is_some_and(|d| d <= now) {
+            return Err(BrokerError::TooLate);
+        }
+        let (finished, requeue) = self.take_in(id, Ending::Acked, now).ok_or(BrokerError::NotFound)?;
+        self.known.remove(id);
+        self.free(&finished.eval);
+        if let Some(eval) = requeue {
+            self.enqueue(eval, None, now);
+        }
+        Ok(finished)
+    }
+
+    /// Gives an evaluation back: it is handed out again later, or goes to the failed queue. What was to be enqueued after
+    /// its ack is forgotten.
+    pub fn nack(&mut self, id: &str, token: &str, now: i64) -> Result<Finished, BrokerError> {
+        let out = self.out(id).ok_or(BrokerError::NotFound)?;
+        if out.token != token {
+            return Err(BrokerError::WrongToken);
+        }
+        self.give_back(id, Ending::Nacked, now).ok_or(BrokerError::NotFound)
+    }
+
+    fn give_back(&mut self, id: &str, ending: Ending, now: i64) -> Option<Finished> {
+        let (finished, _) = self.take_in(id, ending, now)?;
+        let deliveries = self.known.get(id).map_or(0, |e| e.deliveries);
+        let eval = finished.eval.clone();
+        if deliveries >= DELIVERY_LIMIT {
+            self.start_clock(&eval, now);
+            self.make_ready(eval, FAILED_QUEUE.to_string());
+        } else {
+            let delay = match deliveries {
+                0 | 1 => INITIAL_NACK_DELAY,
+                n => i64::from(n - 1).saturating_mul(SUBSEQUENT_NACK_DELAY),
+            };
+            self.wait(eval, now.saturating_add(delay), Reason::Nacked);
+        }
+        Some(finished)
+    }
+
+    /// Ends a delivery. Returns what the metrics want to know and what was to be enqueued after it.
+    fn take_in(&mut self, id: &str, ending: Ending, now: i64) -> Option<(Finished, Option<Arc<Evaluation>>)> {
+        let eval = self.known.get_key_value(id)?.0.0.clone();
+        let entry = self.known.get_mut(id)?;
+        let response = entry.enqueued.map(|t| now.saturating_sub(t));
+        let Place::Out(out) = std::mem::replace(&mut entry.place, Place::Queued) else { return None };
+        if let Some(deadline) = out.deadline {
+            self.timers.remove(&(deadline, ById(eval.clone())));
+        }
+        if let Some(queue) = self.queues.get_mut(&out.queue) {
+            queue.unacked = queue.unacked.saturating_sub(1);
+        }
+        let process = now.saturating_sub(out.since);
+        #[cfg(test)]
+        self.ledger.ended(id);
+        Some((Finished { eval, ending, process, response }, out.requeue))
+    }
+
+    /// Frees the slot of the evaluation's job, or passes it on.
+    fn free(&mut self, eval: &Evaluation) {
+        let key = job_key(eval);
+        let Some(slot) = self.jobs.get_mut(&key).filter(|s| s.holder == eval.id) else { return };
+        let Some((kept, rest)) = slot.pass_on() else {
+            self.jobs.remove(&key);
+            return;
+        };
+        if self.hoard {
+            rest.into_iter().for_each(|e| slot.push(e));
+            self.pending_count = self.pending_count.saturating_sub(1);
+            let queue = kept.r#type.clone();
+            return self.make_ready(kept, queue);
+        }
+        self.pending_count = self.pending_count.saturating_sub(rest.len() + 1);
+        self.cancelable_count += rest.len();
+        if !rest.is_empty() {
+            self.cancelable.push_back(rest.into());
+        }
+        let queue = kept.r#type.clone();
+        self.make_ready(kept, queue);
+    }
+
+    /// The token an evaluation is out with.
+    pub fn outstanding(&self, id: &str) -> Option<&str> {
+        self.out(id).map(|out| out.token.as_str())
+    }
+
+    /// Takes up to `most` evaluations that newer ones replace, the oldest first; the caller cancels them in the store.
+    /// Core evaluations are not stored, so they are forgotten instead.
+    pub fn take_cancelable(&mut self, most: usize) -> Vec<Arc<Evaluation>> {
+        let mut batch = Vec::with_capacity(most.min(self.cancelable_count));
+        while batch.len() < most {
+            let Some(run) = self.cancelable.front_mut() else { break };
+            let Some(eval) = run.pop_front() else {
+                self.cancelable.pop_front();
+                continue;
+            };
+            self.cancelable_count = self.cancelable_count.saturating_sub(1);
+            self.known.remove(eval.id.as_str());
+            if eval.r#type != CORE {
+                batch.push(eval);
+            }
+        }
+        batch
+    }
+
+    /// Forgets an evaluation that waits behind another one of its job, since it has ended in the store: were it the one that is kept,
+    /// the others would be cancelled for it, and a new leader would know of none. Tells whether there was one.
+    pub fn drop_pending(&mut self, id: &str) -> bool {
+        let Some((ById(eval), Entry { place: Place::Queued, .. })) = self.known.get_key_value(id) else { return false };
+        let waits = self.jobs.get_mut(&job_key(eval)).is_some_and(|slot| slot.remove(id));
+        if waits {
+            self.known.remove(id);
+            self.pending_count = self.pending_count.saturating_sub(1);
+        }
+        waits
+    }
+
+    /// Puts evaluations back that could not be cancelled, to the front. Ignores those that were enqueued meanwhile.
+    pub fn put_back(&mut self, evals: Vec<Arc<Evaluation>>) {
+        if !self.enabled {
+            return;
+        }
+        let mut run = VecDeque::with_capacity(evals.len());
+        for eval in evals {
+            if !self.known.contains_key(eval.id.as_str()) {
+                let entry = Entry { deliveries: 0, enqueued: None, timed: false, place: Place::Queued };
+                self.known.insert(ById(eval.clone()), entry);
+                run.push_back(eval);
+            }
+        }
+        self.cancelable_count += run.len();
+        self.cancelable.push_front(run);
+    }
+
+    /// How many evaluations are where.
+    pub fn stats(&self) -> Stats {
+        let of = |q: &Queue| QueueStats { ready: q.ready.len(), unacked: q.unacked };
+        let by_scheduler: BTreeMap<String, QueueStats> = self.queues.iter().map(|(n, q)| (n.clone(), of(q))).collect();
+        Stats {
+            ready: by_scheduler.values().map(|q| q.ready).sum(),
+            unacked: by_scheduler.values().map(|q| q.unacked).sum(),
+            pending: self.pending_count,
+            waiting: self.waiting_count,
+            cancelable: self.cancelable_count,
+            delayed: self.delayed_count,
+            by_scheduler,
+        }
+    }
+
+    /// Whether an evaluation waits for a worker.
+    pub fn has_ready(&self) -> bool {
+        self.queues.values().any(|q| !q.ready.is_empty())
+    }
+
+    /// The evaluations that wait for their `WaitUntil`, and when that is (metric `eval_waiting`).
+    pub fn delayed(&self) -> impl Iterator<Item = (&Arc<Evaluation>, i64)> {
+        self.timers.iter().filter_map(|(due, key)| match self.known.get(key).map(|e| &e.place) {
+            Some(Place::Waiting { reason: Reason::WaitUntil, .. }) => Some((&key.0, *due)),
+            _ => None,
+        })
+    }
+}
+
+/// The state an evaluation must be scheduled on at least: the newest change among it and all stored evaluations of its
+/// job (`spec/server.md §4.4`).
+pub fn wait_index<'a>(eval: &Evaluation, of_job: impl IntoIterator<Item = &'a Evaluation>) -> u64 {
+    of_job.into_iter().map(|e| e.modify_index).fold(eval.modify_index, u64::max)
+}

@@ -1,0 +1,137 @@
+//! How evaluations are told apart and which one comes first (`spec/server.md §4.2`).
+
+use std::borrow::Borrow;
+use std::cmp::{Ordering, Reverse};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use encamp_model::Evaluation;
+
+/// Namespace and ID of a job.
+pub(super) type JobKey = (String, String);
+
+/// The job an evaluation looks at.
+pub(super) fn job_key(eval: &Evaluation) -> JobKey {
+    (eval.namespace.clone(), eval.job_id.clone())
+}
+
+/// An evaluation as a key: its ID alone counts.
+#[derive(Debug, Clone)]
+pub(super) struct ById(pub Arc<Evaluation>);
+
+impl Borrow<str> for ById {
+    fn borrow(&self) -> &str {
+        &self.0.id
+    }
+}
+
+impl Hash for ById {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // As the text itself hashes, so that look-ups by `&str` find it.
+        self.0.id.as_str().hash(state);
+    }
+}
+
+impl PartialEq for ById {
+    fn eq(&self, other: &ById) -> bool {
+        self.0.id == other.0.id
+    }
+}
+
+impl Eq for ById {}
+
+impl Ord for ById {
+    fn cmp(&self, other: &ById) -> Ordering {
+        self.0.id.cmp(&other.0.id)
+    }
+}
+
+impl PartialOrd for ById {
+    fn partial_cmp(&self, other: &ById) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// An evaluation that can be handed out. The greatest one goes first: the higher priority, then the lower CreateIndex,
+/// then the lower ID.
+#[derive(Debug, Clone)]
+pub(super) struct Ready(pub Arc<Evaluation>);
+
+impl Ready {
+    fn rank(&self) -> (i64, Reverse<u64>, Reverse<&str>) {
+        (self.0.priority, Reverse(self.0.create_index), Reverse(&self.0.id))
+    }
+}
+
+impl PartialEq for Ready {
+    fn eq(&self, other: &Ready) -> bool {
+        self.rank() == other.rank()
+    }
+}
+
+impl Eq for Ready {}
+
+impl Ord for Ready {
+    fn cmp(&self, other: &Ready) -> Ordering {
+        self.rank().cmp(&other.rank())
+    }
+}
+
+impl PartialOrd for Ready {
+    fn partial_cmp(&self, other: &Ready) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The greatest pending evaluation of a job is the one that is kept: the higher priority, then the higher ModifyIndex.
+fn keep_rank(e: &Evaluation) -> (i64, u64, Reverse<u64>, Reverse<&str>) {
+    (e.priority, e.modify_index, Reverse(e.create_index), Reverse(&e.id))
+}
+
+/// The one evaluation of a job that may be out, and those that wait behind it.
+///
+/// What waits is either kept or cancelled as a whole, so the best one is all that needs to be known about the order.
+#[derive(Debug)]
+pub(super) struct JobSlot {
+    /// ID of the evaluation that holds the slot.
+    pub holder: String,
+    pending: Vec<Arc<Evaluation>>,
+    best: usize,
+}
+
+impl JobSlot {
+    /// A slot taken by an evaluation.
+    pub fn taken_by(eval: &Evaluation) -> JobSlot {
+        JobSlot { holder: eval.id.clone(), pending: Vec::new(), best: 0 }
+    }
+
+    /// Lets an evaluation wait.
+    pub fn push(&mut self, eval: Arc<Evaluation>) {
+        if self.pending.get(self.best).is_none_or(|best| keep_rank(best) < keep_rank(&eval)) {
+            self.best = self.pending.len();
+        }
+        self.pending.push(eval);
+    }
+
+    /// Takes an evaluation out that waits; false if it does not.
+    pub fn remove(&mut self, id: &str) -> bool {
+        let Some(at) = self.pending.iter().position(|e| e.id == id) else { return false };
+        self.pending.remove(at);
+        let best = self.pending.iter().enumerate().max_by_key(|(_, e)| keep_rank(e));
+        self.best = best.map_or(0, |(at, _)| at);
+        true
+    }
+
+    /// Gives the slot to the best waiting evaluation. Returns it and all others, in the order in which they came;
+    /// `None` if none waits.
+    pub fn pass_on(&mut self) -> Option<(Arc<Evaluation>, Vec<Arc<Evaluation>>)> {
+        let mut rest = std::mem::take(&mut self.pending);
+        let best = std::mem::take(&mut self.best);
+        if best >= rest.len() {
+            return None;
+        }
+        let kept = rest.remove(best);
+        self.holder.clone_from(&kept.id);
+        Some((kept, rest))
+    }
+}

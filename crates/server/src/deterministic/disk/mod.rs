@@ -1,0 +1,322 @@
+//! A disk in memory that knows what is durable. A crash loses what was not, or tears it: some of its sectors are written, others
+//! are not.
+
+mod file;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::guest;
+use super::sim::{self, Bug};
+use encamp_model::random::Random;
+
+pub use file::File;
+
+/// Written whole or not at all.
+const SECTOR: u64 = 512;
+
+enum Change {
+    Write(u64, Vec<u8>),
+    Length(u64),
+}
+
+impl Change {
+    fn apply(&self, to: &mut Vec<u8>) {
+        match self {
+            Change::Write(at, bytes) => {
+                let (at, end) = (*at as usize, *at as usize + bytes.len());
+                if to.len() < end {
+                    to.resize(end, 0);
+                }
+                to[at..end].copy_from_slice(bytes);
+            }
+            Change::Length(n) => to.resize(*n as usize, 0),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Inode {
+    /// As it reads.
+    now: Vec<u8>,
+    /// As a crash leaves it at least.
+    durable: Vec<u8>,
+    pending: Vec<Change>,
+    /// Pending changes that the disk called durable already, if it lies.
+    promised: usize,
+}
+
+impl Inode {
+    fn change(&mut self, change: Change) {
+        change.apply(&mut self.now);
+        self.pending.push(change);
+    }
+
+    fn settle(&mut self, count: usize) {
+        self.pending.drain(..count).for_each(|c| c.apply(&mut self.durable));
+    }
+}
+
+#[derive(Clone)]
+enum Rename {
+    Add(PathBuf, u64),
+    Remove(PathBuf),
+    Move(PathBuf, PathBuf),
+}
+
+impl Rename {
+    fn apply(&self, names: &mut BTreeMap<PathBuf, u64>) {
+        match self {
+            Rename::Add(path, inode) => drop(names.insert(path.clone(), *inode)),
+            Rename::Remove(path) => drop(names.remove(path)),
+            Rename::Move(from, to) => {
+                if let Some(inode) = names.remove(from) {
+                    names.insert(to.clone(), inode);
+                }
+            }
+        }
+    }
+
+    fn dir(&self) -> Option<&Path> {
+        match self {
+            Rename::Add(path, _) | Rename::Remove(path) | Rename::Move(_, path) => path.parent(),
+        }
+    }
+}
+
+struct State {
+    random: Random,
+    inodes: BTreeMap<u64, Inode>,
+    next: u64,
+    names: BTreeMap<PathBuf, u64>,
+    durable_names: BTreeMap<PathBuf, u64>,
+    pending: Vec<Rename>,
+    /// Syncs take long now and then.
+    slow: bool,
+    /// Its power was cut.
+    dead: bool,
+}
+
+/// One server's disk. The paths on it begin with its directory, which is not part of the names.
+pub struct Disk(Mutex<State>);
+
+/// What a crash did to a disk.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Damage {
+    /// Writes that are gone.
+    pub lost: u64,
+    /// Writes of which some sectors are there.
+    pub torn: u64,
+}
+
+fn missing(path: &Path) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, path.display().to_string())
+}
+
+/// The path without the part that names the disk.
+fn local(path: &Path) -> PathBuf {
+    path.components().skip(3).collect()
+}
+
+impl Disk {
+    /// An empty one.
+    pub fn new(random: Random, slow: bool) -> Arc<Disk> {
+        Arc::new(Disk(Mutex::new(State {
+            random,
+            inodes: BTreeMap::new(),
+            next: 1,
+            names: BTreeMap::new(),
+            durable_names: BTreeMap::new(),
+            pending: Vec::new(),
+            slow,
+            dead: false,
+        })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is there after a crash, on a disk of its own. Nothing on the old one gets durable any more, so that a server of which
+    /// threads still run takes nothing for done that the new disk may not hold.
+    pub fn after_crash(&self) -> (Arc<Disk>, Damage) {
+        let mut state = self.lock();
+        state.dead = true;
+        let State { random, inodes, durable_names, pending, next, slow, .. } = &mut *state;
+        let mut damage = Damage::default();
+        let mut names = durable_names.clone();
+        // Names become durable in their order, at any time.
+        let kept = random.below(pending.len() as u64 + 1) as usize;
+        pending.iter().take(kept).for_each(|r| r.apply(&mut names));
+        let mut left = BTreeMap::new();
+        for (id, inode) in inodes.iter() {
+            if !names.values().any(|n| n == id) {
+                continue;
+            }
+            let content = torn(inode, random, &mut damage);
+            left.insert(*id, Inode { now: content.clone(), durable: content, ..Inode::default() });
+        }
+        let random = Random::new(random.number(), "disk");
+        let state = State {
+            random,
+            inodes: left,
+            next: *next,
+            durable_names: names.clone(),
+            names,
+            pending: Vec::new(),
+            slow: *slow,
+            dead: false,
+        };
+        (Arc::new(Disk(Mutex::new(state))), damage)
+    }
+
+    /// Whether a crash would lose something.
+    pub fn busy(&self) -> bool {
+        let state = self.lock();
+        !state.pending.is_empty() || state.inodes.values().any(|i| !i.pending.is_empty())
+    }
+
+    /// Opens a file.
+    pub fn open(self: &Arc<Self>, path: &Path) -> io::Result<File> {
+        let inode = *self.lock().names.get(&local(path)).ok_or_else(|| missing(path))?;
+        Ok(File::new(self, inode))
+    }
+
+    /// Makes a file, or empties it.
+    pub fn create(self: &Arc<Self>, path: &Path) -> io::Result<File> {
+        let mut state = self.lock();
+        if let Some(inode) = state.names.get(&local(path)).copied() {
+            drop(state);
+            self.change(inode, Change::Length(0));
+            return Ok(File::new(self, inode));
+        }
+        let inode = state.next;
+        state.next += 1;
+        state.inodes.insert(inode, Inode::default());
+        state.rename(Rename::Add(local(path), inode));
+        Ok(File::new(self, inode))
+    }
+
+    /// Removes a name.
+    pub fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.lock();
+        if !state.names.contains_key(&local(path)) {
+            return Err(missing(path));
+        }
+        state.rename(Rename::Remove(local(path)));
+        Ok(())
+    }
+
+    /// Moves a file to another name, all at once.
+    pub fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.lock();
+        if !state.names.contains_key(&local(from)) {
+            return Err(missing(from));
+        }
+        state.rename(Rename::Move(local(from), local(to)));
+        Ok(())
+    }
+
+    /// Names of the files in a directory. Directories are where their files are.
+    pub fn names(&self, dir: &Path) -> Vec<String> {
+        let (state, dir) = (self.lock(), local(dir));
+        let inside = state.names.keys().filter(|p| p.parent() == Some(dir.as_path()));
+        inside.filter_map(|p| Some(p.file_name()?.to_str()?.to_string())).collect()
+    }
+
+    /// Makes the names in a directory durable.
+    pub fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.delay();
+        let mut state = self.lock();
+        state.check()?;
+        let dir = local(dir);
+        let State { pending, durable_names, .. } = &mut *state;
+        pending.retain(|r| {
+            let here = r.dir() == Some(dir.as_path());
+            if here {
+                r.apply(durable_names);
+            }
+            !here
+        });
+        Ok(())
+    }
+
+    fn change(&self, inode: u64, change: Change) {
+        if let Some(inode) = self.lock().inodes.get_mut(&inode) {
+            inode.change(change);
+        }
+    }
+
+    fn sync(&self, inode: u64, may_lie: bool) -> io::Result<()> {
+        self.delay();
+        let lies = may_lie && sim::has(Bug::AckBeforeFsync);
+        let mut state = self.lock();
+        state.check()?;
+        if let Some(inode) = state.inodes.get_mut(&inode) {
+            let count = if lies { inode.promised.min(inode.pending.len()) } else { inode.pending.len() };
+            inode.settle(count);
+            inode.promised = inode.pending.len();
+        }
+        Ok(())
+    }
+
+    /// How long a sync takes, where it may.
+    fn delay(&self) {
+        if !guest::may_wait() {
+            return;
+        }
+        let ms = {
+            let State { random, slow, .. } = &mut *self.lock();
+            match random.below(100) {
+                0 if *slow => 50 + random.below(700),
+                1..10 if *slow => 5 + random.below(40),
+                _ => random.below(3),
+            }
+        };
+        if ms > 0 {
+            guest::block_on(tokio::time::sleep(Duration::from_millis(ms)));
+        }
+    }
+}
+
+impl State {
+    fn check(&self) -> io::Result<()> {
+        if self.dead { Err(io::Error::other("the power is cut")) } else { Ok(()) }
+    }
+
+    fn rename(&mut self, rename: Rename) {
+        rename.apply(&mut self.names);
+        self.pending.push(rename);
+    }
+}
+
+/// What a crash leaves of a file: its durable content, some of the writes after that, and parts of the next one.
+fn torn(inode: &Inode, random: &mut Random, damage: &mut Damage) -> Vec<u8> {
+    let mut content = inode.durable.clone();
+    let kept = random.below(inode.pending.len() as u64 + 1) as usize;
+    inode.pending.iter().take(kept).for_each(|c| c.apply(&mut content));
+    damage.lost += (inode.pending.len() - kept) as u64;
+    if let Some(Change::Write(at, bytes)) = inode.pending.get(kept)
+        && random.below(2) == 0
+    {
+        damage.torn += 1;
+        // The file may have got its new length without all of its data.
+        let most = random.below(bytes.len() as u64 + 1);
+        let end = *at + most;
+        let mut from = *at;
+        while from < end {
+            let to = ((from / SECTOR + 1) * SECTOR).min(end);
+            let part = &bytes[(from - at) as usize..(to - at) as usize];
+            if random.below(3) > 0 {
+                Change::Write(from, part.to_vec()).apply(&mut content);
+            } else if content.len() < to as usize {
+                content.resize(to as usize, 0);
+            }
+            from = to;
+        }
+    }
+    content
+}

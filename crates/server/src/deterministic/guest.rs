@@ -1,0 +1,128 @@
+//! Guests: code that waits like a thread, run in turns with the one thread of a simulation.
+//!
+//! A guest has a thread of its own, but either it runs or the simulation does. Where it waits for a future it polls that, and while
+//! the future is pending it gives the turn back; the task that stands for it in the runtime is woken with the future.
+
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use super::sim::{self, Sim};
+use crate::threads::STACK;
+
+/// What the unwinding of an abandoned guest carries.
+struct Abandoned;
+
+/// Whose turn it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Host,
+    Guest,
+    Over,
+    /// The simulation ended before the guest did.
+    Abandoned,
+}
+
+struct Baton {
+    turn: Mutex<(Turn, Waker)>,
+    moved: Condvar,
+}
+
+impl Baton {
+    fn lock(&self) -> MutexGuard<'_, (Turn, Waker)> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pass(&self, to: Turn) {
+        self.lock().0 = to;
+        self.moved.notify_all();
+    }
+
+    /// Waits for the guest's turn; gives what wakes its task. A guest that is abandoned unwinds.
+    fn guests_turn(&self) -> Waker {
+        let held = self.moved.wait_while(self.lock(), |t| t.0 == Turn::Host);
+        let (turn, waker) = held.unwrap_or_else(PoisonError::into_inner).clone();
+        if turn == Turn::Abandoned {
+            std::panic::resume_unwind(Box::new(Abandoned));
+        }
+        waker
+    }
+
+    /// Lets the guest run until it waits; true if it is over.
+    fn run_guest(&self, waker: &Waker) -> bool {
+        *self.lock() = (Turn::Guest, waker.clone());
+        self.moved.notify_all();
+        let held = self.moved.wait_while(self.lock(), |t| t.0 == Turn::Guest);
+        held.unwrap_or_else(PoisonError::into_inner).0 == Turn::Over
+    }
+}
+
+thread_local! {
+    /// The baton of this thread, if it is a guest's.
+    static BATON: std::cell::RefCell<Option<Arc<Baton>>> = const { std::cell::RefCell::new(None) };
+}
+
+/// Whether this thread belongs to a simulation.
+pub fn simulated() -> bool {
+    sim::running()
+}
+
+/// Whether this thread is a guest's, which may wait.
+pub fn may_wait() -> bool {
+    BATON.with_borrow(Option::is_some)
+}
+
+/// Starts a guest. Its first turn comes when the runtime gets to it.
+pub fn spawn(work: impl FnOnce() + Send + 'static) {
+    let baton = Arc::new(Baton { turn: Mutex::new((Turn::Host, Waker::noop().clone())), moved: Condvar::new() });
+    let (own, sim, runtime) = (baton.clone(), Sim::current(), tokio::runtime::Handle::current());
+    sim.guest_began();
+    let body = move || {
+        let _inside = sim.enter();
+        let _runtime = runtime.enter();
+        BATON.set(Some(own.clone()));
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            own.guests_turn();
+            work();
+        }));
+        if let Err(panic) = outcome.as_ref()
+            && !panic.is::<Abandoned>()
+        {
+            sim.broken(&format!("a thread panicked: {}", sim::text_of(&**panic)));
+        }
+        sim.guest_ended();
+        own.pass(Turn::Over);
+    };
+    std::thread::Builder::new().name("guest".into()).stack_size(STACK).spawn(body).expect("a thread");
+    let host = Host(baton);
+    tokio::spawn(poll_fn(move |cx| if host.0.run_guest(cx.waker()) { Poll::Ready(()) } else { Poll::Pending }));
+}
+
+/// The task that stands for a guest.
+struct Host(Arc<Baton>);
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let mut turn = self.0.lock();
+        if turn.0 != Turn::Over {
+            turn.0 = Turn::Abandoned;
+            self.0.moved.notify_all();
+        }
+    }
+}
+
+/// Waits for a future, as a guest.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let baton = BATON.with_borrow(Clone::clone).expect("only guests wait");
+    let mut future = pin!(future);
+    let mut waker = baton.lock().1.clone();
+    loop {
+        if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return done;
+        }
+        baton.pass(Turn::Host);
+        waker = baton.guests_turn();
+    }
+}

@@ -1,0 +1,210 @@
+//! Nodes: they register, send heartbeats, run what they are given and report; at times they go away and come back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+use super::cluster::Cluster;
+use super::network::{Lost, Place};
+use super::users::{self, Stop};
+use crate::endpoints::node_rpc::{self, NodeAnswer};
+use crate::tests::node;
+use crate::{Error, Server, ids};
+use encamp_model::random::Random;
+use encamp_model::*;
+
+const PATIENCE: Duration = Duration::from_secs(4);
+const SECRET: &str = "secret";
+
+/// A node agent.
+pub struct Node {
+    cluster: Arc<Cluster>,
+    place: Place,
+    id: String,
+    random: Random,
+    calm: Stop,
+    /// The identity it was given.
+    held: String,
+    registered: bool,
+    /// When the next heartbeat is to be sent.
+    beat: i64,
+    /// The index of the newest list of allocations.
+    seen: u64,
+    /// What it is to run.
+    allocs: Vec<Arc<Allocation>>,
+    /// What it last told about what it runs.
+    runs: BTreeMap<String, String>,
+}
+
+/// The state of the one task of an allocation.
+fn task_state(status: &str) -> TaskState {
+    let (now, over) = (Time::from_unix_nanos(ids::now()), status != client_status::RUNNING);
+    let finished_at = if over { now } else { Time::default() };
+    let (state, failed) = (if over { "dead" } else { "running" }, status == client_status::FAILED);
+    TaskState { state: state.into(), failed, finished_at, ..Default::default() }
+}
+
+type Reply<T> = Result<T, Error>;
+
+impl Node {
+    /// A node at a place. `calm`: nothing goes wrong any more.
+    pub fn new(cluster: Arc<Cluster>, place: Place, calm: Stop) -> Node {
+        let mut random = cluster.chance("node");
+        Node {
+            id: random.uuid(),
+            cluster,
+            place,
+            random,
+            calm,
+            held: String::new(),
+            registered: false,
+            beat: 0,
+            seen: 0,
+            allocs: Vec::new(),
+            runs: BTreeMap::new(),
+        }
+    }
+
+    /// Its ID.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    async fn call<T: Send + 'static>(
+        &self,
+        to: Place,
+        work: impl FnOnce(Server) -> BoxFuture<'static, Reply<T>> + Send + 'static,
+    ) -> Option<T> {
+        match self.cluster.network.call((self.place, to), PATIENCE, work).await {
+            Ok(Ok(done)) => Some(done),
+            Ok(Err(_)) | Err(Lost::Refused | Lost::Unknown) => None,
+        }
+    }
+
+    /// Lives until the cluster ends.
+    pub async fn live(mut self) {
+        loop {
+            tokio::time::sleep(Duration::from_millis(100 + self.random.below(500))).await;
+            if !self.calm.now() && self.random.below(150) == 0 {
+                let away = 1 + self.random.below(20);
+                self.cluster.sim.watch.count("nodes away", 1);
+                self.cluster.sim.note(format_args!("node {} is away for {away} s", self.place));
+                tokio::time::sleep(Duration::from_secs(away)).await;
+                // Some come back as after a restart of their agent.
+                self.registered &= self.random.below(2) == 0;
+            }
+            if ids::now() >= self.beat || !self.registered {
+                self.show_up().await;
+            }
+            if self.registered {
+                self.look().await;
+            }
+        }
+    }
+
+    /// Registers, or sends a heartbeat.
+    async fn show_up(&mut self) {
+        let Some(to) = users::find_leader(&self.cluster, &mut self.random) else { return };
+        let (id, held, registered) = (self.id.clone(), self.held.clone(), self.registered);
+        let work = move |s: Server| -> BoxFuture<'static, Reply<NodeAnswer>> {
+            Box::pin(async move {
+                if registered {
+                    return node_rpc::update_status(&s, &id, SECRET, &held, "ready").await;
+                }
+                let mut node = node(&id);
+                node.secret_id = SECRET.into();
+                node.status = "ready".into();
+                node_rpc::register(&s, node, &held).await
+            })
+        };
+        let Some(answer) = self.call(to, work).await else { return };
+        self.registered = true;
+        self.beat = ids::now() + answer.heartbeat_ttl / 2;
+        if !answer.signed_identity.is_empty() {
+            self.held = answer.signed_identity;
+        }
+    }
+
+    /// Looks what there is to run, on any server, and reports what became of it.
+    async fn look(&mut self) {
+        let servers = self.cluster.servers();
+        let Some(at) = self.random.pick(&servers).map(|s| s.0) else { return };
+        let id = self.id.clone();
+        let listed = self.call(at, move |s| {
+            Box::pin(async move {
+                let (allocs, index) = node_rpc::client_allocs(&s, &id, SECRET, 0, Duration::ZERO).await?;
+                let wanted: Vec<String> = allocs.into_keys().collect();
+                Ok((node_rpc::allocs(&s, &id, SECRET, &wanted, index).await?.0, index))
+            })
+        });
+        let Some((allocs, index)) = listed.await else { return };
+        // Another server may be behind the one that was asked before.
+        if index >= self.seen {
+            self.seen = index;
+            self.runs.retain(|id, _| allocs.iter().any(|a| a.id == *id));
+            self.allocs = allocs;
+        }
+        let allocs = self.allocs.clone();
+        let reports: Vec<Allocation> = allocs.iter().filter_map(|a| self.carry_out(a)).collect();
+        if reports.is_empty() {
+            return;
+        }
+        let Some(to) = users::find_leader(&self.cluster, &mut self.random) else { return };
+        let (id, told) =
+            (self.id.clone(), reports.iter().map(|a| (a.id.clone(), a.client_status.clone())).collect::<Vec<_>>());
+        let work = move |s: Server| -> BoxFuture<'static, Reply<u64>> {
+            Box::pin(async move { node_rpc::update_allocs(&s, &id, SECRET, reports).await })
+        };
+        if self.call(to, work).await.is_some() {
+            self.runs.extend(told);
+        }
+    }
+
+    /// The verdict on an allocation of a rollout: there is none at first, and it stays.
+    fn health(&mut self, a: &Allocation, status: &str) -> Option<bool> {
+        let known = a.health();
+        if known.is_some() || a.deployment_id.is_empty() {
+            return known;
+        }
+        let bad = status == client_status::FAILED || !self.calm.now() && self.random.below(30) == 0;
+        let good = status == client_status::RUNNING && self.random.below(3) > 0;
+        (bad || good).then_some(!bad)
+    }
+
+    /// What there is to tell about an allocation.
+    fn carry_out(&mut self, a: &Allocation) -> Option<Allocation> {
+        if a.client_terminal() {
+            return None;
+        }
+        let last = self.runs.get(&a.id).unwrap_or(&a.client_status).clone();
+        let kind = a.job.as_ref().map_or("", |j| j.r#type.as_str());
+        // What fails of a system job is replaced with the next evaluation alone.
+        let fails = kind != "system" && !self.calm.now() && self.random.below(300) == 0;
+        let status = match last.as_str() {
+            over @ (client_status::COMPLETE | client_status::FAILED) => over,
+            _ if a.desired_status != "run" => client_status::COMPLETE,
+            client_status::RUNNING if kind == "batch" && self.random.below(20) == 0 => client_status::COMPLETE,
+            client_status::RUNNING if fails => client_status::FAILED,
+            _ => client_status::RUNNING,
+        };
+        self.cluster
+            .sim
+            .watch
+            .count("reports of failed allocations", u64::from(status != last && status == client_status::FAILED));
+        let health = self.health(a, status);
+        (status != a.client_status || status != last || health != a.health()).then(|| Allocation {
+            client_status: status.into(),
+            deployment_status: health.map(|h| AllocDeploymentStatus {
+                healthy: Some(h),
+                timestamp: Time::from_unix_nanos(ids::now()),
+                ..a.deployment_status.clone().unwrap_or_default()
+            }),
+            task_states: [("t".to_string(), task_state(status))].into(),
+            job: None,
+            modify_time: ids::now(),
+            ..a.clone()
+        })
+    }
+}

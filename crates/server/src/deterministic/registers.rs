@@ -1,0 +1,215 @@
+//! Clients that read and write registers: variables, and jobs that never place anything.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+use super::cluster::Cluster;
+use super::linear::{self, Call, Did, Value};
+use super::network::{Lost, Place};
+use super::users::{self, Stop};
+use crate::endpoints::variables;
+use crate::ops::{JobRegister, Operation, VariableReply};
+use crate::tests::job;
+use crate::{Error, Server, ids};
+use encamp_model::VariableEncrypted;
+use encamp_model::random::Random;
+
+/// How long a client waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// Which register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Register {
+    /// A variable.
+    Variable(u64),
+    /// A job.
+    Job(u64),
+}
+
+impl Register {
+    /// All of them.
+    pub const ALL: [Register; 4] =
+        [Register::Variable(0), Register::Variable(1), Register::Variable(2), Register::Job(0)];
+
+    fn key(self) -> (String, String) {
+        match self {
+            Register::Variable(n) => ("default".into(), format!("registers/r{n}")),
+            Register::Job(n) => ("default".into(), format!("register-{n}")),
+        }
+    }
+
+    /// What a server's state holds, and its index.
+    pub fn read(self, server: &Server) -> (Value, u64) {
+        let (store, key) = (server.snapshot(), self.key());
+        match self {
+            Register::Variable(_) => store.variable(&key.0, &key.1).map_or((None, 0), |v| {
+                let items = variables::open(server, v).ok();
+                (items.and_then(|i| i.0.get("v")?.parse().ok()), v.modify_index)
+            }),
+            Register::Job(_) => store
+                .state()
+                .job(&key.0, &key.1)
+                .map_or((None, 0), |j| (j.meta.get("v").and_then(|v| v.parse().ok()), j.job_modify_index)),
+        }
+    }
+
+    /// Writes a value; with an index, only if the register has it.
+    async fn write(self, server: &Server, value: Value, cas: Option<u64>) -> Result<Written, Error> {
+        let key = self.key();
+        match (self, value) {
+            (Register::Variable(_), _) => {
+                let written = match value {
+                    Some(v) => {
+                        let items = variables::Items(BTreeMap::from([("v".to_string(), v.to_string())]));
+                        variables::put(server, key, items, None, cas).await?
+                    }
+                    None => variables::delete(server, key, cas).await?,
+                };
+                let value = |v: &VariableEncrypted| variables::open(server, v).ok()?.0.get("v")?.parse().ok();
+                match written.reply {
+                    VariableReply::Written(_) => Ok(Written::At(written.index)),
+                    VariableReply::Conflict(now) => Ok(Written::Found(now.and_then(|v| value(&v)))),
+                    other => Err(Error::internal(format!("{other:?}"))),
+                }
+            }
+            (Register::Job(_), v) => {
+                let mut job = job(&key.1, 0);
+                job.meta.insert("v".into(), v.unwrap_or(0).to_string());
+                let r =
+                    JobRegister { job: job.into(), eval: None, submission: None, enforce_index: cas, now: ids::now() };
+                match server.commit(Operation::JobRegister(Box::new(r))).await {
+                    Ok((index, _)) => Ok(Written::At(index)),
+                    Err(e) if e.message.contains("Enforcing job modify index") => Ok(Written::Refused),
+                    Err(e) => Err(e),
+                }
+            }
+        }
+    }
+}
+
+/// What became of a write.
+#[derive(Debug)]
+enum Written {
+    /// It was done, at an index.
+    At(u64),
+    /// It was not done, because this was there.
+    Found(Value),
+    /// It was not done, because something else was there.
+    Refused,
+}
+
+/// What all clients saw.
+#[derive(Default)]
+pub struct History(Mutex<Seen>);
+
+#[derive(Default)]
+struct Seen {
+    calls: BTreeMap<Register, Vec<Call>>,
+    next: u64,
+}
+
+impl History {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fresh(&self) -> u64 {
+        let seen = &mut *self.lock();
+        seen.next += 1;
+        seen.next
+    }
+
+    /// Notes a call that began at a time. `answered`: it is over.
+    pub fn note(&self, register: Register, from: i64, answered: bool, did: Did) {
+        let to = answered.then(ids::now);
+        self.lock().calls.entry(register).or_default().push(Call { from, to, did });
+    }
+
+    /// How many calls there were, and how many of them nobody knows the end of.
+    pub fn size(&self) -> (usize, usize) {
+        let seen = self.lock();
+        let calls = || seen.calls.values().flatten();
+        (calls().count(), calls().filter(|c| c.to.is_none()).count())
+    }
+
+    /// Whether all of it can have happened in an order.
+    ///
+    /// # Errors
+    /// It can't.
+    pub fn check(&self) -> Result<(), String> {
+        let seen = self.lock();
+        seen.calls
+            .iter()
+            .try_for_each(|(r, calls)| linear::check(calls).map_err(|e| format!("{r:?} is not linearizable: {e}")))
+    }
+}
+
+/// A client, until it is told to stop.
+pub async fn client(cluster: Arc<Cluster>, place: Place, history: Arc<History>, stop: Stop) {
+    let mut random = cluster.chance("registers");
+    let mut known: BTreeMap<Register, (Value, u64)> = BTreeMap::new();
+    while !stop.now() {
+        tokio::time::sleep(Duration::from_millis(20 + random.below(700))).await;
+        let Some(to) = users::find_leader(&cluster, &mut random) else { continue };
+        let register = *random.pick(&Register::ALL).expect("a register");
+        step(&cluster, (place, to), register, &history, &mut random, &mut known).await;
+    }
+}
+
+async fn step(
+    cluster: &Cluster,
+    link: (Place, Place),
+    register: Register,
+    history: &History,
+    random: &mut Random,
+    known: &mut BTreeMap<Register, (Value, u64)>,
+) {
+    let from = ids::now();
+    if random.below(2) == 0 {
+        let read = move |s: Server| -> BoxFuture<'static, Result<(Value, u64), Error>> {
+            Box::pin(async move {
+                s.wait_ready().await?;
+                Ok(register.read(&s))
+            })
+        };
+        if let Ok(Ok(seen)) = cluster.network.call(link, PATIENCE, read).await {
+            history.note(register, from, true, Did::Read(seen.0));
+            cluster.sim.note(format_args!("client {} reads {register:?}: {seen:?}", link.0));
+            known.insert(register, seen);
+        }
+        return;
+    }
+    // Jobs are not removed: what is removed counts from 1 again.
+    let removes = matches!(register, Register::Variable(_)) && random.below(6) == 0;
+    let value = if removes { None } else { Some(history.fresh()) };
+    let before = known.get(&register).copied().filter(|_| random.below(3) > 0);
+    let write = move |s: Server| -> BoxFuture<'static, Result<Written, Error>> {
+        Box::pin(async move { register.write(&s, value, before.map(|b| b.1)).await })
+    };
+    let done = cluster.network.call(link, PATIENCE, write).await;
+    cluster.sim.note(format_args!("client {} writes {register:?} {value:?} over {before:?}: {done:?}", link.0));
+    let did = before.map_or(Did::Write(value), |b| Did::Swap(b.0, value));
+    match done {
+        Ok(Ok(Written::At(index))) => {
+            cluster.sim.watch.acknowledged(&cluster.sim, index);
+            history.note(register, from, true, did);
+            known.insert(register, (value, if removes { 0 } else { index }));
+        }
+        Ok(Ok(Written::Found(now))) => {
+            history.note(register, from, true, Did::Read(now));
+            known.remove(&register);
+        }
+        Ok(Ok(Written::Refused)) => {
+            history.note(register, from, true, Did::Refused(before.and_then(|b| b.0)));
+            known.remove(&register);
+        }
+        Err(Lost::Refused) => {}
+        Ok(Err(_)) | Err(Lost::Unknown) => {
+            history.note(register, from, false, did);
+            known.remove(&register);
+        }
+    }
+}

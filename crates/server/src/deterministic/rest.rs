@@ -1,0 +1,214 @@
+//! Everything comes to rest, and what holds then.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Verdict;
+use super::cluster::Cluster;
+use super::watch::given_once;
+use crate::Server;
+use crate::codec;
+use encamp_model::*;
+use encamp_state::StoreSnapshot;
+
+/// How long it may take: evaluations that failed are tried again after six minutes at most.
+const LONGEST: Duration = Duration::from_secs(900);
+const LOOK: Duration = Duration::from_millis(500);
+/// Nothing comes any more if nothing was written for so long, and nothing waits for its time.
+const STUCK: Duration = Duration::from_secs(150);
+
+/// The newest index, and whether evaluations wait for a time.
+fn progress(cluster: &Cluster) -> (u64, bool) {
+    let newest = cluster.servers().iter().map(|(_, s)| s.store().applied_index()).max();
+    let broker = cluster.leader().map(|(_, s)| s.queues().broker().stats());
+    (newest.unwrap_or(0), broker.is_some_and(|b| b.waiting + b.unacked > 0))
+}
+
+/// Waits until nothing is left to do; what keeps it from that is broken.
+pub async fn come(cluster: &Cluster, nodes: &[String]) {
+    let deadline = tokio::time::Instant::now() + LONGEST;
+    let (mut why, mut newest, mut since) = (String::new(), 0, tokio::time::Instant::now());
+    while tokio::time::Instant::now() < deadline && since.elapsed() < STUCK {
+        tokio::time::sleep(LOOK).await;
+        cluster.check_running();
+        if cluster.sim.verdict().is_some() {
+            return;
+        }
+        match at_rest(cluster, nodes) {
+            Ok(()) => {
+                if let Err(text) = check(cluster) {
+                    cluster.sim.broken(&format!("at rest: {text}"));
+                }
+                return;
+            }
+            Err(text) => why = text,
+        }
+        let (index, waits) = progress(cluster);
+        if index != newest || waits {
+            (newest, since) = (index, tokio::time::Instant::now());
+        }
+    }
+    cluster.sim.broken(&format!("no rest: {why}"));
+}
+
+/// What is still on its way.
+fn at_rest(cluster: &Cluster, nodes: &[String]) -> Verdict {
+    let (_, leader) = cluster.leader().ok_or("nobody leads")?;
+    let store = leader.snapshot();
+    let index = leader.store().applied_index();
+    for (at, server) in cluster.servers() {
+        let own = server.store().applied_index();
+        if own != index {
+            return Err(format!("server {at} is at {own}, the leader at {index}"));
+        }
+    }
+    for id in nodes {
+        let status = store.state().node(id).map_or("unknown", |n| n.node.status.as_str());
+        if status != "ready" {
+            return Err(format!("node {id} is {status}"));
+        }
+    }
+    if let Some(e) = store.evals_from("").find(|e| !e.terminal() && e.status != "blocked") {
+        return Err(format!("evaluation {} of {} ({}) is {}", e.id, e.job_id, e.triggered_by, e.status));
+    }
+    let queued = leader.queues().broker().stats();
+    if queued.ready + queued.unacked + queued.pending + queued.cancelable + queued.waiting > 0 {
+        return Err(format!("the broker has {queued:?}"));
+    }
+    for job in store.state().jobs().map(|j| &j.current) {
+        for a in store.state().allocs_of_job(&job.namespace, &job.id).iter().map(|e| &e.alloc) {
+            let done = a.client_terminal() || a.desired_status == "run" && a.client_status == "running";
+            let batch = job.r#type == "batch" && a.desired_status == "run" && !a.client_terminal();
+            if !done || batch {
+                let state = (&a.desired_status, &a.client_status);
+                return Err(format!("allocation {} of {} is to {} and {}", a.id, job.id, state.0, state.1));
+            }
+        }
+    }
+    // What is rolled out needs no more than reports, or room.
+    let jobs = store.state();
+    let open =
+        |d: &&Arc<Deployment>| d.active() && !jobs.job(&d.namespace, &d.job_id).is_some_and(|j| waits(&store, j));
+    if let Some(d) = store.deployments_by_create().find(open) {
+        return Err(format!("deployment {} of {} version {} is {}", d.id, d.job_id, d.job_version, d.status));
+    }
+    // Duplicates are called off in a moment.
+    blocked(&leader, &store)
+}
+
+/// What holds at rest.
+fn check(cluster: &Cluster) -> Verdict {
+    let (_, leader) = cluster.leader().ok_or("nobody leads")?;
+    same_everywhere(cluster)?;
+    let store = leader.snapshot();
+    let state = store.state();
+    let (told, index) = (cluster.sim.watch.told(), leader.store().applied_index());
+    if told > index {
+        return Err(format!("a write was acknowledged at index {told}, but there are {index} alone"));
+    }
+    // What is replaced goes on to run while there is no room for all of the newer version (`spec/reconciliation.md §8`), also where
+    // the next attempt finds it beside its replacement: the count is right, and the name changes with the update that waits.
+    given_once(state, |j| waits(&store, j))?;
+    state.jobs().try_for_each(|j| placed(&store, &j.current))
+}
+
+/// All servers have the same state.
+fn same_everywhere(cluster: &Cluster) -> Verdict {
+    let mut first: Option<(usize, Vec<(&'static str, u32)>)> = None;
+    for (at, server) in cluster.servers() {
+        let tables = tables(&server.snapshot());
+        match &first {
+            None => first = Some((at, tables)),
+            Some((other, known)) => {
+                let differ = known.iter().zip(&tables).find(|(a, b)| a != b);
+                if let Some(((name, _), _)) = differ {
+                    return Err(format!("servers {other} and {at} have different {name}"));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A checksum of every table.
+fn tables(store: &StoreSnapshot) -> Vec<(&'static str, u32)> {
+    fn sum<T: serde::Serialize>(rows: impl Iterator<Item = T>) -> u32 {
+        let mut all: Vec<Vec<u8>> = rows.map(|r| codec::encode(&r).unwrap_or_default()).collect();
+        all.sort();
+        crc32fast::hash(&all.concat())
+    }
+    let state = store.state();
+    vec![
+        ("nodes", sum(state.nodes().map(|n| n.node.clone()))),
+        ("jobs", sum(state.jobs().flat_map(|j| j.versions.values().cloned().collect::<Vec<_>>()))),
+        ("allocations", sum(store.allocs_by_create().map(|a| a.alloc.clone()))),
+        ("evaluations", sum(store.evals_from("").cloned())),
+        ("deployments", sum(store.deployments_by_create().cloned())),
+        ("summaries", sum(store.summaries().cloned())),
+        ("variables", sum(store.variables().cloned())),
+        ("keys", sum(store.root_keys().cloned())),
+    ]
+}
+
+/// The blocked evaluations are those that are tracked, one per job and node.
+fn blocked(leader: &Server, store: &StoreSnapshot) -> Verdict {
+    let mut blocked: BTreeMap<(&str, &str, &str), &str> = BTreeMap::new();
+    for e in store.evals_from("").filter(|e| e.status == "blocked") {
+        if let Some(other) = blocked.insert((&e.namespace, &e.job_id, &e.node_id), &e.id) {
+            return Err(format!("evaluations {other} and {} of {} are blocked", e.id, e.job_id));
+        }
+    }
+    let tracked = leader.queues().blocked().stats().blocked;
+    if tracked != blocked.len() {
+        return Err(format!("{tracked} blocked evaluations are tracked, {} stored", blocked.len()));
+    }
+    Ok(())
+}
+
+/// Whether a job waits for room.
+fn waits(store: &StoreSnapshot, job: &Job) -> bool {
+    store.evals_of_job(&job.namespace, &job.id).any(|e| e.status == "blocked")
+}
+
+/// Whether the rollout of a job's version has failed: what is not placed by then is not placed (`spec/reconciliation.md §5`).
+fn failed(store: &StoreSnapshot, job: &Job) -> bool {
+    let latest = store.state().latest_deployment(&job.namespace, &job.id);
+    latest.is_some_and(|d| d.status == "failed" && d.job_version == job.version)
+}
+
+/// Whether an allocation failed and stays in its place all the same, which the reference has in two cases (`spec/reconciliation.md`):
+/// it was called healthy, and failed while the rest was still rolled out (§6.4); a delayed evaluation found it and makes no follow-up
+/// for it (§3, quirk 2).
+fn left_alone(store: &StoreSnapshot, a: &Allocation) -> bool {
+    let went_on = |d: &Arc<Deployment>| d.modify_index > a.modify_index;
+    let rolled_out = a.health() == Some(true) && store.state().deployment(&a.deployment_id).is_some_and(went_on);
+    let forgotten = !a.followup_eval_id.is_empty() && store.eval(&a.followup_eval_id).is_none();
+    a.desired_status == "run" && a.client_status == client_status::FAILED && (rolled_out || forgotten)
+}
+
+/// A job has what it asks for, or less and waits for room, or less after a rollout that failed.
+fn placed(store: &StoreSnapshot, job: &Job) -> Verdict {
+    if job.r#type == "batch" {
+        return Ok(());
+    }
+    let nodes = store.state().nodes().count() as i64;
+    let wanted = match job.r#type.as_str() {
+        _ if job.stop => 0,
+        "system" => nodes * job.task_groups[0].count,
+        _ => job.task_groups[0].count,
+    };
+    let allocs = store.state().allocs_of_job(&job.namespace, &job.id);
+    let count = |of: &dyn Fn(&Allocation) -> bool| allocs.iter().filter(|a| of(&a.alloc)).count() as i64;
+    let (live, left) = (count(&|a| !a.terminal()), count(&|a| left_alone(store, a)));
+    // Jobs that were never evaluated are registers.
+    let evaluated = store.evals_of_job(&job.namespace, &job.id).next().is_some();
+    let enough = live + left >= wanted || waits(store, job) || failed(store, job);
+    if evaluated && (live > wanted || !enough) {
+        let states =
+            |a: &Allocation| format!("{} {} {} at {}", a.name, a.desired_status, a.client_status, a.modify_index);
+        let all: Vec<String> = allocs.iter().map(|a| states(&a.alloc)).collect();
+        return Err(format!("{live} of {wanted} allocations of {} run: {all:?}", job.id));
+    }
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! One run: a cluster, those who use it, faults, and the way to rest.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::cluster::Cluster;
+use super::linear::Did;
+use super::nodes::Node;
+use super::registers::{self, History, Register};
+use super::sim::{Bug, Sim};
+use super::users::Stop;
+use super::{faults, jobs, rest};
+use crate::ids;
+
+/// Clients of registers.
+const CLIENTS: usize = 3;
+
+/// What became of a seed.
+pub struct Outcome {
+    /// The first broken rule, with what happened before.
+    pub broken: Option<String>,
+    /// A digest of all that happened: the same for the same seed.
+    pub digest: u64,
+    /// What occurred, and how often.
+    pub counts: BTreeMap<&'static str, u64>,
+}
+
+/// Runs a seed.
+pub fn run(seed: u64, bug: Option<Bug>, aloud: bool) -> Outcome {
+    let sim = Sim::new(seed, bug, aloud);
+    let _inside = sim.enter();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.expect("a runtime").block_on(live(seed, &sim));
+    let broken = sim.verdict().map(|why| format!("{why}\n{}", sim.last_lines()));
+    Outcome { broken, digest: sim.digest(), counts: sim.watch.counts() }
+}
+
+async fn live(seed: u64, sim: &Arc<Sim>) {
+    sim.begin();
+    let cluster = Cluster::new(seed, sim);
+    let mut random = cluster.chance("run");
+    cluster.begin().await;
+    let (stop, calm) = (Stop::default(), Stop::default());
+    let history = Arc::new(History::default());
+    let mut place = cluster.size();
+    let mut next_place = || {
+        place += 1;
+        place - 1
+    };
+    let mut users = tokio::task::JoinSet::new();
+    for _ in 0..CLIENTS {
+        users.spawn(registers::client(cluster.clone(), next_place(), history.clone(), stop.clone()));
+    }
+    users.spawn(jobs::operator(cluster.clone(), next_place(), stop.clone()));
+    let mut nodes = Vec::new();
+    let mut agents = tokio::task::JoinSet::new();
+    for _ in 0..2 + random.below(4) {
+        let node = Node::new(cluster.clone(), next_place(), calm.clone());
+        nodes.push(node.id().to_string());
+        agents.spawn(node.live());
+    }
+    let faults = tokio::spawn(faults::happen(cluster.clone(), stop.clone()));
+    let end = tokio::time::Instant::now() + Duration::from_secs(8 + random.below(25));
+    while tokio::time::Instant::now() < end && sim.verdict().is_none() {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        cluster.check_running();
+    }
+    stop.set();
+    calm.set();
+    if faults.await.is_err() {
+        sim.broken("the faults themselves failed");
+    }
+    while users.join_next().await.is_some() {}
+    rest::come(&cluster, &nodes).await;
+    agents.abort_all();
+    if sim.verdict().is_none() {
+        for (_, server) in cluster.servers() {
+            for register in Register::ALL {
+                let from = ids::now();
+                history.note(register, from, true, Did::Read(register.read(&server).0));
+            }
+        }
+        if let Err(text) = history.check() {
+            sim.broken(&text);
+        }
+    }
+    let (calls, unknown) = history.size();
+    sim.watch.count("calls of registers", calls as u64);
+    sim.watch.count("calls of registers without an answer", unknown as u64);
+    sim.watch.count("seconds", sim.elapsed().as_secs());
+    cluster.end().await;
+}

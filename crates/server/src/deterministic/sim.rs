@@ -1,0 +1,212 @@
+//! The simulation a thread belongs to: its clock, its chance, its disks, what was seen, and the first rule that was broken.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::disk::Disk;
+use super::watch::Watch;
+use encamp_model::SECOND;
+use encamp_model::random::Random;
+
+/// Begin of the made-up time, in Unix nanoseconds.
+const START: i64 = 1_700_000_000 * SECOND;
+/// Lines of the trace that are kept to be shown.
+const SHOWN: usize = 60;
+
+/// A bug made on purpose, to see whether it is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bug {
+    /// Disks say that data is durable one write too early.
+    AckBeforeFsync,
+    /// The broker hands an evaluation out although somebody has it.
+    DoubleDequeue,
+    /// The reaper forgets evaluations it should have cancelled.
+    LostCancel,
+}
+
+/// Everything a seed decides, and what became of it.
+pub struct Sim {
+    epoch: OnceLock<Instant>,
+    ids: Mutex<Random>,
+    disks: Mutex<BTreeMap<String, Arc<Disk>>>,
+    trace: Mutex<Trace>,
+    broken: Mutex<Option<String>>,
+    guests: AtomicUsize,
+    /// What is looked at all the time.
+    pub watch: Watch,
+    /// The bug that is looked for.
+    pub bug: Option<Bug>,
+}
+
+struct Trace {
+    aloud: bool,
+    digest: u64,
+    last: VecDeque<String>,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Arc<Sim>>> = const { RefCell::new(None) };
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether this thread belongs to a simulation.
+pub fn running() -> bool {
+    CURRENT.with_borrow(Option::is_some)
+}
+
+/// The made-up time, in Unix nanoseconds, on threads of a simulation.
+pub fn now() -> Option<i64> {
+    CURRENT.with_borrow(|c| c.as_ref().map(|s| s.now()))
+}
+
+/// Fills with made-up chance; false on other threads.
+pub fn fill(bytes: &mut [u8]) -> bool {
+    CURRENT.with_borrow(|c| {
+        let Some(sim) = c else { return false };
+        let mut ids = lock(&sim.ids);
+        bytes.chunks_mut(8).for_each(|part| part.copy_from_slice(&ids.number().to_le_bytes()[..part.len()]));
+        true
+    })
+}
+
+/// Whether this thread's simulation has a bug.
+pub fn has(bug: Bug) -> bool {
+    CURRENT.with_borrow(|c| c.as_ref().is_some_and(|s| s.bug == Some(bug)))
+}
+
+/// The disk that a path is on, if it is a made-up one: `/simulated/<disk>/…`.
+pub fn disk_of(path: &std::path::Path) -> Option<Arc<Disk>> {
+    let mut parts = path.strip_prefix("/simulated").ok()?.components();
+    let name = parts.next()?.as_os_str().to_str()?;
+    CURRENT.with_borrow(|c| lock(&c.as_ref()?.disks).get(name).cloned())
+}
+
+/// The text of a panic.
+pub fn text_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default()
+}
+
+impl Sim {
+    /// For a seed; `aloud` prints what happens.
+    pub fn new(seed: u64, bug: Option<Bug>, aloud: bool) -> Arc<Sim> {
+        let trace = Trace { aloud, digest: 0xcbf2_9ce4_8422_2325, last: VecDeque::new() };
+        Arc::new(Sim {
+            epoch: OnceLock::new(),
+            ids: Mutex::new(Random::new(seed, "ids")),
+            disks: Mutex::default(),
+            trace: Mutex::new(trace),
+            broken: Mutex::default(),
+            guests: AtomicUsize::new(0),
+            watch: Watch::default(),
+            bug,
+        })
+    }
+
+    /// The simulation this thread belongs to.
+    pub fn current() -> Arc<Sim> {
+        CURRENT.with_borrow(Clone::clone).expect("a thread of a simulation")
+    }
+
+    /// Makes this thread one of the simulation, until the guard is dropped.
+    pub fn enter(self: &Arc<Self>) -> Inside {
+        CURRENT.set(Some(self.clone()));
+        Inside
+    }
+
+    /// The clock begins now.
+    pub fn begin(&self) {
+        self.epoch.get_or_init(Instant::now);
+    }
+
+    /// The made-up time, in Unix nanoseconds.
+    pub fn now(&self) -> i64 {
+        let passed = self.elapsed().as_nanos();
+        START.saturating_add(i64::try_from(passed).unwrap_or(i64::MAX))
+    }
+
+    /// Puts a disk in.
+    pub fn mount(&self, name: &str, disk: Arc<Disk>) {
+        lock(&self.disks).insert(name.into(), disk);
+    }
+
+    /// Notes what happens: it is part of the digest.
+    pub fn note(&self, what: fmt::Arguments<'_>) {
+        let ms = (self.now() - START) / 1_000_000;
+        let line = format!("{ms:>7} {what}");
+        let mut trace = lock(&self.trace);
+        trace.digest = line.bytes().fold(trace.digest, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+        if trace.aloud {
+            println!("{line}");
+        }
+        if trace.last.len() == SHOWN {
+            trace.last.pop_front();
+        }
+        trace.last.push_back(line);
+    }
+
+    /// Tells more, to whoever looks at one seed alone.
+    pub fn tell(&self, what: fmt::Arguments<'_>) {
+        if lock(&self.trace).aloud {
+            println!("        {what}");
+        }
+    }
+
+    /// A rule is broken; the first one counts.
+    pub fn broken(&self, what: &str) {
+        self.note(format_args!("BROKEN: {what}"));
+        lock(&self.broken).get_or_insert_with(|| what.to_string());
+    }
+
+    /// The first rule that was broken.
+    pub fn verdict(&self) -> Option<String> {
+        lock(&self.broken).clone()
+    }
+
+    /// A digest of all that was noted.
+    pub fn digest(&self) -> u64 {
+        lock(&self.trace).digest
+    }
+
+    /// How long it has been running.
+    pub fn elapsed(&self) -> Duration {
+        self.epoch.get().map_or(Duration::ZERO, Instant::elapsed)
+    }
+
+    /// The last lines that were noted.
+    pub fn last_lines(&self) -> String {
+        lock(&self.trace).last.iter().map(|l| format!("  {l}\n")).collect()
+    }
+
+    pub(super) fn guest_began(&self) {
+        self.guests.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(super) fn guest_ended(&self) {
+        self.guests.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// How many guests there are.
+    pub fn guests(&self) -> usize {
+        self.guests.load(Ordering::Acquire)
+    }
+}
+
+/// This thread belongs to a simulation until this is dropped.
+pub struct Inside;
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        CURRENT.set(None);
+    }
+}

@@ -1,0 +1,186 @@
+//! What is looked at while a simulation runs: who leads, what the servers apply, and what the state gives away.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::Verdict;
+use super::count::{taken, within_capacity};
+use super::network::Place;
+use super::sim::{self, Sim};
+use crate::codec;
+use crate::ops::Operation;
+use crate::raft::{Message, ServerId};
+use encamp_model::*;
+use encamp_state::{State, StateStore};
+
+/// What was seen so far.
+#[derive(Default)]
+pub struct Watch(Mutex<Seen>);
+
+#[derive(Default)]
+struct Seen {
+    leaders: BTreeMap<u64, ServerId>,
+    /// A checksum of what is at each index, and its name.
+    entries: BTreeMap<u64, (u32, &'static str)>,
+    /// The highest index a client was told.
+    told: u64,
+    counts: BTreeMap<&'static str, u64>,
+}
+
+/// A server applied an operation; called for every server, in the order of the log.
+pub fn applied(index: u64, op: &Operation, store: &StateStore) {
+    if sim::running() {
+        let sim = Sim::current();
+        sim.watch.applied(&sim, index, op, store);
+    }
+}
+
+/// A server applied an entry without an operation.
+pub fn skipped(index: u64) {
+    if sim::running() {
+        let sim = Sim::current();
+        sim.watch.entered(&sim, index, (0, "entry without an operation"));
+    }
+}
+
+impl Watch {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A server sends a message to another one: of a term there is one leader alone.
+    pub fn message(&self, sim: &Sim, from: Place, to: Place, message: &Message) {
+        let (what, vote, entries) = match message {
+            Message::Append(m) => ("append", &m.vote, m.entries.len()),
+            Message::Vote(m) => ("vote", &m.vote, 0),
+            Message::Snapshot(m) => ("snapshot", &m.vote, m.data.len()),
+        };
+        let leads = !matches!(message, Message::Vote(_));
+        if !leads || entries > 0 {
+            sim.note(format_args!("{from} > {to} {what} {entries} term {}", vote.leader_id.term));
+        }
+        if !leads {
+            return;
+        }
+        if matches!(message, Message::Snapshot(_)) {
+            self.count("snapshots sent", 1);
+        }
+        let (term, id) = (vote.leader_id.term, vote.leader_id.voted_for.unwrap_or_default());
+        let mut seen = self.lock();
+        let known = *seen.leaders.entry(term).or_insert(id);
+        drop(seen);
+        if known != id {
+            sim.broken(&format!("term {term} has two leaders, {known} and {id}"));
+        }
+    }
+
+    fn applied(&self, sim: &Sim, index: u64, op: &Operation, store: &StateStore) {
+        let bytes = codec::encode(op).unwrap_or_default();
+        let entry = (crc32fast::hash(&bytes), op.metric());
+        if self.entered(sim, index, entry) {
+            self.check(sim, index, op, store);
+        }
+    }
+
+    /// A server has this at an index: all have, at all times. False if another one had something else.
+    fn entered(&self, sim: &Sim, index: u64, entry: (u32, &'static str)) -> bool {
+        let mut seen = self.lock();
+        let known = *seen.entries.entry(index).or_insert(entry);
+        let news = seen.entries.last_key_value().is_some_and(|(last, _)| *last == index);
+        if news && known == entry {
+            *seen.counts.entry(entry.1).or_default() += 1;
+        }
+        drop(seen);
+        if known != entry {
+            let (was, is) = (known.1, entry.1);
+            sim.broken(&format!("index {index} was {was} and is now {is}"));
+        }
+        known == entry
+    }
+
+    /// What holds after an operation.
+    fn check(&self, sim: &Sim, index: u64, op: &Operation, store: &StateStore) {
+        if let Operation::PlanResults(r) = op {
+            sim.note(format_args!("applied {index} {}", op.metric()));
+            for a in &r.placements {
+                sim.tell(format_args!("  for {} places {} as {} on {}", r.eval_id, a.name, a.id, a.node_id));
+            }
+            r.stops.iter().for_each(|s| sim.tell(format_args!("  for {} stops {}", r.eval_id, s.id)));
+            r.victims.iter().for_each(|(id, by)| sim.tell(format_args!("  for {} evicts {id} for {by}", r.eval_id)));
+        }
+        if let Operation::EvalUpdate { evals } = op {
+            for e in evals {
+                let why = [e.triggered_by.as_str(), &e.status, &e.status_description].join(", ");
+                sim.tell(format_args!("applied {index} evaluation {} of {}: {why}", e.id, e.job_id));
+            }
+        }
+        if matches!(op, Operation::PlanResults(_) | Operation::NodeChange(_))
+            && let Err(text) = given_once(store.state(), |_| true)
+        {
+            sim.broken(&format!("at index {index}: {text}"));
+        }
+    }
+
+    /// A client was told that its write is at an index: it was applied there, and so it stays.
+    pub fn acknowledged(&self, sim: &Sim, index: u64) {
+        let mut seen = self.lock();
+        seen.told = seen.told.max(index);
+        if !seen.entries.contains_key(&index) {
+            drop(seen);
+            sim.broken(&format!("a write was acknowledged at index {index}, where nothing is"));
+        }
+    }
+
+    /// The highest index that was acknowledged.
+    pub fn told(&self) -> u64 {
+        self.lock().told
+    }
+
+    /// Something occurred.
+    pub fn count(&self, what: &'static str, n: u64) {
+        *self.lock().counts.entry(what).or_default() += n;
+    }
+
+    /// What occurred: operations by name, terms with a leader, and more.
+    pub fn counts(&self) -> BTreeMap<&'static str, u64> {
+        let seen = self.lock();
+        let mut counts = seen.counts.clone();
+        counts.insert("terms with a leader", seen.leaders.len() as u64);
+        counts
+    }
+}
+
+/// Nothing is given away twice: counted from the records alone. What a job `may` still replace can run beside its replacement: its
+/// node rejected its part of the plan (`spec/server.md §7`).
+pub fn given_once(state: &State, may: impl Fn(&Job) -> bool) -> Verdict {
+    for id in state.nodes().map(|n| &n.node.id) {
+        within_capacity(state, id).map_err(|e| format!("node {id}: {e}: {:?}", live_on(state, id)))?;
+    }
+    state.jobs().try_for_each(|j| no_twins(state, &j.current, &may))
+}
+
+/// What a node has, for messages.
+fn live_on(state: &State, node: &str) -> Vec<String> {
+    let tell = |a: &Allocation| {
+        let (t, version) = (taken(a), a.job.as_ref().map_or(0, |j| j.version));
+        let places = [&a.name, &a.id, &a.desired_status, &a.client_status].map(String::as_str).join(" ");
+        format!("{places} of version {version} with {} and {} since {}", t.cpu, t.memory, a.modify_index)
+    };
+    state.allocs_of_node(node).iter().filter(|e| !e.alloc.terminal()).map(|e| tell(&e.alloc)).collect()
+}
+
+/// No name of a job is placed twice.
+fn no_twins(state: &State, job: &Job, may: &impl Fn(&Job) -> bool) -> Verdict {
+    let everywhere = matches!(job.r#type.as_str(), "system" | "sysbatch");
+    let mut names: BTreeMap<(&str, &str), &Allocation> = BTreeMap::new();
+    let allocs = state.allocs_of_job(&job.namespace, &job.id);
+    for a in allocs.iter().map(|e| &e.alloc).filter(|a| !a.terminal()) {
+        let place = if everywhere { a.node_id.as_str() } else { "" };
+        let Some(other) = names.insert((&a.name, place), a) else { continue };
+        let replaces = a.previous_allocation == other.id || other.previous_allocation == a.id;
+        if !(replaces && may(job)) {
+            return Err(format!("{} is live as {} and as {}", a.name, other.id, a.id));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,205 @@
+//! Dispatch of parameterized jobs: what is refused, and what the child looks like (`spec/server.md §15`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use encamp_model::{Bytes, Evaluation, Job, SECOND, quoted};
+
+/// The largest payload in bytes.
+pub const MOST_PAYLOAD: usize = 16 * 1024;
+
+/// A request to dispatch a parameterized job.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DispatchRequest {
+    /// The input, as it was before any encoding; empty means none.
+    pub payload: Vec<u8>,
+    /// Meta keys, laid over those of the job.
+    pub meta: BTreeMap<String, String>,
+    /// Priority of the child; 0 takes over the job's.
+    pub priority: i64,
+    /// Goes into the child's ID, if not empty.
+    pub id_prefix_template: String,
+    /// Requests of one token make one child; empty means no token.
+    pub idempotency_token: String,
+}
+
+/// Checks a request and returns the job to copy. `job` is what is stored under the ID. Errors are the texts of the API.
+pub fn check<'a>(
+    job_id: &str,
+    job: Option<&'a Arc<Job>>,
+    request: &DispatchRequest,
+    most_priority: i64,
+) -> Result<&'a Arc<Job>, String> {
+    if job_id.is_empty() {
+        return Err("missing parameterized job ID".into());
+    }
+    let job = job.ok_or("parameterized job not found")?;
+    let Some(config) = job.parameterized_job.as_ref().filter(|_| job.is_parameterized()) else {
+        return Err(format!("Specified job {} is not a parameterized job", quoted(&job.id)));
+    };
+    if job.stop {
+        return Err(format!("Specified job {} is stopped", quoted(&job.id)));
+    }
+    match (config.payload.as_str(), request.payload.len()) {
+        ("required", 0) => return Err("Payload is not provided but required by parameterized job".into()),
+        ("forbidden", 1..) => return Err("Payload provided but forbidden by parameterized job".into()),
+        (_, n) if n > MOST_PAYLOAD => return Err(format!("Payload exceeds maximum size; {n} > {MOST_PAYLOAD}")),
+        _ => {}
+    }
+    let permitted = |key: &&String| config.meta_required.contains(key) || config.meta_optional.contains(key);
+    let unpermitted: Vec<&str> = request.meta.keys().filter(|k| !permitted(k)).map(String::as_str).collect();
+    if !unpermitted.is_empty() {
+        return Err(format!("Dispatch request included unpermitted metadata keys: [{}]", unpermitted.join(" ")));
+    }
+    let mut missing: Vec<&str> =
+        config.meta_required.iter().filter(|k| !request.meta.contains_key(*k)).map(String::as_str).collect();
+    if !missing.is_empty() {
+        missing.sort_unstable();
+        return Err(format!("Dispatch did not provide required meta keys: [{}]", missing.join(" ")));
+    }
+    if request.priority != 0 && !(1..=most_priority).contains(&request.priority) {
+        return Err(format!("dispatch job priority must be between [1, {most_priority}]"));
+    }
+    Ok(job)
+}
+
+/// The child that an earlier request with this token made, if there is one.
+pub fn made_by<'a>(token: &str, children: impl IntoIterator<Item = &'a Arc<Job>>) -> Option<&'a Arc<Job>> {
+    if token.is_empty() {
+        return None;
+    }
+    children.into_iter().find(|c| c.dispatch_idempotency_token == token)
+}
+
+/// The child to register. `now` in Unix nanoseconds, `random` makes its ID unique.
+pub fn child(parent: &Job, request: &DispatchRequest, now: i64, random: u32) -> Result<Job, String> {
+    let template = match request.id_prefix_template.as_str() {
+        "" => String::new(),
+        t => format!("{t}-"),
+    };
+    let id = format!("{}/dispatch-{template}{}-{random:08x}", parent.id, now.div_euclid(SECOND));
+    let payload = snap::raw::Encoder::new()
+        .compress_vec(&request.payload)
+        .map_err(|e| format!("payload cannot be compressed: {e}"))?;
+    let mut meta = parent.meta.clone();
+    meta.extend(request.meta.clone());
+    Ok(Job {
+        name: id.clone(),
+        id,
+        parent_id: parent.id.clone(),
+        dispatched: true,
+        dispatch_idempotency_token: request.idempotency_token.clone(),
+        status: String::new(),
+        status_description: String::new(),
+        submit_time: now,
+        meta,
+        payload: Some(Bytes(payload)),
+        priority: if request.priority == 0 { parent.priority } else { request.priority },
+        ..parent.clone()
+    })
+}
+
+/// The evaluation that goes into the child's entry; none if the child is periodic itself.
+pub fn evaluation(child: &Job, now: i64, new_id: impl FnOnce() -> String) -> Option<Evaluation> {
+    let launched_later = child.periodic.is_some();
+    (!launched_later).then(|| Evaluation::pending(child, "job-register", now, new_id()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encamp_model::{ParameterizedJobConfig, PeriodicConfig};
+
+    fn words(list: &[&str]) -> Vec<String> {
+        list.iter().map(|s| s.to_string()).collect()
+    }
+
+    fn parent(payload: &str) -> Arc<Job> {
+        Arc::new(Job {
+            id: "p".into(),
+            name: "p".into(),
+            namespace: "ns".into(),
+            r#type: "batch".into(),
+            priority: 40,
+            status: "running".into(),
+            parameterized_job: Some(ParameterizedJobConfig {
+                payload: payload.into(),
+                meta_required: words(&["z", "a"]),
+                meta_optional: words(&["o"]),
+            }),
+            meta: [("o".to_string(), "default".to_string()), ("k".to_string(), "v".to_string())].into(),
+            ..Job::default()
+        })
+    }
+
+    fn request(payload: usize, meta: &[&str]) -> DispatchRequest {
+        DispatchRequest {
+            payload: vec![b'x'; payload],
+            meta: meta.iter().map(|k| (k.to_string(), "1".to_string())).collect(),
+            ..DispatchRequest::default()
+        }
+    }
+
+    #[test]
+    fn refusals_in_their_order() {
+        let check = |id: &str, job: Option<Arc<Job>>, r: &DispatchRequest| {
+            super::check(id, job.as_ref(), r, 100).err().unwrap_or_default()
+        };
+        let good = request(0, &["a", "z"]);
+        assert_eq!(check("p", Some(parent("optional")), &good), "");
+        assert_eq!(check("", None, &good), "missing parameterized job ID");
+        assert_eq!(check("p", None, &good), "parameterized job not found");
+        let plain = Arc::new(Job { id: "web".into(), stop: true, ..Job::default() });
+        assert_eq!(check("web", Some(plain), &good), r#"Specified job "web" is not a parameterized job"#);
+        let dispatched = Arc::new(Job { dispatched: true, ..Job::clone(&parent("")) });
+        assert_eq!(check("p", Some(dispatched), &good), r#"Specified job "p" is not a parameterized job"#);
+        let stopped = Arc::new(Job { stop: true, ..Job::clone(&parent("required")) });
+        assert_eq!(check("p", Some(stopped), &good), r#"Specified job "p" is stopped"#);
+        let text = "Payload is not provided but required by parameterized job";
+        assert_eq!(check("p", Some(parent("required")), &good), text);
+        let text = "Payload provided but forbidden by parameterized job";
+        assert_eq!(check("p", Some(parent("forbidden")), &request(MOST_PAYLOAD + 1, &[])), text);
+        assert_eq!(check("p", Some(parent("optional")), &request(16_384, &["a", "z", "o"])), "");
+        let text = "Payload exceeds maximum size; 16385 > 16384";
+        assert_eq!(check("p", Some(parent("optional")), &request(16_385, &["x"])), text);
+        let text = "Dispatch request included unpermitted metadata keys: [k y]";
+        assert_eq!(check("p", Some(parent("optional")), &request(0, &["y", "k"])), text);
+        let text = "Dispatch did not provide required meta keys: [a z]";
+        assert_eq!(check("p", Some(parent("optional")), &request(0, &["o"])), text);
+        for (priority, ok) in [(1, true), (100, true), (101, false), (-1, false)] {
+            let text = check("p", Some(parent("optional")), &DispatchRequest { priority, ..good.clone() });
+            assert_eq!(text, if ok { "" } else { "dispatch job priority must be between [1, 100]" }, "{priority}");
+        }
+    }
+
+    #[test]
+    fn children() {
+        let p = parent("optional");
+        let r = DispatchRequest {
+            id_prefix_template: "pre".into(),
+            idempotency_token: "tok".into(),
+            ..request(100, &["a", "o"])
+        };
+        let now = 1_795_243_541 * SECOND + 7;
+        let c = child(&p, &r, now, 0xe73).unwrap();
+        assert_eq!(c.id, "p/dispatch-pre-1795243541-00000e73");
+        assert_eq!((c.name.as_str(), c.parent_id.as_str(), c.status.as_str()), (c.id.as_str(), "p", ""));
+        assert!(c.dispatched && !c.is_parameterized() && c.submit_time == now);
+        assert_eq!(c.meta.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>(), ["a=1", "k=v", "o=1"]);
+        assert_eq!((c.priority, c.uncompressed_payload()), (40, Some(Bytes(r.payload.clone()))));
+        assert!(c.payload.as_ref().unwrap().0.len() < 50, "stored compressed");
+        let c2 = child(&p, &DispatchRequest { priority: 90, ..request(0, &[]) }, now, 1).unwrap();
+        assert_eq!((c2.id.as_str(), c2.priority), ("p/dispatch-1795243541-00000001", 90));
+        assert_eq!(c2.uncompressed_payload(), Some(Bytes(Vec::new())));
+
+        let e = evaluation(&c, now, || "e".into()).unwrap();
+        assert_eq!((e.triggered_by.as_str(), e.job_id.as_str(), e.priority), ("job-register", c.id.as_str(), 40));
+        let periodic = Job { periodic: Some(PeriodicConfig::default()), ..c.clone() };
+        assert_eq!(evaluation(&periodic, now, || panic!("no ID is needed")), None);
+
+        let (c, c2) = (Arc::new(c), Arc::new(c2));
+        assert_eq!(made_by("tok", [&c2, &c]).map(|j| &j.id), Some(&c.id));
+        assert_eq!(made_by("", [&c2]), None, "no token is not a token");
+        assert_eq!(made_by("other", [&c2, &c]), None);
+    }
+}

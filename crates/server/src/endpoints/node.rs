@@ -1,0 +1,66 @@
+//! What operators do with nodes: eligibility, evaluation, removal (`spec/server.md §9.6, §12.1`). For drains see
+//! [`set_drain`](crate::loops::drain::set::set_drain).
+
+use std::sync::Arc;
+
+use super::node_rpc::NodeAnswer;
+use crate::error::Error;
+use crate::node_evals::cluster_event;
+use crate::node_status;
+use crate::ops::Operation;
+use crate::{Server, ids};
+use encamp_model::*;
+
+fn node_of(server: &Server, id: &str) -> Result<Arc<Node>, Error> {
+    let snapshot = server.snapshot();
+    snapshot.state().node(id).map(|n| n.node.clone()).ok_or_else(|| Error::internal("node not found"))
+}
+
+/// Sets whether a node takes allocations.
+///
+/// # Errors
+/// Another word, an unknown node, a node that drains, no leader.
+pub async fn eligibility(server: &Server, id: &str, word: &str) -> Result<NodeAnswer, Error> {
+    server.wait_ready().await?;
+    if !matches!(word, "eligible" | "ineligible") {
+        return Err(Error::internal(format!("invalid scheduling eligibility {}", quoted(word))));
+    }
+    let node = node_of(server, id)?;
+    if node.drain_strategy.is_some() && word == "eligible" {
+        let text = "can not set node's scheduling eligibility to eligible while it is draining";
+        return Err(Error::internal(text));
+    }
+    if node.scheduling_eligibility == word {
+        return Ok(NodeAnswer::default());
+    }
+    let now = ids::now();
+    let event = cluster_event(&format!("Node marked as {word} for scheduling"), now);
+    let op =
+        Operation::NodeEligibility { id: id.into(), eligibility: word.into(), event: Some(event), updated_at: now };
+    // This answer does not name the node's index.
+    Ok(NodeAnswer { node_modify_index: 0, ..NodeAnswer::of(node_status::change(server, op).await?) })
+}
+
+/// Has all jobs of a node evaluated.
+///
+/// # Errors
+/// An unknown node, no leader.
+pub async fn evaluate(server: &Server, id: &str) -> Result<NodeAnswer, Error> {
+    server.wait_ready().await?;
+    let node = node_of(server, id)?;
+    let made = node_status::evaluate(server, &node).await?;
+    let node_modify_index = made.eval_index();
+    let answer = NodeAnswer { node_modify_index, eval_create_index: made.index, ..NodeAnswer::of(made) };
+    Ok(answer.completed(server, id))
+}
+
+/// Removes a node; its allocations are replaced.
+///
+/// # Errors
+/// An unknown node, no leader.
+pub async fn purge(server: &Server, id: &str) -> Result<NodeAnswer, Error> {
+    server.wait_ready().await?;
+    node_of(server, id)?;
+    let changed = node_status::change(server, Operation::NodeDeregister { ids: vec![id.into()] }).await?;
+    Ok(NodeAnswer::of(changed).completed(server, id))
+}

@@ -1,0 +1,112 @@
+//! Configurations of the cluster and its members (`spec/http-api.md §5.15`).
+
+use crate::Server;
+use crate::error::Error;
+use crate::leader::evaluate_unless_paused;
+use crate::ops::{Operation, Reply};
+use crate::persist;
+use crate::raft::Member;
+use encamp_model::*;
+
+/// Writes the scheduler configuration; with `cas`, only if the stored one has that ModifyIndex. Tells whether it was
+/// written, and the index.
+///
+/// # Errors
+/// An unknown algorithm, no leader.
+pub async fn set_scheduler_config(
+    server: &Server,
+    config: SchedulerConfiguration,
+    cas: Option<u64>,
+) -> Result<(bool, u64), Error> {
+    server.wait_ready().await?;
+    if !matches!(config.scheduler_algorithm.as_str(), "" | "binpack" | "spread") {
+        return Err(Error::bad(format!("invalid scheduler algorithm: {}", config.scheduler_algorithm)));
+    }
+    let (index, reply) = server.commit(Operation::SchedulerConfig { config, cas }).await?;
+    // The broker is paused and resumed by the configuration.
+    if server.consensus().leads() {
+        evaluate_unless_paused(server);
+    }
+    Ok((reply != Reply::Written(false), index))
+}
+
+/// Writes the autopilot configuration; tells whether it was written.
+///
+/// # Errors
+/// No leader.
+pub async fn set_autopilot(server: &Server, config: AutopilotConfiguration, cas: Option<u64>) -> Result<bool, Error> {
+    server.wait_ready().await?;
+    let (_, reply) = server.commit(Operation::Autopilot { config, cas }).await?;
+    Ok(reply != Reply::Written(false))
+}
+
+/// Replaces the state by the content of an archive that [`Store::write_snapshot`](crate::store::Store::write_snapshot)
+/// wrote.
+///
+/// # Errors
+/// Something else, no leader.
+pub async fn restore(server: &Server, state: Vec<u8>) -> Result<u64, Error> {
+    server.wait_ready().await?;
+    let failed = |text: String| Error::internal(format!("failed to restore from snapshot: {text}"));
+    // What can't be read is not worth an entry in the log.
+    let checked = tokio::task::spawn_blocking(move || persist::read(&mut state.as_slice()).map(|_| state)).await;
+    let state = checked.map_err(|e| failed(e.to_string()))?.map_err(|e| failed(e.to_string()))?;
+    server.restore(Bytes(state)).await
+}
+
+/// Removes a member of the cluster.
+///
+/// # Errors
+/// An unknown member; one that has a vote while it is the only one.
+pub async fn remove_peer(server: &Server, id: &str) -> Result<(), Error> {
+    server.wait_ready().await?;
+    let members = server.consensus().configuration().servers;
+    let Some(member) = members.iter().find(|m| m.id.to_string() == id) else {
+        return Err(Error::internal(format!("id {} was not found in the Raft configuration", quoted(id))));
+    };
+    server.consensus().remove_member(member.id).await.map_err(Error::internal)
+}
+
+/// From which member to which leadership goes.
+#[derive(Debug, Clone)]
+pub struct Transfer {
+    /// The leader.
+    pub from: Member,
+    /// Who is to lead.
+    pub to: Member,
+}
+
+/// Hands leadership over to a member, named by ID or by address. The leader itself is fine: nothing happens then.
+///
+/// # Errors
+/// No or several names, an unknown member, a member that can't lead.
+pub async fn transfer_leadership(server: &Server, id: Option<&str>, address: Option<&str>) -> Result<Transfer, Error> {
+    server.wait_ready().await?;
+    match (id, address) {
+        (None, None) => return Err(Error::bad("must specify id or address")),
+        (Some(_), Some(_)) => return Err(Error::bad("must specify either id or address")),
+        (Some(""), None) => return Err(Error::bad("id must be non-empty")),
+        (None, Some("")) => return Err(Error::bad("address must be non-empty")),
+        (Some(id), None) if id.len() != 36 => return Err(Error::bad("id must be a uuid: uuid string is wrong length")),
+        (Some(id), None) if id.parse::<crate::raft::ServerId>().is_err() => {
+            return Err(Error::bad("id must be a uuid: uuid is improperly formatted"));
+        }
+        _ => {}
+    }
+    let members = server.consensus().configuration().servers;
+    let chosen = members.iter().find(|m| match (id, address) {
+        (Some(id), _) => m.id.to_string() == id.to_lowercase(),
+        (_, Some(a)) => m.peer.address == a,
+        _ => false,
+    });
+    let Some(to) = chosen else {
+        let (what, name) = if id.is_some() { ("id", id) } else { ("address", address) };
+        let name = quoted(name.unwrap_or_default());
+        return Err(Error::bad(format!("{what} {name} was not found in the Raft configuration")));
+    };
+    let from = members.iter().find(|m| m.leader).ok_or_else(Error::no_leader)?;
+    if from.id != to.id && !(to.voter && server.hand_over(to).await) {
+        return Err(Error::internal("leadership could not be handed over to this server"));
+    }
+    Ok(Transfer { from: from.clone(), to: to.clone() })
+}

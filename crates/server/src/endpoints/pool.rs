@@ -1,0 +1,72 @@
+//! Node pools (`spec/http-api.md §5.8`).
+
+use crate::Server;
+use crate::error::{Error, multi_error};
+use crate::ops::Operation;
+use encamp_model::*;
+
+/// TTL of the identities of nodes in a pool that does not say, in nanoseconds.
+pub const IDENTITY_TTL: i64 = 24 * HOUR;
+
+/// Whether every cluster has the pool.
+pub fn built_in(name: &str) -> bool {
+    matches!(name, "all" | "default")
+}
+
+/// Writes a pool; gives the index.
+///
+/// # Errors
+/// A built-in pool, a name or description that is not allowed, no leader.
+pub async fn upsert(server: &Server, mut pool: NodePool) -> Result<u64, Error> {
+    server.wait_ready().await?;
+    if pool.scheduler_configuration.is_some() {
+        return Err(Error::internal("Feature \"Node Pools Governance\" is unlicensed"));
+    }
+    let mut wrong = Vec::new();
+    let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !(1..=128).contains(&pool.name.len()) || !pool.name.chars().all(fine) {
+        wrong.push(format!("invalid name {}, must match regex ^[a-zA-Z0-9-_]{{1,128}}$", quoted(&pool.name)));
+    }
+    if pool.description.len() > 256 {
+        wrong.push("description longer than 256".into());
+    }
+    if !wrong.is_empty() {
+        return Err(Error::bad(format!("invalid node pool {}: {}", quoted(&pool.name), multi_error(&wrong))));
+    }
+    if built_in(&pool.name) {
+        return Err(Error::bad(format!("modifying node pool {} is not allowed", quoted(&pool.name))));
+    }
+    if pool.node_identity_ttl == 0 {
+        pool.node_identity_ttl = IDENTITY_TTL;
+    }
+    pool.hash = Some(pool.compute_hash());
+    Ok(server.commit(Operation::NodePoolUpsert { pools: vec![pool] }).await?.0)
+}
+
+/// Removes a pool; gives the index.
+///
+/// # Errors
+/// A built-in or unknown pool, one with nodes or live jobs, no leader.
+pub async fn delete(server: &Server, name: &str) -> Result<u64, Error> {
+    server.wait_ready().await?;
+    if built_in(name) {
+        return Err(Error::internal(format!("deleting node pool {} is not allowed", quoted(name))));
+    }
+    let snapshot = server.snapshot();
+    let state = snapshot.state();
+    if state.node_pool(name).is_none() {
+        return Err(Error::internal(format!("node pool {name} not found")));
+    }
+    let region = server.settings().region.clone();
+    let mut wrong = Vec::new();
+    if state.nodes().any(|n| n.node.node_pool == name) {
+        wrong.push(format!("node pool {} has nodes in regions: [{region}]", quoted(name)));
+    }
+    if state.jobs().any(|j| j.current.node_pool == name && j.current.status != "dead") {
+        wrong.push(format!("node pool {} has non-terminal jobs in regions: [{region}]", quoted(name)));
+    }
+    if !wrong.is_empty() {
+        return Err(Error::internal(multi_error(&wrong)));
+    }
+    Ok(server.commit(Operation::NodePoolDelete { names: vec![name.into()] }).await?.0)
+}

@@ -1,0 +1,32 @@
+//! Chores an operator asks for (`spec/http-api.md §5.15`).
+
+use crate::Server;
+use crate::error::Error;
+use crate::gc;
+use crate::ops::Operation;
+
+/// Has garbage collected, whatever its age.
+///
+/// # Errors
+/// No leader.
+pub async fn collect_garbage(server: &Server) -> Result<(), Error> {
+    server.wait_ready().await?;
+    gc::force(server);
+    Ok(())
+}
+
+/// Has the summaries of all jobs counted anew. What is queued is what blocked evaluations wait for.
+///
+/// # Errors
+/// No leader.
+pub async fn reconcile_summaries(server: &Server) -> Result<u64, Error> {
+    server.wait_ready().await?;
+    let snapshot = server.snapshot();
+    let mut queued = Vec::new();
+    for eval in snapshot.evals_by_create().filter(|e| e.status == "blocked") {
+        for (group, n) in &eval.queued_allocations {
+            queued.push((eval.namespace.clone(), eval.job_id.clone(), group.clone(), *n));
+        }
+    }
+    Ok(server.commit(Operation::ReconcileSummaries { queued }).await?.0)
+}

@@ -1,0 +1,131 @@
+//! Deployments (`spec/server.md §13.6`, `§13.7`).
+
+use std::sync::Arc;
+
+use super::alloc::Writes;
+use super::txn::Txn;
+use super::{Limits, eval, job};
+use crate::ops::{DeploymentAllocHealth, DeploymentPromotion, DeploymentStatus};
+use encamp_model::*;
+
+const RUNNING: &str = "Deployment is running";
+
+/// Writes a status with its text. Terminal deployments keep theirs.
+pub fn set_status(txn: &mut Txn, u: &DeploymentStatusUpdate, now: i64) -> Result<(), String> {
+    let Some(d) = txn.store.state().deployment(&u.deployment_id) else {
+        return Err(format!("Deployment ID {:?} couldn't be updated as it does not exist", u.deployment_id));
+    };
+    if !d.active() {
+        return Err(format!("Deployment {:?} has terminal status {:?}:", d.id, d.status));
+    }
+    let mut d = Deployment::clone(d);
+    d.status = u.status.clone();
+    d.status_description = u.status_description.clone();
+    (d.modify_index, d.modify_time) = (txn.index, now);
+    if matches!(d.status.as_str(), "running" | "paused") {
+        for group in d.task_groups.values_mut().flatten() {
+            if group.progress_deadline > 0 && !group.require_progress_by.is_zero() {
+                group.require_progress_by = Time::from_unix_nanos(now.saturating_add(group.progress_deadline));
+            }
+        }
+    }
+    let (key, version, successful) = ((d.namespace.clone(), d.job_id.clone()), d.job_version, d.status == "successful");
+    txn.put_deployment(d);
+    if successful {
+        job::stability(txn, &key, version, true)?;
+    }
+    Ok(())
+}
+
+/// A status with what follows: a rollback, an evaluation.
+pub fn status(txn: &mut Txn, s: &DeploymentStatus, limits: Limits) -> Result<(), String> {
+    set_status(txn, &s.update, s.now)?;
+    follow(txn, s.job.as_ref(), s.eval.as_ref(), limits);
+    Ok(())
+}
+
+fn follow(txn: &mut Txn, rollback: Option<&Arc<Job>>, evaluation: Option<&Evaluation>, limits: Limits) {
+    if let Some(j) = rollback {
+        job::put_version(txn, Job::clone(j), limits);
+    }
+    if let Some(e) = evaluation {
+        eval::write(txn, std::slice::from_ref(e));
+    }
+}
+
+/// Canaries are promoted: all of the chosen groups, or none.
+pub fn promote(txn: &mut Txn, p: &DeploymentPromotion) -> Result<(), String> {
+    let index = txn.index;
+    let Some(d) = txn.store.state().deployment(&p.id) else { return Err("deployment not found".into()) };
+    let mut d = Deployment::clone(d);
+    if !d.active() {
+        return Err(format!("deployment {:?} has terminal status {:?}:", d.id, d.status));
+    }
+    let chosen = |name: &str| p.groups.as_ref().is_none_or(|g| g.iter().any(|n| n == name));
+    let canaries: Vec<Arc<Allocation>> =
+        txn.store.allocs_of_deployment(&p.id).filter(|a| a.alloc.is_canary()).map(|a| a.alloc.clone()).collect();
+    let mut errors = Vec::new();
+    for (name, group) in &d.task_groups {
+        let Some(group) = group.as_ref().filter(|g| chosen(name) && g.desired_canaries > 0) else { continue };
+        let healthy = |a: &&Arc<Allocation>| a.task_group == *name && !a.terminal() && a.health() == Some(true);
+        let have = i64::try_from(canaries.iter().filter(healthy).count()).unwrap_or(i64::MAX);
+        if have < group.desired_canaries {
+            let need = group.desired_canaries;
+            errors.push(format!("Task group {name:?} has {have}/{need} healthy allocations"));
+        }
+    }
+    if !errors.is_empty() {
+        return Err(encamp_jobspec::admission::error_list(&errors));
+    }
+    for (name, group) in &mut d.task_groups {
+        let Some(group) = group.as_mut().filter(|_| chosen(name)) else { continue };
+        group.promoted = true;
+        if !group.require_progress_by.is_zero() {
+            group.require_progress_by = Time::from_unix_nanos(p.now.saturating_add(group.progress_deadline));
+        }
+    }
+    if !d.requires_promotion() {
+        d.status_description = RUNNING.into();
+    }
+    (d.modify_index, d.modify_time) = (index, p.now);
+    txn.put_deployment(d);
+    let promoted = canaries.iter().filter(|a| chosen(&a.task_group)).map(|a| {
+        let mut a = Allocation::clone(a);
+        if let Some(s) = &mut a.deployment_status {
+            s.canary = false;
+            s.modify_index = index;
+        }
+        (a.modify_index, a.alloc_modify_index) = (index, index);
+        Arc::new(a)
+    });
+    let promoted: Vec<_> = promoted.collect();
+    txn.put_allocs(promoted);
+    follow(txn, None, p.eval.as_ref(), Limits::default());
+    Ok(())
+}
+
+/// Health set by hand, with what follows.
+pub fn alloc_health(txn: &mut Txn, h: &DeploymentAllocHealth, limits: Limits) -> Result<(), String> {
+    let index = txn.index;
+    let mut writes = Writes::new(txn);
+    let told = h.healthy.iter().map(|id| (id, true)).chain(h.unhealthy.iter().map(|id| (id, false)));
+    for (id, healthy) in told {
+        let Some(a) = writes.current(id) else { return Err(format!("unknown alloc {id:?}")) };
+        if a.deployment_id != h.id {
+            return Err(format!("alloc {id:?} is not part of deployment {:?}", h.id));
+        }
+        let mut a = Allocation::clone(a);
+        let status = a.deployment_status.get_or_insert_default();
+        status.healthy = Some(healthy);
+        status.timestamp = Time::from_unix_nanos(h.now);
+        status.modify_index = index;
+        (a.modify_index, a.modify_time) = (index, h.now);
+        writes.write(a);
+    }
+    writes.finish();
+    if let Some(u) = &h.update {
+        set_status(txn, u, h.now)?;
+    }
+    follow(txn, h.job.as_ref(), h.eval.as_ref(), limits);
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! Evaluations written and removed (`spec/server.md §3.4`, `garbage-collection.md §3.5`).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::txn::Txn;
+use super::{status, summary};
+use encamp_model::*;
+
+/// Writes evaluations and brings the statuses of their jobs up to date.
+pub fn update(txn: &mut Txn, evals: &[Evaluation]) -> Result<(), String> {
+    write(txn, evals);
+    let jobs: BTreeSet<(&str, &str)> = evals.iter().map(|e| (e.namespace.as_str(), e.job_id.as_str())).collect();
+    for (namespace, job) in jobs {
+        status::refresh(txn, namespace, job, None, false);
+    }
+    Ok(())
+}
+
+/// Writes evaluations.
+pub fn write(txn: &mut Txn, evals: &[Evaluation]) {
+    for eval in evals {
+        let stored = txn.store.eval(&eval.id).map(|e| e.create_index);
+        let mut eval = eval.clone();
+        eval.create_index = stored.unwrap_or(txn.index);
+        eval.modify_index = txn.index;
+        summary::queued(txn, &eval);
+        if eval.status == "complete" && eval.failed_tg_allocs.is_empty() {
+            cancel_blocked(txn, &eval);
+        }
+        txn.put_eval(Arc::new(eval));
+    }
+}
+
+/// After a successful evaluation nothing of the job waits for capacity any more.
+fn cancel_blocked(txn: &mut Txn, done: &Evaluation) {
+    let of_job = txn.store.evals_of_job(&done.namespace, &done.job_id);
+    let blocked: Vec<Arc<Evaluation>> = of_job.filter(|e| e.status == "blocked" && e.id != done.id).cloned().collect();
+    for eval in blocked {
+        let mut eval = Evaluation::clone(&eval);
+        eval.status = "canceled".into();
+        eval.status_description = format!("evaluation {:?} successful", done.id);
+        eval.modify_index = txn.index;
+        eval.modify_time = done.modify_time;
+        txn.put_eval(Arc::new(eval));
+    }
+}
+
+/// Removes evaluations and allocations. What is gone already is left alone.
+pub fn delete(txn: &mut Txn, evals: &[String], allocs: &[String]) -> Result<(), String> {
+    let mut jobs = BTreeSet::new();
+    for id in evals {
+        if let Some(old) = txn.store.remove_eval(id) {
+            jobs.insert((old.namespace.clone(), old.job_id.clone()));
+            txn.touch(encamp_state::Table::Evals);
+            txn.changes.push(super::Change::EvalGone(old));
+        }
+    }
+    txn.remove_allocs(allocs.iter().map(String::as_str));
+    for (namespace, job) in jobs {
+        status::refresh(txn, &namespace, &job, None, true);
+    }
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! Root keys (`spec/garbage-collection.md §11.1`).
+
+use std::sync::Arc;
+
+use super::txn::Txn;
+use encamp_model::{WrappedRootKey, root_key_state as state};
+use encamp_state::Table;
+
+/// Writes a key. One that becomes active takes the place of the one before.
+pub fn put(txn: &mut Txn, key: &WrappedRootKey, rekey: bool) -> Result<(), String> {
+    let active = key.meta.state == state::ACTIVE;
+    if rekey && !active {
+        return Err("cannot rekey without setting the new key active".into());
+    }
+    let mut key = key.clone();
+    let old = txn.store.root_key(&key.meta.key_id).map(|k| &k.meta);
+    (key.meta.create_index, key.meta.create_time) =
+        old.map_or((txn.index, key.meta.create_time), |o| (o.create_index, o.create_time));
+    key.meta.modify_index = txn.index;
+    if active {
+        let to = if rekey { state::REKEYING } else { state::INACTIVE };
+        let others = txn.store.root_keys().filter(|k| k.meta.key_id != key.meta.key_id);
+        let replaced = |k: &&Arc<WrappedRootKey>| match k.meta.state.as_str() {
+            state::ACTIVE => true,
+            state::INACTIVE => rekey,
+            _ => false,
+        };
+        let replaced: Vec<_> = others.filter(replaced).cloned().collect();
+        for mut k in replaced {
+            let meta = &mut Arc::make_mut(&mut k).meta;
+            (meta.state, meta.modify_index) = (to.into(), txn.index);
+            txn.store.put_root_key(k);
+        }
+    }
+    txn.store.put_root_key(Arc::new(key));
+    txn.other(Table::RootKeys);
+    Ok(())
+}
+
+/// Removes a key; unless it is forced, only one that no variable is encrypted with.
+pub fn delete(txn: &mut Txn, id: &str, force: bool) -> Result<(), String> {
+    if !force && txn.store.variables_of_key(id).next().is_some() {
+        return Err("root key in use, cannot delete".into());
+    }
+    if txn.store.remove_root_key(id).is_none() {
+        return Err("root key not found".into());
+    }
+    txn.other(Table::RootKeys);
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! The state machine: applies the operations of the log to the store (`spec/server.md §18`). Pure: what an operation does
+//! depends on the store, the operation and its index alone.
+//!
+//! - [`txn`]: one transaction and the changes it made.
+//! - `node`, `job`, `eval`, `alloc`, `plan`, `deployment`, `keyring`, `variable`, `volume`, `admin`: the operations.
+//! - `status`, `summary`: job statuses and counts that follow from other writes (§19).
+//!
+//! An operation that is refused changes nothing: it works on a clone that is dropped.
+
+mod admin;
+mod alloc;
+mod deployment;
+mod eval;
+mod job;
+mod keyring;
+mod node;
+mod node_change;
+mod plan;
+mod purge;
+mod status;
+mod summary;
+pub mod txn;
+mod variable;
+mod volume;
+
+pub use txn::{Change, Txn, Unblock};
+pub use volume::refuse_used;
+
+use std::sync::Arc;
+
+use super::ops::{Operation, Reply};
+use super::persist;
+use encamp_model::{Deployment, Evaluation};
+use encamp_state::StateStore;
+
+/// Settings of the state machine; equal on all servers.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// `job_tracked_versions`: how many untagged versions of a job are kept.
+    pub tracked_versions: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { tracked_versions: 6 }
+    }
+}
+
+/// What became of an operation.
+#[derive(Debug)]
+pub struct Applied {
+    /// For the caller.
+    pub reply: Reply,
+    /// The rows that were written, in order.
+    pub changes: Vec<Change>,
+    /// Capacity that came free.
+    pub unblocks: Vec<Unblock>,
+    /// Follow-up evaluations nobody needs to wait for any more.
+    pub dropped_evals: Vec<Arc<Evaluation>>,
+    /// The whole store was replaced.
+    pub restored: bool,
+}
+
+impl Applied {
+    /// Without changes.
+    fn only(reply: Reply) -> Applied {
+        Applied { reply, changes: vec![], unblocks: vec![], dropped_evals: vec![], restored: false }
+    }
+}
+
+/// Applies an operation at an index. The store is left alone if the operation is refused.
+pub fn apply(store: &mut StateStore, index: u64, op: &Operation, limits: Limits) -> Applied {
+    if let Operation::Restore { state } = op {
+        return match persist::read(&mut state.0.as_slice()) {
+            Ok(mut read) => {
+                cancel_orphans(&mut read);
+                *store = read;
+                Applied { restored: true, ..Applied::only(Reply::Done) }
+            }
+            Err(e) => Applied::only(Reply::Refused(e.to_string())),
+        };
+    }
+    let mut next = store.clone();
+    let mut txn = Txn::new(&mut next, index);
+    let result = run(&mut txn, op, limits);
+    let (changes, unblocks, dropped_evals) = (txn.changes, txn.unblocks, txn.dropped_evals);
+    match result {
+        Ok(reply) => {
+            *store = next;
+            Applied { reply, changes, unblocks, dropped_evals, restored: false }
+        }
+        Err(text) => Applied::only(Reply::Refused(text)),
+    }
+}
+
+/// Rollouts whose job is gone end (`spec/server.md §13.8`). The specification does so whenever a snapshot is read, also by a server
+/// that starts again; then servers with the same log differ.
+fn cancel_orphans(store: &mut StateStore) {
+    let state = store.state();
+    let orphan = |d: &&Arc<Deployment>| d.active() && state.job(&d.namespace, &d.job_id).is_none();
+    let orphans: Vec<Arc<Deployment>> = store.deployments_by_create().filter(orphan).cloned().collect();
+    for d in orphans {
+        store.put_deployment(Arc::new(Deployment {
+            status: "cancelled".into(),
+            status_description: "Cancelled because job is stopped".into(),
+            ..Deployment::clone(&d)
+        }));
+    }
+}
+
+fn run(txn: &mut Txn, op: &Operation, limits: Limits) -> Result<Reply, String> {
+    let done = |()| Reply::Done;
+    match op {
+        // The store is not written but replaced: see `apply`.
+        Operation::Barrier | Operation::Restore { .. } => Ok(Reply::Done),
+        Operation::NodeRegister(r) => node::register(txn, r).map(done),
+        Operation::NodeDeregister { ids } => node::deregister(txn, ids).map(done),
+        Operation::NodeStatus(s) => node::status(txn, s).map(done),
+        Operation::NodeStatusBatch { statuses } => node::statuses(txn, statuses).map(done),
+        Operation::NodeDrain(d) => node::drain(txn, d).map(done),
+        Operation::NodeEligibility { id, eligibility, event, updated_at } => {
+            node::eligibility(txn, id, eligibility, event.as_ref(), *updated_at).map(done)
+        }
+        Operation::NodeChange(c) => node_change::apply(txn, c, limits),
+        Operation::NodeEvents { events } => node::events(txn, events).map(done),
+        Operation::NodePoolUpsert { pools } => admin::put_pools(txn, pools).map(done),
+        Operation::NodePoolDelete { names } => admin::delete_pools(txn, names).map(done),
+        Operation::NamespaceUpsert { namespaces } => admin::put_namespaces(txn, namespaces).map(done),
+        Operation::NamespaceDelete { names } => admin::delete_namespaces(txn, names).map(done),
+        Operation::JobRegister(r) => job::register(txn, r, limits),
+        Operation::JobDeregister(d) => job::deregister(txn, d, limits).map(done),
+        Operation::JobBatchDeregister { jobs } => job::batch_deregister(txn, jobs).map(done),
+        Operation::JobStability { job, version, stable } => job::stability(txn, job, *version, *stable).map(done),
+        Operation::JobVersionTag { job, name, tag } => job::tag(txn, job, name, tag.as_ref()).map(done),
+        Operation::EvalUpdate { evals } => eval::update(txn, evals).map(done),
+        Operation::EvalDelete { evals, allocs } => eval::delete(txn, evals, allocs).map(done),
+        Operation::AllocClientUpdate { allocs, evals, now } => alloc::client_update(txn, allocs, evals, *now).map(done),
+        Operation::AllocTransition { transitions, evals } => alloc::transition(txn, transitions, evals).map(done),
+        Operation::PlanResults(p) => plan::apply(txn, p).map(done),
+        Operation::DeploymentStatus(s) => deployment::status(txn, s, limits).map(done),
+        Operation::DeploymentPromotion(p) => deployment::promote(txn, p).map(done),
+        Operation::DeploymentAllocHealth(h) => deployment::alloc_health(txn, h, limits).map(done),
+        Operation::DeploymentDelete { ids } => {
+            ids.iter().for_each(|id| txn.remove_deployment(id));
+            Ok(Reply::Done)
+        }
+        Operation::ReconcileSummaries { queued } => summary::reconcile(txn, queued).map(done),
+        Operation::ScalingEvent { job, group, event } => admin::scaling_event(txn, job, group, event).map(done),
+        Operation::SchedulerConfig { config, cas } => Ok(Reply::Written(admin::scheduler_config(txn, config, *cas))),
+        Operation::Autopilot { config, cas } => Ok(Reply::Written(admin::autopilot(txn, config, *cas))),
+        Operation::ClusterMetadata(m) => admin::cluster_metadata(txn, m).map(done),
+        Operation::ServiceUpsert { services } => admin::put_services(txn, services).map(done),
+        Operation::ServiceDelete { id } => admin::delete_service(txn, id).map(done),
+        Operation::ServiceDeleteByNode { node_id } => admin::delete_services_of_node(txn, node_id).map(done),
+        Operation::RootKeyUpsert { key, rekey } => keyring::put(txn, key, *rekey).map(done),
+        Operation::HostVolumeRegister { volume } => volume::put(txn, volume).map(done),
+        Operation::HostVolumeDelete { id } => volume::delete(txn, id).map(done),
+        Operation::RootKeyDelete { id, force } => keyring::delete(txn, id, *force).map(done),
+        Operation::Variable(w) => variable::write(txn, w).map(Reply::Variable),
+    }
+}
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;

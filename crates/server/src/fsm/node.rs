@@ -1,0 +1,240 @@
+//! Nodes (`spec/server.md §9`, `§12.1`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::txn::{Change, Txn, Unblock};
+use super::volume;
+use crate::node_evals::cluster_event;
+use crate::ops::{DrainUpdate, NodeDrain, NodeRegister, NodeStatus};
+use encamp_model::*;
+use encamp_state::Table;
+
+/// How many events a node keeps.
+const EVENTS_KEPT: usize = 10;
+const SECOND_NANOS: i64 = 1_000_000_000;
+
+fn stored(txn: &Txn, id: &str) -> Result<Node, String> {
+    txn.store.state().node(id).map(|n| Node::clone(&n.node)).ok_or_else(|| "node not found".to_string())
+}
+
+fn add_event(node: &mut Node, event: &NodeEvent, index: u64) {
+    node.events.push(NodeEvent { create_index: index, ..event.clone() });
+    let surplus = node.events.len().saturating_sub(EVENTS_KEPT);
+    node.events.drain(..surplus);
+}
+
+/// A node registers (§9.4).
+pub fn register(txn: &mut Txn, r: &NodeRegister) -> Result<(), String> {
+    let index = txn.index;
+    let mut node = r.node.clone();
+    match txn.store.state().node(&node.id).map(|n| n.node.clone()) {
+        Some(old) => {
+            node.create_index = old.create_index;
+            if node.identity_signing_key_id.is_empty() {
+                node.identity_signing_key_id = old.identity_signing_key_id.clone();
+            }
+            node.events = old.events.clone();
+            node.scheduling_eligibility = old.scheduling_eligibility.clone();
+            node.drain_strategy = old.drain_strategy.clone();
+            node.drain = old.drain;
+            node.last_drain = old.last_drain.clone();
+            node.last_missed_heartbeat_index = old.last_missed_heartbeat_index.max(node.last_missed_heartbeat_index);
+            node.last_alloc_update_index = old.last_alloc_update_index.max(node.last_alloc_update_index);
+            note_status(&mut node, &old.status, index);
+            if old.status == "down" {
+                add_event(&mut node, &cluster_event("Node re-registered", r.now), index);
+            }
+        }
+        None => {
+            node.create_index = index;
+            node.events.clear();
+            add_event(&mut node, &cluster_event("Node registered", r.now), index);
+        }
+    }
+    node.modify_index = index;
+    if r.create_pool && !node.node_pool.is_empty() && txn.store.state().node_pool(&node.node_pool).is_none() {
+        let pool =
+            NodePool { name: node.node_pool.clone(), create_index: index, modify_index: index, ..Default::default() };
+        let pool = Arc::new(pool);
+        txn.store.put_node_pool(pool.clone());
+        txn.touch(Table::NodePools);
+        txn.changes.push(Change::NodePool(pool.name.clone(), Some(pool)));
+    }
+    if node.status == "ready" {
+        txn.unblocks.push(Unblock { class: node.computed_class.clone(), node: None });
+    }
+    volume::follow(txn, &node);
+    txn.put_node(node);
+    Ok(())
+}
+
+/// When contact was lost, counted in log entries.
+fn note_status(node: &mut Node, old: &str, index: u64) {
+    let lost = |s: &str| matches!(s, "down" | "disconnected");
+    if lost(&node.status) && !lost(old) {
+        node.last_missed_heartbeat_index = index;
+    } else if node.status == "ready" && old != "ready" {
+        node.last_missed_heartbeat_index = 0;
+    }
+}
+
+/// Nodes are removed.
+pub fn deregister(txn: &mut Txn, ids: &[String]) -> Result<(), String> {
+    for id in ids {
+        let node = stored(txn, id)?;
+        if node.gc_volumes_on_node_gc {
+            let volumes: Vec<_> =
+                txn.store.state().host_volumes().filter(|v| v.node_id == *id).map(|v| v.id.clone()).collect();
+            volumes.iter().for_each(|v| txn.remove_host_volume(v));
+        }
+        txn.store.remove_node(id);
+        txn.touch(Table::Nodes);
+        txn.changes.push(Change::Node(id.clone(), None));
+    }
+    Ok(())
+}
+
+/// A node's status (§9.4).
+pub fn status(txn: &mut Txn, s: &NodeStatus) -> Result<(), String> {
+    let mut node = stored(txn, &s.id)?;
+    let old = std::mem::replace(&mut node.status, s.status.clone());
+    note_status(&mut node, &old, txn.index);
+    if !s.identity_key_id.is_empty() {
+        node.identity_signing_key_id = s.identity_key_id.clone();
+    }
+    node.status_updated_at = s.updated_at / SECOND_NANOS;
+    node.modify_index = txn.index;
+    if let Some(e) = &s.event {
+        add_event(&mut node, e, txn.index);
+    }
+    if node.status == "ready" {
+        txn.unblock(&node.id);
+    }
+    txn.put_node_record(node);
+    Ok(())
+}
+
+/// The same for several nodes; those that are gone are passed over.
+pub fn statuses(txn: &mut Txn, statuses: &[NodeStatus]) -> Result<(), String> {
+    for s in statuses {
+        if txn.store.state().node(&s.id).is_some() {
+            status(txn, s)?;
+        }
+    }
+    Ok(())
+}
+
+/// Drains begin, change or end (§12.1).
+pub fn drain(txn: &mut Txn, d: &NodeDrain) -> Result<(), String> {
+    for (id, update) in &d.nodes {
+        let mut node = stored(txn, id)?;
+        if update.complete && node.drain_strategy.is_none() {
+            // It was called off before it could end.
+            continue;
+        }
+        if let Some(e) = d.events.get(id) {
+            add_event(&mut node, e, txn.index);
+        }
+        set_drain(txn, node, update, d.updated_at);
+    }
+    Ok(())
+}
+
+fn set_drain(txn: &mut Txn, mut node: Node, update: &DrainUpdate, now: i64) {
+    // What is kept of drains counts in whole seconds.
+    let now_time = Time::from_unix_nanos(now - now.rem_euclid(SECOND_NANOS));
+    let was_draining = node.drain_strategy.is_some();
+    let was_ineligible = node.scheduling_eligibility == "ineligible";
+    match &update.strategy {
+        Some(strategy) => {
+            let mut strategy = strategy.clone();
+            if let Some(running) = &node.drain_strategy {
+                strategy.started_at = running.started_at;
+            }
+            if !was_draining {
+                node.last_drain = Some(DrainMetadata {
+                    started_at: now_time,
+                    updated_at: now_time,
+                    status: "draining".into(),
+                    ..Default::default()
+                });
+            }
+            node.drain_strategy = Some(strategy);
+            node.scheduling_eligibility = "ineligible".into();
+        }
+        None => {
+            node.drain_strategy = None;
+            if update.mark_eligible {
+                node.scheduling_eligibility = "eligible".into();
+                if was_ineligible {
+                    txn.unblock(&node.id);
+                }
+            }
+        }
+    }
+    node.drain = node.drain_strategy.is_some();
+    if was_draining || update.strategy.is_some() {
+        let last = node.last_drain.get_or_insert_default();
+        last.updated_at = now_time;
+        last.status = match (&update.strategy, update.complete) {
+            (Some(_), _) => "draining",
+            (None, true) => "complete",
+            (None, false) => "canceled",
+        }
+        .into();
+        if !update.meta.is_empty() {
+            last.meta = update.meta.clone();
+        }
+        if !update.accessor_id.is_empty() {
+            last.accessor_id = update.accessor_id.clone();
+        }
+    }
+    node.status_updated_at = now / SECOND_NANOS;
+    node.modify_index = txn.index;
+    txn.put_node_record(node);
+}
+
+/// A node takes allocations, or does not.
+pub fn eligibility(
+    txn: &mut Txn,
+    id: &str,
+    eligibility: &str,
+    event: Option<&NodeEvent>,
+    now: i64,
+) -> Result<(), String> {
+    let mut node = stored(txn, id)?;
+    if node.drain_strategy.is_some() && eligibility == "eligible" {
+        return Err("can not set node's scheduling eligibility to eligible while it is draining".into());
+    }
+    let old = std::mem::replace(&mut node.scheduling_eligibility, eligibility.into());
+    if old == "ineligible" && eligibility == "eligible" {
+        txn.unblock(&node.id);
+    }
+    if let Some(e) = event {
+        add_event(&mut node, e, txn.index);
+    }
+    node.status_updated_at = now / SECOND_NANOS;
+    node.modify_index = txn.index;
+    txn.put_node_record(node);
+    Ok(())
+}
+
+/// A node that rejected too many plans takes no more (§7.7).
+pub fn mark_ineligible(txn: &mut Txn, id: &str, event: &NodeEvent) {
+    let Ok(mut node) = stored(txn, id) else { return };
+    node.scheduling_eligibility = "ineligible".into();
+    add_event(&mut node, event, txn.index);
+    node.modify_index = txn.index;
+    txn.put_node_record(node);
+}
+
+/// Clients report events; the nodes count as unchanged.
+pub fn events(txn: &mut Txn, events: &BTreeMap<String, Vec<NodeEvent>>) -> Result<(), String> {
+    for (id, list) in events {
+        let mut node = stored(txn, id)?;
+        list.iter().for_each(|e| add_event(&mut node, e, txn.index));
+        txn.put_node_record(node);
+    }
+    Ok(())
+}

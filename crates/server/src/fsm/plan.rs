@@ -1,0 +1,162 @@
+//! What the plan applier accepted is written (`spec/server.md §7.6`, `§7.8`).
+
+use std::sync::Arc;
+
+use super::alloc::{Writes, merge_transition, statuses_after_plan};
+use super::txn::Txn;
+use super::{deployment, eval, node};
+use crate::ops::PlanResults;
+use encamp_model::*;
+use encamp_plan::apply::{keeps_volumes, merged_deployment, volume_claims};
+use encamp_state::Table;
+
+/// Applies accepted parts of a plan, in one transaction.
+pub fn apply(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
+    let missing = |id: &str| format!("alloc {id} doesn't exist");
+    let state = txn.store.state();
+    if let Some(stop) = p.stops.iter().find(|s| state.alloc(&s.id).is_none()) {
+        return Err(missing(&stop.id));
+    }
+    if let Some((id, _)) = p.victims.iter().find(|(id, _)| state.alloc(id).is_none()) {
+        return Err(missing(id));
+    }
+    p.ineligible_nodes.iter().for_each(|(id, event)| node::mark_ineligible(txn, id, event));
+    if let Some(d) = &p.deployment {
+        put_deployment(txn, d, p.now)?;
+    }
+    for u in &p.deployment_updates {
+        if deployment::set_status(txn, u, p.now).is_err() {
+            break;
+        }
+    }
+    let Some(e) = txn.store.eval(&p.eval_id) else {
+        return Err(format!("evaluation {:?} does not exist", p.eval_id));
+    };
+    let e = Evaluation { modify_index: txn.index, ..Evaluation::clone(e) };
+    txn.put_eval(Arc::new(e));
+    put_allocs(txn, p)?;
+    eval::update(txn, &p.preemption_evals)
+}
+
+fn put_deployment(txn: &mut Txn, d: &Deployment, now: i64) -> Result<(), String> {
+    if let Some(old) = txn.store.state().deployment(&d.id) {
+        let undone = old.task_groups.iter().any(|(name, old)| {
+            let new = d.task_groups.get(name).and_then(Option::as_ref);
+            old.as_ref().is_some_and(|o| o.promoted) && new.is_some_and(|n| !n.promoted)
+        });
+        if undone {
+            return Err("deployment promotion cannot be undone".into());
+        }
+    }
+    let mut d = merged_deployment(txn.store.state(), d, txn.index);
+    d.modify_time = now;
+    if d.create_time == 0 {
+        d.create_time = now;
+    }
+    let successful = d.status == "successful";
+    let (job, version) = ((d.namespace.clone(), d.job_id.clone()), d.job_version);
+    txn.put_deployment(d);
+    if successful {
+        super::job::stability(txn, &job, version, true)?;
+    }
+    Ok(())
+}
+
+fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
+    let index = txn.index;
+    let mut writes = Writes::new(txn);
+    for s in &p.stops {
+        let Some(mut a) = writes.current(&s.id).map(|a| Allocation::clone(a)) else { continue };
+        a.desired_status = desired_status::STOP.into();
+        a.desired_description = s.desired_description.clone();
+        // What the scheduler saw may be old: the node may have told meanwhile that the tasks have ended.
+        if given_by_servers(&s.client_status) {
+            a.client_status = s.client_status.clone();
+        }
+        if !s.followup_eval_id.is_empty() {
+            a.followup_eval_id = s.followup_eval_id.clone();
+        }
+        changed_by_servers(&mut a, index, p.now);
+        writes.write(a);
+    }
+    for (id, by) in &p.victims {
+        let Some(mut a) = writes.current(id).map(|a| Allocation::clone(a)) else { continue };
+        a.desired_status = desired_status::EVICT.into();
+        a.desired_description = format!("Preempted by alloc ID {by}");
+        a.preempted_by_allocation = by.clone();
+        changed_by_servers(&mut a, index, p.now);
+        writes.write(a);
+    }
+    let mut placed = Vec::new();
+    for a in &p.placements {
+        let mut new = Allocation::clone(a);
+        let old = writes.current(&a.id).cloned();
+        match &old {
+            None => {
+                let job = writes.txn.store.state().job(&a.namespace, &a.job_id);
+                if job.is_none_or(|j| j.stop) {
+                    continue;
+                }
+                let Some(job) = new.job.take().or_else(|| p.job.clone()) else {
+                    return Err(format!("attempting to upsert allocation {:?} without a job", a.id));
+                };
+                new.job = Some(job);
+                new.create_index = index;
+                if new.create_time == 0 {
+                    new.create_time = p.now;
+                }
+                if let Some(d) = &mut new.deployment_status {
+                    d.modify_index = index;
+                }
+                if keeps_volumes(&new) {
+                    placed.push(new.id.clone());
+                }
+            }
+            Some(old) => {
+                new.create_index = old.create_index;
+                new.create_time = if new.create_time == 0 { old.create_time } else { new.create_time };
+                new.job = new.job.or_else(|| if a.terminal() { old.job.clone() } else { p.job.clone() });
+                if new.next_allocation.is_empty() {
+                    new.next_allocation = old.next_allocation.clone();
+                }
+                // What was asked for while the plan was made is not forgotten.
+                merge_transition(&mut new.desired_transition, &old.desired_transition);
+                new.task_states = old.task_states.clone();
+                if !given_by_servers(&a.client_status) {
+                    new.client_status = old.client_status.clone();
+                    new.client_description = old.client_description.clone();
+                }
+            }
+        }
+        if new.signing_key_id.is_empty() {
+            new.signing_key_id = p.signing_key_id.clone();
+        }
+        (new.modify_index, new.alloc_modify_index, new.modify_time) = (index, index, p.now);
+        writes.write_after(old.as_deref(), new);
+    }
+    let jobs = writes.finish();
+    for id in placed {
+        claim_volumes(txn, &id);
+    }
+    statuses_after_plan(txn, jobs);
+    Ok(())
+}
+
+/// Whether a plan may set that client status; all others are the node's to tell.
+fn given_by_servers(status: &str) -> bool {
+    matches!(status, client_status::LOST | client_status::UNKNOWN)
+}
+
+fn changed_by_servers(a: &mut Allocation, index: u64, now: i64) {
+    a.alloc_states.clear();
+    (a.modify_index, a.alloc_modify_index, a.modify_time) = (index, index, now);
+}
+
+/// A new allocation claims the dynamic host volumes that its group wants to keep.
+fn claim_volumes(txn: &mut Txn, alloc_id: &str) {
+    let Some(a) = txn.store.state().alloc(alloc_id).map(|e| e.alloc.clone()) else { return };
+    for claim in volume_claims(txn.store.state(), &a, txn.index) {
+        txn.store.put_host_volume_claim(Arc::new(claim));
+        txn.other(Table::TaskVolume);
+    }
+}

@@ -1,0 +1,114 @@
+//! Counts per job and group (`spec/server.md §19.2`, `§19.3`).
+
+use super::status::counter;
+use super::txn::Txn;
+use encamp_model::*;
+
+/// Makes the summary of a job that was registered, or adds its new groups.
+pub fn register(txn: &mut Txn, job: &Job) {
+    let stored = txn.store.summary(&job.namespace, &job.id);
+    let mut summary = stored.map(|s| JobSummary::clone(s)).unwrap_or_else(|| JobSummary {
+        job_id: job.id.clone(),
+        namespace: job.namespace.clone(),
+        children: Some(JobChildrenSummary::default()),
+        create_index: txn.index,
+        ..Default::default()
+    });
+    for g in &job.task_groups {
+        summary.summary.entry(g.name.clone()).or_default();
+    }
+    txn.put_summary(summary);
+}
+
+fn bucket<'s>(s: &'s mut TaskGroupSummary, client_status: &str) -> Option<&'s mut i64> {
+    Some(match client_status {
+        client_status::PENDING => &mut s.starting,
+        client_status::RUNNING => &mut s.running,
+        client_status::COMPLETE => &mut s.complete,
+        client_status::FAILED => &mut s.failed,
+        client_status::LOST => &mut s.lost,
+        client_status::UNKNOWN => &mut s.unknown,
+        _ => return None,
+    })
+}
+
+/// Counts a written allocation. The job the allocation was placed with must be the one the summary is about.
+pub fn count(summary: &mut JobSummary, old: Option<&Allocation>, new: &Allocation) {
+    if new.job.as_ref().is_none_or(|j| j.create_index != summary.create_index) {
+        return;
+    }
+    let Some(group) = summary.summary.get_mut(&new.task_group) else { return };
+    let Some(old) = old else {
+        if new.client_status == client_status::PENDING {
+            group.starting += 1;
+            group.queued = (group.queued - 1).max(0);
+        } else if let Some(n) = bucket(group, &new.client_status) {
+            *n += 1;
+        }
+        return;
+    };
+    if old.client_status == new.client_status {
+        return;
+    }
+    if let Some(n) = bucket(group, &new.client_status) {
+        *n += 1;
+    }
+    if !matches!(old.client_status.as_str(), client_status::COMPLETE | client_status::FAILED)
+        && let Some(n) = bucket(group, &old.client_status)
+    {
+        *n = (*n - 1).max(0);
+    }
+}
+
+/// Notes what an evaluation left to place.
+pub fn queued(txn: &mut Txn, eval: &Evaluation) {
+    if eval.queued_allocations.is_empty() {
+        return;
+    }
+    let Some(summary) = txn.store.summary(&eval.namespace, &eval.job_id) else { return };
+    let mut summary = JobSummary::clone(summary);
+    for (group, n) in &eval.queued_allocations {
+        if let Some(s) = summary.summary.get_mut(group) {
+            s.queued = *n;
+        }
+    }
+    txn.put_summary(summary);
+}
+
+/// Counts all summaries anew. `queued` is what dry runs on the leader found.
+pub fn reconcile(txn: &mut Txn, queued: &[(String, String, String, i64)]) -> Result<(), String> {
+    let jobs: Vec<_> = txn.store.state().jobs().map(|j| j.current.clone()).collect();
+    for job in jobs {
+        let stored = txn.store.summary(&job.namespace, &job.id);
+        let mut summary = JobSummary {
+            job_id: job.id.clone(),
+            namespace: job.namespace.clone(),
+            children: Some(JobChildrenSummary::default()),
+            create_index: stored.map_or(job.create_index, |s| s.create_index),
+            modify_index: stored.map_or(0, |s| s.modify_index),
+            summary: job.task_groups.iter().map(|g| (g.name.clone(), TaskGroupSummary::default())).collect(),
+        };
+        for a in txn.store.state().allocs_of_job(&job.namespace, &job.id) {
+            let group = summary.summary.get_mut(&a.alloc.task_group);
+            if let Some(n) = group.and_then(|g| bucket(g, &a.alloc.client_status)) {
+                *n += 1;
+            }
+        }
+        let children = summary.children.get_or_insert_default();
+        for child in txn.store.children(&job.namespace, &job.id) {
+            if let Some(n) = counter(children, &child.status) {
+                *n += 1;
+            }
+        }
+        for (ns, id, group, n) in queued {
+            if *ns == job.namespace
+                && *id == job.id
+                && let Some(s) = summary.summary.get_mut(group)
+            {
+                s.queued += n;
+            }
+        }
+        txn.put_summary(summary);
+    }
+    Ok(())
+}

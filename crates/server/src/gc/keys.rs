@@ -1,0 +1,100 @@
+//! Root keys that get old (`spec/garbage-collection.md §11.2`).
+
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::handle::Server;
+use crate::keyring::{KeyringError, new_key};
+use crate::ops::Operation;
+use encamp_model::{WrappedRootKey, root_key_state as state};
+use encamp_state::{StateStore, StoreSnapshot};
+
+/// What is to be done about the age of the active key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// The key, prepublished before, becomes active.
+    Activate(String),
+    /// A key is made that becomes active at that time, in Unix nanoseconds.
+    Prepublish(i64),
+    /// There is no active key, and none that could become it.
+    NoActiveKey,
+}
+
+/// The next step of the rotation; none if nothing is due. Times are Unix nanoseconds.
+pub fn rotation(store: &StateStore, now: i64, threshold: i64) -> Option<Step> {
+    let prepublished = store.root_keys().filter(|k| k.meta.state == state::PREPUBLISHED);
+    if let Some(next) = prepublished.min_by_key(|k| k.meta.publish_time) {
+        return (next.meta.publish_time <= now).then(|| Step::Activate(next.meta.key_id.clone()));
+    }
+    let Some(active) = store.active_root_key() else { return Some(Step::NoActiveKey) };
+    let old = active.meta.create_time <= now.saturating_sub(threshold / 2);
+    old.then(|| Step::Prepublish(active.meta.create_time.saturating_add(threshold)))
+}
+
+/// Keys nobody needs any more: made longer ago than both thresholds together.
+pub fn collectable(store: &StateStore, now: i64, rotation: i64, threshold: i64) -> Vec<String> {
+    let cutoff = now.saturating_sub(rotation.saturating_add(threshold));
+    let over = |k: &&Arc<WrappedRootKey>| {
+        matches!(k.meta.state.as_str(), state::INACTIVE | state::DEPRECATED)
+            && k.meta.create_time <= cutoff
+            && !in_use(store, &k.meta.key_id)
+    };
+    store.root_keys().filter(over).map(|k| k.meta.key_id.clone()).collect()
+}
+
+/// Whether anything stored was encrypted with a key, or identifies itself with what the key signed.
+pub fn in_use(store: &StateStore, id: &str) -> bool {
+    if store.variables_of_key(id).next().is_some() {
+        return true;
+    }
+    let live = store.state().allocs().map(|a| &a.alloc);
+    let mut live = live.filter(|a| !(a.client_terminal() && a.server_terminal()));
+    live.any(|a| a.signing_key_id == id) || store.state().nodes().any(|n| n.node.identity_signing_key_id == id)
+}
+
+/// A key as it is, in another state.
+pub(super) fn in_state(key: &WrappedRootKey, to: &str) -> Operation {
+    let mut key = key.clone();
+    key.meta.state = to.into();
+    Operation::RootKeyUpsert { key: Arc::new(key), rekey: false }
+}
+
+/// Does what is due; true if something changed.
+pub(super) async fn rotate(server: &Server, snapshot: &StoreSnapshot, now: i64, threshold: i64) -> Result<bool, Error> {
+    let key = match rotation(snapshot, now, threshold) {
+        None => return Ok(false),
+        Some(Step::NoActiveKey) => {
+            tracing::warn!(target: "nomad.core.sched", "keyring has no active key: rotate keyring to repair");
+            return Ok(false);
+        }
+        Some(Step::Activate(id)) => {
+            let Some(key) = snapshot.root_key(&id).filter(|_| server.keyring().has(&id)) else {
+                let error = KeyringError::UnknownKey(id);
+                tracing::error!(target: "nomad.core.sched", %error, "rotate: could not find prepublished key in keyring");
+                return Ok(false);
+            };
+            in_state(key, state::ACTIVE)
+        }
+        Some(Step::Prepublish(time)) => {
+            Operation::RootKeyUpsert { key: new_key(state::PREPUBLISHED, time).await?, rekey: false }
+        }
+    };
+    server.commit_shared(key.into()).await?;
+    Ok(true)
+}
+
+/// Removes keys nobody needs any more.
+pub(super) async fn collect(
+    server: &Server,
+    snapshot: &StoreSnapshot,
+    now: i64,
+    rotation: i64,
+    threshold: i64,
+) -> Result<(), Error> {
+    for id in collectable(snapshot, now, rotation, threshold) {
+        server.commit_shared(Operation::RootKeyDelete { id, force: false }.into()).await.inspect_err(|e| {
+            tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "root key delete failed");
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! Variables of keys that are replaced are encrypted anew (`spec/garbage-collection.md §11.3`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::keys::in_state;
+use crate::error::Error;
+use crate::handle::Server;
+use crate::ids;
+use crate::ops::{Operation, VariableChange, VariableWrite};
+use crate::rate::Rate;
+use crate::threads::Instant;
+use encamp_model::{VariableEncrypted, duration, root_key_state as state};
+use encamp_state::StoreSnapshot;
+
+/// How long one evaluation works at it: half the time after which it is given to somebody else.
+const BUDGET: Duration = Duration::from_secs(30);
+/// Writes per second, and the bursts they may have.
+const RATE: f64 = 100.0;
+
+/// Encrypts what is left of keys that are rekeying; they are inactive afterwards. What is not done in time is the next
+/// evaluation's.
+pub(super) async fn run(server: &Server, snapshot: &StoreSnapshot) -> Result<(), Error> {
+    if !within(server, snapshot, BUDGET).await? {
+        super::enqueue(server, super::REKEY);
+    }
+    Ok(())
+}
+
+/// False if the time was over first.
+async fn within(server: &Server, snapshot: &StoreSnapshot, budget: Duration) -> Result<bool, Error> {
+    let started = Instant::now();
+    let mut rate = Rate::new(RATE, RATE);
+    for key in snapshot.root_keys().filter(|k| k.meta.state == state::REKEYING) {
+        let key_id = key.meta.key_id.as_str();
+        // Newer than the snapshot: what was written with the key while it was active.
+        let variables: Vec<Arc<VariableEncrypted>> = server.snapshot().variables_of_key(key_id).cloned().collect();
+        for v in variables {
+            if started.elapsed() >= budget {
+                tracing::info!(target: "nomad.core.sched", key_id, "timeout reached rekeying variables");
+                return Ok(false);
+            }
+            let wait = rate.take(ids::now());
+            tokio::time::sleep(duration::of_nanos(wait)).await;
+            rewrite(server, &v).await?;
+        }
+        if server.snapshot().variables_of_key(key_id).next().is_none() {
+            server.commit_shared(in_state(key, state::INACTIVE).into()).await?;
+            tracing::info!(target: "nomad.core.sched", key_id, "variables successfully rekeyed and key marked inactive");
+        }
+    }
+    Ok(true)
+}
+
+/// Writes a variable as it is, encrypted with the active key. One that was written by somebody else meanwhile is left
+/// alone, and so is one that can't be decrypted: its key stays.
+async fn rewrite(server: &Server, v: &VariableEncrypted) -> Result<(), Error> {
+    let plain = match server.keyring().decrypt(&v.key_id, &v.data.0) {
+        Ok(plain) => plain,
+        Err(error) => {
+            let (namespace, path) = (v.namespace.as_str(), v.path.as_str());
+            tracing::error!(target: "nomad.core.sched", namespace, path, %error, "failed to rekey a variable");
+            return Ok(());
+        }
+    };
+    let write = VariableWrite {
+        key: (v.namespace.clone(), v.path.clone()),
+        change: VariableChange::Set(server.keyring().encrypt(&plain)?),
+        cas: Some(v.modify_index),
+        lock_id: v.lock.as_ref().map(|l| l.id.clone()).unwrap_or_default(),
+        now: ids::now(),
+    };
+    server.commit_shared(Operation::Variable(Box::new(write)).into()).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoints::variables::{self, Items};
+    use crate::keyring::new_key;
+    use crate::tests::{Dir, start};
+    use encamp_model::VariableLock;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn all_variables_get_the_new_key() {
+        let dir = Dir::new();
+        let server = start(&dir, &ids::uuid()).await;
+        let key = |path: &str| ("default".to_string(), path.to_string());
+        let items = || Items([("k".to_string(), "v".to_string())].into());
+        for path in ["a", "b"] {
+            variables::put(&server, key(path), items(), None, None).await.unwrap();
+        }
+        let lock = VariableLock { id: "held".into(), ..Default::default() };
+        variables::acquire(&server, key("c"), items(), Some(lock.clone())).await.unwrap();
+        let before = server.snapshot();
+        let old = before.active_root_key().unwrap().meta.key_id.clone();
+        assert_eq!(before.variables_of_key(&old).count(), 3);
+
+        let new = new_key(state::ACTIVE, 0).await.unwrap();
+        server.commit(Operation::RootKeyUpsert { key: new.clone(), rekey: true }).await.unwrap();
+        assert!(!within(&server, &server.snapshot(), Duration::ZERO).await.unwrap(), "no time at all");
+        assert_eq!(server.snapshot().root_key(&old).unwrap().meta.state, state::REKEYING);
+        assert_eq!(server.snapshot().variables_of_key(&old).count(), 3);
+
+        run(&server, &server.snapshot()).await.unwrap();
+        let after = server.snapshot();
+        assert_eq!(after.root_key(&old).unwrap().meta.state, state::INACTIVE);
+        assert_eq!((after.variables_of_key(&old).count(), after.variables_of_key(&new.meta.key_id).count()), (0, 3));
+        for (was, is) in before.variables().zip(after.variables()) {
+            assert!(is.modify_index > was.modify_index && is.data != was.data);
+            assert_eq!((is.create_index, &is.lock), (was.create_index, &was.lock));
+            assert!(variables::open(&server, is).unwrap() == items());
+        }
+        // A key that something is encrypted with stays, one that nothing is goes.
+        let delete = |id: &str, force| Operation::RootKeyDelete { id: id.into(), force };
+        let refused = server.commit(delete(&new.meta.key_id, false)).await.unwrap_err();
+        assert_eq!(refused.message, "root key in use, cannot delete");
+        server.commit(delete(&old, false)).await.unwrap();
+        server.commit(delete(&new.meta.key_id, true)).await.unwrap();
+        let lost = after.variable("default", "a").unwrap();
+        assert!(variables::open(&server, lost).is_err_and(|e| e.message.contains(&new.meta.key_id)));
+        server.shutdown().await;
+    }
+}

@@ -1,0 +1,240 @@
+//! The boundary table and the worked examples of `spec/garbage-collection.md`.
+
+use std::sync::Arc;
+
+use super::keys::{self, Step};
+use super::rules::*;
+use encamp_model::*;
+use encamp_state::StateStore;
+
+const NOW: i64 = 1_000 * HOUR;
+
+fn job(status: &str, stop: bool, policy: Option<ReschedulePolicy>) -> Job {
+    Job {
+        id: "web".into(),
+        namespace: "default".into(),
+        r#type: "service".into(),
+        status: status.into(),
+        stop,
+        task_groups: vec![TaskGroup { name: "g".into(), reschedule_policy: policy, ..Default::default() }],
+        ..Default::default()
+    }
+}
+
+fn alloc(id: &str, client: &str, desired: &str) -> Allocation {
+    Allocation {
+        id: id.into(),
+        namespace: "default".into(),
+        job_id: "web".into(),
+        task_group: "g".into(),
+        eval_id: "e1".into(),
+        client_status: client.into(),
+        desired_status: desired.into(),
+        ..Default::default()
+    }
+}
+
+fn policy(attempts: i64, interval: i64) -> Option<ReschedulePolicy> {
+    Some(ReschedulePolicy { attempts, interval, ..Default::default() })
+}
+
+fn with_events(mut a: Allocation, ages: &[i64]) -> Allocation {
+    let events = ages.iter().map(|age| RescheduleEvent { reschedule_time: NOW - age, ..Default::default() });
+    a.reschedule_tracker = Some(RescheduleTracker { events: Some(events.collect()), ..Default::default() });
+    a
+}
+
+#[test]
+fn the_boundary_table() {
+    let unlimited = || Some(ReschedulePolicy { unlimited: true, ..Default::default() });
+    let failed = || alloc("a", "failed", "run");
+    let at = |mut a: Allocation, t: i64| {
+        a.modify_time = t;
+        a
+    };
+    let replaced = |mut a: Allocation| {
+        a.next_allocation = "b".into();
+        a
+    };
+    for (line, a, job, cutoff, want) in [
+        (1, alloc("a", "pending", "run"), job("dead", true, None), NOW, false),
+        (2, alloc("a", "running", "stop"), job("dead", false, None), NOW, false),
+        (3, at(alloc("a", "complete", "run"), NOW), job("running", false, None), NOW, true),
+        (4, at(alloc("a", "complete", "stop"), NOW), job("running", false, None), NOW - HOUR, false),
+        (5, failed(), job("running", false, None), NOW, true),
+        (6, failed(), job("running", false, policy(0, 0)), NOW, true),
+        (7, failed(), job("running", false, policy(1, MINUTE)), NOW, false),
+        (8, with_events(failed(), &[3 * MINUTE]), job("running", false, policy(2, 30 * MINUTE)), NOW, false),
+        (
+            9,
+            with_events(failed(), &[60 * MINUTE, 45 * MINUTE]),
+            job("running", false, policy(5, 30 * MINUTE)),
+            NOW,
+            true,
+        ),
+        (10, replaced(with_events(failed(), &[3 * MINUTE])), job("running", false, policy(5, 30 * MINUTE)), NOW, true),
+        (11, with_events(failed(), &[3 * MINUTE]), job("running", false, unlimited()), NOW, false),
+        (12, with_events(failed(), &[3 * MINUTE]), job("running", true, policy(5, 30 * MINUTE)), NOW, true),
+        (13, with_events(failed(), &[3 * MINUTE]), job("dead", false, policy(5, 30 * MINUTE)), NOW, true),
+        (14, alloc("a", "lost", "stop"), job("dead", false, None), NOW, true),
+        (15, alloc("a", "failed", "stop"), job("running", false, unlimited()), NOW, true),
+        (16, alloc("a", "unknown", "run"), job("running", false, None), NOW, false),
+    ] {
+        assert_eq!(alloc_eligible(&a, Some(&job), NOW, cutoff), want, "line {line}");
+    }
+}
+
+fn store(job: Job, eval: Evaluation, allocs: Vec<Allocation>) -> StateStore {
+    let mut s = StateStore::new();
+    s.put_job(Arc::new(job));
+    s.put_eval(Arc::new(eval));
+    s.put_allocs(allocs.into_iter().map(Arc::new).collect());
+    s
+}
+
+fn eval(r#type: &str, age: i64) -> Evaluation {
+    Evaluation {
+        id: "e1".into(),
+        namespace: "default".into(),
+        job_id: "web".into(),
+        r#type: r#type.into(),
+        status: "complete".into(),
+        modify_time: NOW - age,
+        ..Default::default()
+    }
+}
+
+fn aged(mut a: Allocation, age: i64) -> Allocation {
+    a.modify_time = NOW - age;
+    a
+}
+
+fn run(s: &StateStore) -> (Vec<String>, Vec<String>) {
+    let c = evals(s, NOW, HOUR, 24 * HOUR);
+    (c.evals, c.allocs)
+}
+
+fn ids(list: &[&str]) -> Vec<String> {
+    list.iter().map(|s| s.to_string()).collect()
+}
+
+#[test]
+fn example_1_and_2_evaluations_go_with_their_allocations() {
+    let web = || job("running", false, None);
+    let old = || aged(alloc("a", "complete", "stop"), 61 * MINUTE);
+    assert_eq!(run(&store(web(), eval("service", HOUR), vec![old()])), (ids(&["e1"]), ids(&["a"])));
+    let new = aged(alloc("a", "complete", "stop"), 59 * MINUTE);
+    assert_eq!(run(&store(web(), eval("service", HOUR), vec![new])), (vec![], vec![]));
+    let runs = aged(alloc("b", "running", "run"), 2 * HOUR);
+    assert_eq!(run(&store(web(), eval("service", HOUR), vec![old(), runs])), (vec![], ids(&["a"])));
+}
+
+#[test]
+fn example_4_the_current_version_of_a_batch_job_is_kept() {
+    let batch = Job { r#type: "batch".into(), job_modify_index: 100, ..job("running", false, None) };
+    let at = |id: &str, index: u64| Allocation { create_index: index, ..aged(alloc(id, "complete", "run"), 25 * HOUR) };
+    let both = store(batch.clone(), eval("batch", 25 * HOUR), vec![at("a", 90), at("b", 120)]);
+    assert_eq!(run(&both), (vec![], ids(&["a"])));
+    let first = store(batch.clone(), eval("batch", 25 * HOUR), vec![at("a", 90)]);
+    assert_eq!(run(&first), (ids(&["e1"]), ids(&["a"])));
+    assert_eq!(run(&store(batch.clone(), eval("batch", 25 * HOUR), vec![])), (ids(&["e1"]), vec![]));
+    assert_eq!(run(&store(batch, eval("batch", 23 * HOUR), vec![])), (vec![], vec![]));
+}
+
+#[test]
+fn jobs_go_when_they_are_over() {
+    let over = |j: Job, age: i64| {
+        let s = store(Job { submit_time: NOW - age, ..j }, eval("service", age), vec![]);
+        jobs(&s, NOW, 4 * HOUR).0.len() == 1
+    };
+    let tag = Some(JobVersionTag { name: "keep".into(), ..Default::default() });
+    assert!(over(job("dead", true, None), 4 * HOUR));
+    assert!(!over(job("dead", true, None), 3 * HOUR));
+    assert!(!over(job("dead", false, None), 5 * HOUR), "a service job that was not stopped");
+    assert!(over(Job { r#type: "batch".into(), ..job("dead", false, None) }, 5 * HOUR));
+    assert!(!over(Job { version_tag: tag, ..job("dead", true, None) }, 5 * HOUR));
+    let cron = PeriodicConfig { enabled: true, ..Default::default() };
+    assert!(!over(Job { periodic: Some(cron.clone()), ..job("running", false, None) }, 5 * HOUR));
+    assert!(over(Job { periodic: Some(cron), ..job("dead", true, None) }, 5 * HOUR));
+}
+
+#[test]
+fn entries_hold_allocations_first() {
+    let many = |n: usize| (0..n).map(|i| i.to_string()).collect::<Vec<_>>();
+    let sizes: Vec<_> = batches(Collected { evals: many(5000), allocs: many(10_000) }, 7281)
+        .iter()
+        .map(|c| (c.allocs.len(), c.evals.len()))
+        .collect();
+    assert_eq!(sizes, [(7281, 0), (2719, 4562), (0, 438)]);
+}
+
+#[test]
+fn nodes_and_deployments() {
+    let mut s = StateStore::new();
+    let node = |id: &str, status: &str, age: i64| {
+        Arc::new(Node {
+            id: id.into(),
+            status: status.into(),
+            status_updated_at: (NOW - age) / SECOND,
+            ..Default::default()
+        })
+    };
+    s.put_node(node("n1", "down", 24 * HOUR));
+    s.put_node(node("n2", "down", 23 * HOUR));
+    s.put_node(node("n3", "disconnected", 48 * HOUR));
+    s.put_node(node("n4", "down", 48 * HOUR));
+    s.put_allocs(vec![Arc::new(Allocation {
+        node_id: "n4".into(),
+        deployment_id: "d2".into(),
+        ..alloc("x", "running", "run")
+    })]);
+    assert_eq!(nodes(&s, NOW, 24 * HOUR), ["n1"]);
+    for (id, status, age) in [("d1", "successful", 2 * HOUR), ("d2", "failed", 2 * HOUR), ("d3", "running", 2 * HOUR)] {
+        let d = Deployment { id: id.into(), status: status.into(), modify_time: NOW - age, ..Default::default() };
+        s.put_deployment(Arc::new(d));
+    }
+    assert_eq!(deployments(&s, NOW, HOUR), ["d1"]);
+}
+
+fn key(s: &mut StateStore, id: &str, state: &str, created: i64, publish: i64) {
+    let meta = RootKey {
+        key_id: id.into(),
+        state: state.into(),
+        create_time: created,
+        publish_time: publish,
+        ..Default::default()
+    };
+    s.put_root_key(Arc::new(WrappedRootKey { meta, ..Default::default() }));
+}
+
+#[test]
+fn keys_are_rotated_in_time() {
+    let next = |s: &StateStore, minute: i64| keys::rotation(s, NOW + minute * MINUTE, HOUR);
+    let mut s = StateStore::new();
+    assert_eq!(next(&s, 0), Some(Step::NoActiveKey));
+    key(&mut s, "a", "active", NOW, 0);
+    assert_eq!((next(&s, 20), next(&s, 30)), (None, Some(Step::Prepublish(NOW + HOUR))));
+    assert_eq!(next(&s, 90), Some(Step::Prepublish(NOW + HOUR)), "late ticks do not shift it");
+    key(&mut s, "b", "prepublished", NOW + 30 * MINUTE, NOW + HOUR);
+    assert_eq!((next(&s, 59), next(&s, 60)), (None, Some(Step::Activate("b".into()))));
+    key(&mut s, "0", "prepublished", NOW, NOW + 2 * HOUR);
+    assert_eq!(next(&s, 150), Some(Step::Activate("b".into())), "the earliest first");
+}
+
+#[test]
+fn old_keys_go_when_nothing_uses_them() {
+    let mut s = StateStore::new();
+    for (id, state) in [("a", "inactive"), ("b", "deprecated"), ("c", "active"), ("d", "rekeying"), ("e", "inactive")] {
+        key(&mut s, id, state, NOW - 2 * HOUR, 0);
+    }
+    key(&mut s, "f", "inactive", NOW - 2 * HOUR + 1, 0);
+    let found = |s: &StateStore| keys::collectable(s, NOW, HOUR, HOUR);
+    assert_eq!(found(&s), ["a", "b", "e"]);
+    let mut signed = Allocation { signing_key_id: "a".into(), ..alloc("x", "running", "stop") };
+    s.put_allocs(vec![Arc::new(signed.clone())]);
+    s.put_node(Arc::new(Node { id: "n".into(), identity_signing_key_id: "b".into(), ..Default::default() }));
+    assert_eq!(found(&s), ["e"]);
+    signed.client_status = "complete".into();
+    s.put_allocs(vec![Arc::new(signed)]);
+    assert_eq!(found(&s), ["a", "e"]);
+}

@@ -1,0 +1,438 @@
+//! A running server: store, consensus, queues, workers, and the one way to write.
+
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+
+use super::alloc_updates::AllocUpdates;
+use super::applier::Applier;
+use super::errands::{Errand, Outcome};
+use super::error::Error;
+use super::fsm::Limits;
+use super::ids;
+use super::keyring::Keyring;
+use super::latest;
+use super::ops::{Operation, Reply};
+use super::queues::Queues;
+use super::raft::{
+    Consensus, Machine, Member, NoTransport, Peer, ProposeError, ServerId, SnapshotWriter, StartError, Transport,
+};
+use super::rate::Rate;
+use super::settings::Settings;
+use super::store::Store;
+use super::threads;
+use super::worker::Worker;
+use super::{leader, raft};
+use encamp_model::outcome::NOT_READY;
+use encamp_model::{Bytes, duration};
+use encamp_state::StoreSnapshot;
+use encamp_telemetry::Metrics;
+
+/// How long a call waits for a leader, or for the leader to be ready.
+const LEADER_WAIT: Duration = Duration::from_secs(5);
+
+/// Nodes that are told of news each second, for each processor.
+const NEWS_RATE: f64 = 250.0;
+/// As many at once, in seconds of that rate.
+const NEWS_BURST: f64 = 0.4;
+
+/// Telling one counts as so many while evaluations wait: there is more to come for it.
+const NEWS_WHILE_BUSY: f64 = 4.0;
+
+fn node_news() -> Rate {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let rate = NEWS_RATE * processors as f64;
+    Rate::new(rate, rate * NEWS_BURST)
+}
+
+/// A handle on the server; clones share it.
+#[derive(Clone)]
+pub struct Server(Arc<Inner>);
+
+struct Inner {
+    settings: RwLock<Arc<Settings>>,
+    store: Arc<Store>,
+    queues: Arc<Queues>,
+    consensus: Consensus,
+    metrics: Metrics,
+    runtime: Handle,
+    workers: Mutex<Vec<Arc<Worker>>>,
+    alloc_updates: AllocUpdates,
+    node_news: Mutex<Rate>,
+    keyring: Arc<Keyring>,
+    /// The leader has established itself.
+    ready: latest::Sender<bool>,
+    restores: mpsc::Sender<leader::Restore>,
+    others: Arc<dyn Others>,
+}
+
+/// The state machine as consensus sees it.
+struct StoreMachine(Arc<Store>, Metrics, Arc<Keyring>);
+
+impl Machine for StoreMachine {
+    fn apply(&self, index: u64, op: &Arc<Operation>) -> Reply {
+        let started = std::time::Instant::now();
+        let keys = matches!(
+            **op,
+            Operation::RootKeyUpsert { .. } | Operation::RootKeyDelete { .. } | Operation::Restore { .. }
+        );
+        if let Operation::RootKeyUpsert { key, .. } = &**op {
+            self.2.add(key);
+        }
+        let reply = self.0.apply(index, op);
+        if keys {
+            self.2.follow(&self.0.snapshot());
+        }
+        self.1.time(&format!("nomad.fsm.{}", op.metric()), started.elapsed(), &[]);
+        reply
+    }
+
+    fn skip(&self, index: u64) {
+        self.0.skip(index);
+    }
+
+    fn snapshot(&self) -> Box<dyn SnapshotWriter> {
+        Box::new(Frozen(self.0.snapshot(), self.1.clone()))
+    }
+
+    fn restore(&self, index: u64, from: &mut dyn Read) -> io::Result<()> {
+        self.0.restore(index, from)?;
+        self.2.follow(&self.0.snapshot());
+        Ok(())
+    }
+}
+
+struct Frozen(StoreSnapshot, Metrics);
+
+impl SnapshotWriter for Frozen {
+    fn write(self: Box<Self>, to: &mut dyn Write) -> io::Result<()> {
+        let _timer = self.1.timer("raft.snapshot.persist");
+        Store::write_snapshot(&self.0, to)
+    }
+}
+
+/// What connects a server with others.
+pub struct Links {
+    /// Carries the messages of consensus.
+    pub transport: Arc<dyn Transport>,
+    /// Asks other servers.
+    pub others: Arc<dyn Others>,
+    /// Without a log, this server makes a cluster of its own; otherwise it waits for the others.
+    pub alone: bool,
+}
+
+/// What a server asks of others.
+pub trait Others: Send + Sync + 'static {
+    /// Has another server stand for election.
+    fn stand<'a>(&'a self, to: ServerId, peer: &'a Peer) -> BoxFuture<'a, Result<(), String>>;
+
+    /// Has the leader do something for a worker of this server.
+    fn run<'a>(&'a self, leader: ServerId, peer: &'a Peer, errand: &'a Errand)
+    -> BoxFuture<'a, Result<Outcome, Error>>;
+}
+
+/// For a server that is alone.
+impl Others for NoTransport {
+    fn stand<'a>(&'a self, _: ServerId, peer: &'a Peer) -> BoxFuture<'a, Result<(), String>> {
+        let error = format!("this server runs alone and can't reach {}", peer.address);
+        Box::pin(std::future::ready(Err(error)))
+    }
+
+    fn run<'a>(&'a self, _: ServerId, _: &'a Peer, _: &'a Errand) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(std::future::ready(Err(Error::no_leader())))
+    }
+}
+
+impl Server {
+    /// A server that is a cluster of its own; see [`Server::join`].
+    ///
+    /// # Errors
+    /// See there.
+    pub async fn start(settings: Settings, metrics: Metrics) -> Result<Server, StartError> {
+        Server::join(
+            settings,
+            metrics,
+            Links { transport: Arc::new(NoTransport), others: Arc::new(NoTransport), alone: true },
+        )
+        .await
+    }
+
+    /// Opens the data directory, joins consensus and starts workers and applier. Returns before there is a leader.
+    ///
+    /// # Errors
+    /// See [`StartError`]; threads that can't be made are reported as settings.
+    pub async fn join(settings: Settings, metrics: Metrics, links: Links) -> Result<Server, StartError> {
+        let store = Store::new(Limits { tracked_versions: settings.tracked_versions }, settings.event_buffer_size);
+        let queues = Arc::new(Queues::new(settings.heartbeat));
+        queues.broker().set_shedding(settings.shedding);
+        store.listen(queues.clone());
+        let id: ServerId =
+            settings.id.parse().map_err(|_| StartError::Settings("the server's ID is no UUID".into()))?;
+        let peer =
+            Peer { name: format!("{}.{}", settings.name, settings.region), address: settings.rpc_address.clone() };
+        let mut raft_settings = raft::Settings::alone(settings.data_dir.join("raft"), id, peer);
+        raft_settings.raft_multiplier = settings.raft_multiplier;
+        raft_settings.snapshot_threshold = settings.snapshot_threshold;
+        raft_settings.snapshot_interval = settings.snapshot_interval;
+        raft_settings.trailing_logs = settings.trailing_logs;
+        raft_settings.metrics = metrics.clone();
+        if !links.alone {
+            raft_settings.bootstrap.clear();
+        }
+        let keyring = Arc::new(Keyring::default());
+        let machine = Arc::new(StoreMachine(store.clone(), metrics.clone(), keyring.clone()));
+        let consensus = Consensus::start(raft_settings, machine, links.transport).await?;
+        let (restores, asked) = mpsc::channel(1);
+        let server = Server(Arc::new(Inner {
+            settings: RwLock::new(Arc::new(settings)),
+            store,
+            queues,
+            consensus,
+            metrics,
+            runtime: Handle::current(),
+            workers: Mutex::default(),
+            alloc_updates: AllocUpdates::default(),
+            node_news: Mutex::new(node_news()),
+            keyring,
+            ready: latest::Sender::new(false),
+            restores,
+            others: links.others,
+        }));
+        server.replace_workers().map_err(|e| StartError::Settings(format!("can't start workers: {e}")))?;
+        let applier = server.clone();
+        threads::spawn("plan-applier", move || Applier::run(applier))
+            .map_err(|e| StartError::Settings(format!("can't start the plan applier: {e}")))?;
+        tokio::spawn(leader::follow(server.clone(), asked));
+        Ok(server)
+    }
+
+    /// Ends everything; waits until the log is closed.
+    pub async fn shutdown(&self) {
+        self.0.queues.stop();
+        self.0.ready.send(false);
+        self.workers().iter().for_each(|w| w.stop());
+        self.0.store.unlisten();
+        if let Err(e) = self.0.consensus.shutdown().await {
+            tracing::error!(target: "nomad.raft", error = %e, "error shutting down raft");
+        }
+    }
+
+    /// The settings as they are now.
+    pub fn settings(&self) -> Arc<Settings> {
+        self.0.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Other limits of the state machine follow from the settings.
+    pub fn limits(&self) -> Limits {
+        Limits { tracked_versions: self.settings().tracked_versions }
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.0.store
+    }
+
+    /// The store as it is now.
+    pub fn snapshot(&self) -> StoreSnapshot {
+        self.0.store.snapshot()
+    }
+
+    /// The leader's queues.
+    pub fn queues(&self) -> &Arc<Queues> {
+        &self.0.queues
+    }
+
+    /// Consensus.
+    pub fn consensus(&self) -> &Consensus {
+        &self.0.consensus
+    }
+
+    /// Reports of nodes on their way.
+    pub fn alloc_updates(&self) -> &AllocUpdates {
+        &self.0.alloc_updates
+    }
+
+    /// How long a node waits until it is told what is new for it. When thousands have something new at once, work goes first:
+    /// a node that waited hears of all that came meanwhile in one answer.
+    pub(super) fn node_news_due(&self) -> Duration {
+        let busy = self.queues().broker().has_ready() || self.workers().iter().any(|w| w.busy());
+        let mut rate = self.0.node_news.lock().unwrap_or_else(PoisonError::into_inner);
+        let wait = rate.take_as(ids::now(), if busy { NEWS_WHILE_BUSY } else { 1.0 });
+        duration::of_nanos(wait)
+    }
+
+    /// The root keys, unwrapped.
+    pub fn keyring(&self) -> &Arc<Keyring> {
+        &self.0.keyring
+    }
+
+    /// Metrics.
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    /// The runtime the server lives in.
+    pub fn runtime(&self) -> &Handle {
+        &self.0.runtime
+    }
+
+    pub(super) fn others(&self) -> &Arc<dyn Others> {
+        &self.0.others
+    }
+
+    // ---- workers
+
+    /// The workers.
+    pub fn workers(&self) -> Vec<Arc<Worker>> {
+        self.0.workers.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces all workers by as many as the settings say; old ones finish what they do.
+    fn replace_workers(&self) -> io::Result<()> {
+        let settings = self.settings();
+        let count = if settings.enabled_schedulers.is_empty() { 0 } else { settings.num_schedulers };
+        if count == 0 {
+            tracing::warn!(target: "nomad", "no enabled schedulers");
+        }
+        let new: io::Result<Vec<_>> =
+            (0..count).map(|_| Worker::start(self.clone(), settings.enabled_schedulers.clone())).collect();
+        let mut workers = self.0.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        workers.iter().for_each(|w| w.stop());
+        *workers = new?;
+        drop(workers);
+        self.pause_workers(*self.0.ready.borrow());
+        Ok(())
+    }
+
+    /// Gives the server another number of workers, or other schedulers to run; tells whether that was a change.
+    ///
+    /// # Errors
+    /// A number or name that is not allowed, or threads that can't be made.
+    pub fn set_workers(&self, count: usize, schedulers: Vec<String>) -> Result<bool, String> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        if count > cores {
+            return Err(format!("number of schedulers should be between 0 and {cores}"));
+        }
+        if let Some(unknown) = schedulers.iter().find(|s| !super::settings::SCHEDULERS.contains(&s.as_str())) {
+            return Err(format!("unknown scheduler {unknown:?} in enabled schedulers"));
+        }
+        let sorted = |list: &[String]| {
+            let mut list = list.to_vec();
+            list.sort_unstable();
+            list.dedup();
+            list
+        };
+        {
+            let mut settings = self.0.settings.write().unwrap_or_else(PoisonError::into_inner);
+            if settings.num_schedulers == count && sorted(&settings.enabled_schedulers) == sorted(&schedulers) {
+                return Ok(false);
+            }
+            let new = Settings { num_schedulers: count, enabled_schedulers: schedulers, ..Settings::clone(&settings) };
+            *settings = Arc::new(new);
+        }
+        self.replace_workers().map_err(|e| e.to_string())?;
+        Ok(true)
+    }
+
+    /// A leader leaves room for its other work (§2.2 step 2).
+    pub(super) fn pause_workers(&self, leading: bool) {
+        let workers = self.workers();
+        let paused = if leading && workers.len() > 1 { 3 * workers.len() / 4 } else { 0 };
+        workers.iter().enumerate().for_each(|(i, w)| w.pause(i < paused));
+    }
+
+    // ---- leadership
+
+    pub(super) fn set_ready(&self, ready: bool) {
+        self.0.ready.send(ready);
+    }
+
+    /// Waits until reads and writes are answered.
+    ///
+    /// # Errors
+    /// No leader within the hold time, or why there can be none.
+    pub async fn wait_ready(&self) -> Result<(), Error> {
+        if let Some(why) = self.0.consensus.stopped() {
+            return Err(ProposeError::Fatal(why).into());
+        }
+        let mut ready = self.0.ready.subscribe();
+        let waited = tokio::time::timeout(LEADER_WAIT, ready.wait_for(|r| *r)).await;
+        if matches!(waited, Ok(Ok(_))) {
+            return Ok(());
+        }
+        let leads = self.0.consensus.leads();
+        Err(if leads { Error::internal(NOT_READY) } else { Error::no_leader() })
+    }
+
+    /// The leader's address as the configuration gives it; `None` while there is none.
+    pub fn leader_address(&self) -> Option<String> {
+        self.0.consensus.leadership().borrow().leader.as_ref().map(|(_, p)| p.address.clone())
+    }
+
+    /// Lets another member lead. True if leadership has moved away.
+    pub async fn hand_over(&self, to: &Member) -> bool {
+        let ask = || async {
+            if let Err(error) = self.0.others.stand(to.id, &to.peer).await {
+                tracing::debug!(target: "nomad", server = to.peer.name.as_str(), %error, "a server can't be asked to lead");
+            }
+        };
+        self.0.consensus.hand_over(to.id, ask).await
+    }
+
+    // ---- writing
+
+    /// Has an operation agreed upon, made durable and applied; gives its index and reply.
+    ///
+    /// # Errors
+    /// There is no leader, or the state machine refused: its text.
+    pub async fn commit(&self, op: Operation) -> Result<(u64, Reply), Error> {
+        self.wait_ready().await?;
+        self.commit_shared(Arc::new(op)).await
+    }
+
+    /// [`Server::commit`] without waiting for the leader to be ready.
+    ///
+    /// # Errors
+    /// See there.
+    pub async fn commit_shared(&self, op: Arc<Operation>) -> Result<(u64, Reply), Error> {
+        match self.0.consensus.propose_shared(op).await? {
+            (_, Reply::Refused(text)) => Err(Error::internal(text)),
+            done => Ok(done),
+        }
+    }
+
+    /// [`Server::commit_shared`] for threads outside of the runtime.
+    ///
+    /// # Errors
+    /// See there.
+    pub fn commit_blocking(&self, op: Operation) -> Result<u64, String> {
+        let done = threads::block_on(&self.0.runtime, self.commit_shared(Arc::new(op)));
+        done.map(|(index, _)| index).map_err(|e| e.message)
+    }
+
+    /// Replaces the state by what [`Store::write_snapshot`] wrote; gives the index of the entry that did. The leader starts over
+    /// with the new state.
+    ///
+    /// # Errors
+    /// There is no leader, or the content can't be read; the state is as it was.
+    pub async fn restore(&self, state: Bytes) -> Result<u64, Error> {
+        self.wait_ready().await?;
+        let (answer, outcome) = oneshot::channel();
+        self.0.restores.send((state, answer)).await.map_err(|_| Error::no_leader())?;
+        outcome.await.map_err(|_| Error::no_leader())?
+    }
+
+    /// Waits, outside of the runtime, until the store has applied an index; false if it took too long.
+    pub fn wait_for_index(&self, index: u64, timeout: Duration) -> bool {
+        if self.0.store.applied_index() >= index {
+            return true;
+        }
+        let mut applied = self.0.store.follow_applied();
+        let wait = async { tokio::time::timeout(timeout, applied.wait_for(|a| *a >= index)).await };
+        matches!(threads::block_on(&self.0.runtime, wait), Ok(Ok(_)))
+    }
+}

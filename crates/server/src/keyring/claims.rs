@@ -1,0 +1,246 @@
+//! What identities claim (`spec/http-api.md §10.1`). Pure: times and IDs come in.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest, Sha256};
+
+use encamp_model::*;
+
+/// The audience of identities that are for this cluster itself.
+pub const AUDIENCE: &str = "nomadproject.io";
+/// The name of the identity every task has, and of the one of nodes.
+pub const DEFAULT: &str = "default";
+
+/// The claims of a token. Times are Unix seconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Claims {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub nomad_namespace: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub nomad_job_id: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub nomad_allocation_id: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub nomad_task: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub consul_namespace: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub vault_namespace: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub vault_role: String,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub extra_claims: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub nomad_node_id: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub nomad_node_pool: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub nomad_node_class: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub nomad_node_datacenter: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub iss: String,
+    pub sub: String,
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "one_or_all", deserialize_with = "one_or_many")]
+    pub aud: Vec<String>,
+    pub iat: i64,
+    pub nbf: i64,
+    /// 0: the token does not expire.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub exp: i64,
+    pub jti: String,
+}
+
+fn is_zero(n: &i64) -> bool {
+    *n == 0
+}
+
+/// A single audience is no list.
+fn one_or_all<S: Serializer>(list: &[String], s: S) -> Result<S::Ok, S::Error> {
+    if let [one] = list { one.serialize(s) } else { list.serialize(s) }
+}
+
+fn one_or_many<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Audience {
+        One(String),
+        Many(Vec<String>),
+    }
+    Ok(match Audience::deserialize(d)? {
+        Audience::One(one) => vec![one],
+        Audience::Many(many) => many,
+    })
+}
+
+/// Who issues a token, where and when.
+#[derive(Debug, Clone, Copy)]
+pub struct Issue<'a> {
+    /// The region.
+    pub region: &'a str,
+    /// `oidc_issuer`, empty for none.
+    pub issuer: &'a str,
+    /// Unix nanoseconds.
+    pub at: i64,
+}
+
+impl Issue<'_> {
+    fn claims(&self, ttl: i64, jti: String) -> Claims {
+        let at = self.at / SECOND;
+        let exp = if ttl > 0 { at.saturating_add((ttl / SECOND).max(1)) } else { 0 };
+        Claims { iss: self.issuer.into(), iat: at, nbf: at, exp, jti, ..Default::default() }
+    }
+
+    /// The claims of a task's identity; none if the allocation has no such task.
+    pub fn task(
+        &self,
+        alloc: &Allocation,
+        task: &str,
+        identity: &WorkloadIdentity,
+        namespace: Option<&Namespace>,
+        jti: String,
+    ) -> Option<Claims> {
+        let (job, group) = (alloc.job.as_ref()?, alloc.group()?);
+        let found = group.tasks.iter().find(|t| t.name == task)?;
+        let id = if job.parent_id.is_empty() { &job.id } else { &job.parent_id };
+        let mut claims = self.claims(identity.ttl, jti);
+        claims.sub = [self.region, &alloc.namespace, id, &alloc.task_group, task, &identity.name].join(":");
+        claims.aud = identity.audience.clone();
+        claims.nomad_namespace = alloc.namespace.clone();
+        claims.nomad_job_id = id.clone();
+        claims.nomad_allocation_id = alloc.id.clone();
+        claims.nomad_task = task.into();
+        if let Some(vault) = found.vault.as_ref().filter(|_| identity.name.starts_with("vault_")) {
+            (claims.vault_namespace, claims.vault_role) = (vault.namespace.clone(), vault.role.clone());
+        }
+        let consul = found.consul.as_ref().or(group.consul.as_ref());
+        if let Some(consul) = consul.filter(|_| identity.name.starts_with("consul_")) {
+            claims.consul_namespace = consul.namespace.clone();
+        }
+        if let Some(ns) = namespace {
+            let asked = ns.optional_extra_claims.iter().filter(|(name, _)| identity.extra_claims.contains(name));
+            claims.extra_claims = asked.chain(&ns.required_extra_claims).map(|(k, v)| (k.clone(), v.clone())).collect();
+        }
+        Some(claims)
+    }
+
+    /// The claims of a node's identity. `ttl` in nanoseconds.
+    pub fn node(&self, node: &Node, ttl: i64, jti: String) -> Claims {
+        Claims {
+            sub: format!("node:{}:{}:{}:{DEFAULT}", self.region, node.node_pool, node.id),
+            aud: vec![AUDIENCE.into()],
+            nomad_node_id: node.id.clone(),
+            nomad_node_pool: node.node_pool.clone(),
+            nomad_node_class: node.node_class.clone(),
+            nomad_node_datacenter: node.datacenter.clone(),
+            ..self.claims(ttl, jti)
+        }
+    }
+}
+
+impl Claims {
+    /// Whether a node with this identity needs a new one: a third of its time is left, or the node is not what it was.
+    pub fn outdated(&self, node: &Node, now: i64) -> bool {
+        let left = self.exp.saturating_sub(now / SECOND);
+        left.saturating_mul(3) < self.exp.saturating_sub(self.iat)
+            || self.nomad_node_id != node.id
+            || self.nomad_node_pool != node.node_pool
+            || self.nomad_node_class != node.node_class
+            || self.nomad_node_datacenter != node.datacenter
+    }
+}
+
+/// The `jti` of a default identity: always the same, so that it can be signed when it is asked for, as often as it is, and is
+/// still one token.
+pub fn fixed_id(alloc_id: &str, task: &str) -> String {
+    let hash = Sha256::digest(format!("{alloc_id}/{task}/{DEFAULT}"));
+    let mut bytes = [0; 16];
+    bytes.iter_mut().zip(hash).for_each(|(to, from)| *to = from);
+    crate::ids::uuid_of(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+
+    const AT: i64 = 1_795_243_431 * SECOND + 5;
+
+    fn shown(claims: &Claims) -> serde_json::Value {
+        serde_json::to_value(claims).unwrap()
+    }
+
+    #[test]
+    fn nodes() {
+        let node =
+            Node { id: "n1".into(), node_pool: "default".into(), datacenter: "dc1".into(), ..Default::default() };
+        let issue = Issue { region: "global", issuer: "", at: AT };
+        let claims = issue.node(&node, 24 * HOUR, "j".into());
+        let want = json!({
+            "aud": "nomadproject.io", "exp": 1_795_329_831, "iat": 1_795_243_431, "jti": "j", "nbf": 1_795_243_431,
+            "nomad_node_datacenter": "dc1", "nomad_node_id": "n1", "nomad_node_pool": "default",
+            "sub": "node:global:default:n1:default",
+        });
+        assert_eq!(shown(&claims), want);
+        assert_eq!(serde_json::from_value::<Claims>(want).unwrap(), claims);
+        assert!(!claims.outdated(&node, AT + 16 * HOUR) && claims.outdated(&node, AT + 17 * HOUR));
+        assert!(claims.outdated(&Node { node_class: "c".into(), ..node }, AT));
+    }
+
+    #[test]
+    fn tasks() {
+        let vault = Vault { role: "r".into(), ..Default::default() };
+        let task = Task { name: "t".into(), vault: Some(vault), ..Default::default() };
+        let group = TaskGroup { name: "g".into(), tasks: vec![task], ..Default::default() };
+        let job = Job {
+            id: "cron/periodic-1".into(),
+            parent_id: "cron".into(),
+            task_groups: vec![group],
+            ..Default::default()
+        };
+        let alloc = Allocation {
+            id: "a1".into(),
+            namespace: "ns".into(),
+            job_id: job.id.clone(),
+            task_group: "g".into(),
+            job: Some(Arc::new(job)),
+            ..Default::default()
+        };
+        let identity = |name: &str, audience: &[&str], ttl: i64| WorkloadIdentity {
+            name: name.into(),
+            audience: audience.iter().map(|a| a.to_string()).collect(),
+            ttl,
+            extra_claims: vec!["team".into()],
+            ..Default::default()
+        };
+        let issue = Issue { region: "global", issuer: "https://i", at: AT };
+        let claims = issue.task(&alloc, "t", &identity("default", &[AUDIENCE], 0), None, "j".into()).unwrap();
+        assert_eq!(
+            shown(&claims),
+            json!({
+                "nomad_namespace": "ns", "nomad_job_id": "cron", "nomad_allocation_id": "a1", "nomad_task": "t",
+                "iss": "https://i", "sub": "global:ns:cron:g:t:default", "aud": "nomadproject.io",
+                "iat": 1_795_243_431, "nbf": 1_795_243_431, "jti": "j",
+            })
+        );
+        let map = |k: &str| BTreeMap::from([(k.to_string(), "x".to_string())]);
+        let ns = Namespace {
+            optional_extra_claims: BTreeMap::from([("team".into(), "x".into()), ("other".into(), "y".into())]),
+            required_extra_claims: map("site"),
+            ..Default::default()
+        };
+        let named = identity("vault_default", &["a", "b"], 5 * SECOND / 2);
+        let claims = issue.task(&alloc, "t", &named, Some(&ns), "j".into()).unwrap();
+        assert_eq!((claims.exp - claims.iat, claims.vault_role.as_str()), (2, "r"));
+        assert_eq!(shown(&claims)["aud"], json!(["a", "b"]));
+        assert_eq!(shown(&claims)["extra_claims"], json!({"team": "x", "site": "x"}));
+        assert!(issue.task(&alloc, "u", &named, None, "j".into()).is_none());
+        assert_eq!((fixed_id("a1", "t"), fixed_id("a1", "t").len()), (fixed_id("a1", "t"), 36));
+        assert_ne!(fixed_id("a1", "t"), fixed_id("a1", "u"));
+    }
+}

@@ -1,0 +1,460 @@
+//! What changes of a node entail: which status it gets, and which jobs are to be looked at (`spec/server.md §9`).
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use encamp_model::{Allocation, Evaluation, Job, Node, NodeEvent, client_status, desired_status};
+use encamp_scheduler::candidates::covers;
+use encamp_scheduler::disconnect::{expired, lost_after};
+use encamp_scheduler::reschedule;
+use encamp_state::State;
+
+/// Node status words.
+pub mod node_status {
+    /// Registered, but it has to report first.
+    pub const INIT: &str = "initializing";
+    /// Takes part.
+    pub const READY: &str = "ready";
+    /// Was not heard of for too long.
+    pub const DOWN: &str = "down";
+    /// Was not heard of, but has allocations that may come back.
+    pub const DISCONNECTED: &str = "disconnected";
+}
+use node_status::{DISCONNECTED, DOWN, INIT, READY};
+
+/// Subsystem of the events a node gets for what happens to its membership.
+pub const CLUSTER: &str = "Cluster";
+/// Event of a node that came back without registering.
+pub const REREGISTERED_BY_HEARTBEAT: &str = "Node reregistered by heartbeat";
+/// Event of a node that was not heard of in time.
+pub const HEARTBEAT_MISSED: &str = "Node heartbeat missed";
+/// Event of a node whose pool does not exist yet.
+pub const WAITING_FOR_POOL: &str = "Node registered but waiting for node pool to be created";
+
+/// Whether a node may have the status.
+pub fn is_status(word: &str) -> bool {
+    matches!(word, INIT | READY | DOWN | DISCONNECTED)
+}
+
+/// The status of a node whose heartbeat did not come (`spec/server.md §9.2`).
+pub fn missed_heartbeat_status<'a>(
+    node: &Node,
+    allocs: impl IntoIterator<Item = &'a Allocation>,
+    now: i64,
+) -> &'static str {
+    let may_come_back = |a: &Allocation| a.desired_status == "run" && lost_after(a) > 0 && !expired(a, now);
+    let up = !matches!(node.status.as_str(), DOWN | INIT);
+    if up && allocs.into_iter().any(may_come_back) { DISCONNECTED } else { DOWN }
+}
+
+/// What an asked-for status becomes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StatusDecision {
+    /// The status to set.
+    pub status: String,
+    /// The event to add.
+    pub event: Option<NodeEvent>,
+}
+
+impl StatusDecision {
+    /// Whether an entry is to be written, apart from a new identity of the node (`spec/server.md §9.3` step 3).
+    pub fn changes(&self, node: &Node) -> bool {
+        self.status != node.status || self.event.is_some()
+    }
+}
+
+/// The event of subsystem `Cluster` with that text.
+pub fn cluster_event(message: &str, now: i64) -> NodeEvent {
+    NodeEvent::new(CLUSTER, message, now)
+}
+
+/// Decides what a request for a status leads to (`spec/server.md §9.3` steps 1 to 3). `event` comes with the request;
+/// `live_allocs` tells whether the node has allocations that are not terminal.
+pub fn decide_status(
+    node: &Node,
+    asked: &str,
+    event: Option<NodeEvent>,
+    live_allocs: bool,
+    pool_exists: bool,
+    now: i64,
+) -> StatusDecision {
+    let (mut status, mut event) = (asked, event);
+    match (node.status.as_str(), asked) {
+        (INIT, READY) => {
+            let unreported = live_allocs && node.last_alloc_update_index <= node.last_missed_heartbeat_index;
+            let waits_for_pool = !pool_exists && node.node_pool != "default";
+            if unreported || waits_for_pool {
+                status = INIT;
+            }
+            let told =
+                |e: &NodeEvent| e.message == WAITING_FOR_POOL && e.details.get("node_pool") == Some(&node.node_pool);
+            if waits_for_pool && event.is_none() && !node.events.iter().any(told) {
+                let details = BTreeMap::from([("node_pool".to_string(), node.node_pool.clone())]);
+                event = Some(NodeEvent { details, ..cluster_event(WAITING_FOR_POOL, now) });
+            }
+        }
+        (DISCONNECTED, READY) => status = INIT,
+        _ => {}
+    }
+    if event.is_none() && node.status == DOWN && status != DOWN {
+        event = Some(cluster_event(REREGISTERED_BY_HEARTBEAT, now));
+    }
+    StatusDecision { status: status.into(), event }
+}
+
+/// Whether a change of status makes evaluations (`spec/server.md §9.3` step 4).
+pub fn transition_makes_evals(before: &str, after: &str) -> bool {
+    match (before, after) {
+        (_, DOWN) | (INIT | DOWN, READY) => true,
+        (DISCONNECTED, other) | (other, DISCONNECTED) => other != DISCONNECTED,
+        _ => false,
+    }
+}
+
+/// Whether a registration makes evaluations (`spec/server.md §9.5`). `before` is absent for a new node.
+pub fn registration_makes_evals(before: Option<&Node>, after: &Node) -> bool {
+    let Some(old) = before else { return transition_makes_evals(INIT, &after.status) };
+    let devices = |n: &Node| n.node_resources.as_ref().map(|r| r.devices.clone()).unwrap_or_default();
+    transition_makes_evals(&old.status, &after.status)
+        || old.id != after.id
+        || old.datacenter != after.datacenter
+        || old.name != after.name
+        || old.node_class != after.node_class
+        || old.attributes != after.attributes
+        || old.meta != after.meta
+        || old.drivers != after.drivers
+        || old.host_volumes != after.host_volumes
+        || devices(old) != devices(after)
+}
+
+/// Whether a change of the node concerns the job of an allocation on it. System jobs are looked at anyway.
+fn concerns(alloc: &Allocation, job: &Job) -> bool {
+    match job.r#type.as_str() {
+        "service" => !(alloc.server_terminal() && alloc.client_terminal()),
+        "batch" => !matches!(
+            alloc.client_status.as_str(),
+            client_status::COMPLETE | client_status::FAILED | client_status::LOST
+        ),
+        _ => false,
+    }
+}
+
+/// The system jobs that changes of nodes may concern.
+pub fn system_jobs(state: &State) -> Vec<&Arc<Job>> {
+    state.jobs().map(|entry| &entry.current).filter(|job| job.r#type == "system" && !job.stop).collect()
+}
+
+/// The evaluations of a change of a node, to be written in one entry even if there are none; `None` means no entry
+/// (`spec/server.md §9.6`). `system_jobs`: those of the same state, see [`system_jobs`]. `index` is that of the change. The
+/// node need not be stored any more.
+pub fn node_evals(
+    state: &State,
+    system_jobs: &[&Arc<Job>],
+    node: &Node,
+    index: u64,
+    now: i64,
+    new_id: &mut dyn FnMut() -> String,
+) -> Option<Vec<Evaluation>> {
+    let allocs = state.allocs_of_node(&node.id);
+    let system: Vec<&Arc<Job>> = system_jobs.iter().copied().filter(|job| covers(job, node)).collect();
+    if allocs.is_empty() && system.is_empty() {
+        return None;
+    }
+    let mut seen = HashSet::new();
+    let of_allocs = allocs.iter().filter_map(|entry| {
+        let a = &entry.alloc;
+        let job = a.job.as_ref().or_else(|| state.job(&a.namespace, &a.job_id))?;
+        concerns(a, job).then_some((&a.namespace, &a.job_id, job))
+    });
+    let of_system = system.iter().map(|job| (&job.namespace, &job.id, *job));
+    let jobs = of_allocs.chain(of_system).filter(|(namespace, id, _)| seen.insert((*namespace, *id)));
+    let evals = jobs.map(|(_, _, job)| Evaluation {
+        node_id: node.id.clone(),
+        node_modify_index: index,
+        ..Evaluation::pending(job, "node-update", now, new_id())
+    });
+    Some(evals.collect())
+}
+
+/// The evaluations that follow from reports of nodes: one per job (`spec/server.md §11`).
+pub fn report_evals(
+    state: &State,
+    updates: &[Arc<Allocation>],
+    now: i64,
+    new_id: &mut dyn FnMut() -> String,
+) -> Vec<Evaluation> {
+    let mut seen = HashSet::new();
+    let mut out = Vec::new();
+    for update in updates {
+        let Some(stored) = state.alloc(&update.id).map(|e| &e.alloc) else { continue };
+        let unknown = stored.client_status == client_status::UNKNOWN;
+        if !update.client_terminal() && !unknown {
+            continue;
+        }
+        let job = state.job(&stored.namespace, &stored.job_id);
+        let (mut trigger, of) = match job {
+            None => {
+                if stored.desired_status != desired_status::STOP {
+                    continue;
+                }
+                let Some(own) = &stored.job else { continue };
+                (Some("job-deregister"), own)
+            }
+            Some(job) => {
+                let failed = update.client_status == client_status::FAILED && stored.followup_eval_id.is_empty();
+                let replaced = failed
+                    && job.lookup_group(&stored.task_group).is_some()
+                    && reschedule::eligible_on_server(stored, now);
+                (replaced.then_some("alloc-failure"), job)
+            }
+        };
+        if unknown && job.is_some() {
+            trigger = Some("reconnect");
+        }
+        let Some(trigger) = trigger else { continue };
+        if seen.insert((stored.namespace.clone(), stored.job_id.clone())) {
+            out.push(Evaluation::pending(of, trigger, now, new_id()));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encamp_model::{AllocState, DisconnectStrategy, NodeDeviceResource, NodeResources, SECOND, TaskGroup, Time};
+
+    fn node(status: &str) -> Node {
+        Node {
+            id: "n".into(),
+            datacenter: "dc1".into(),
+            node_pool: "default".into(),
+            status: status.into(),
+            ..Node::default()
+        }
+    }
+
+    fn job(id: &str, kind: &str, datacenter: &str, pool: &str) -> Job {
+        Job {
+            id: id.into(),
+            namespace: "default".into(),
+            r#type: kind.into(),
+            priority: 70,
+            datacenters: vec![datacenter.into()],
+            node_pool: pool.into(),
+            ..Job::default()
+        }
+    }
+
+    fn alloc(id: &str, job: &Job, desired: &str, client: &str) -> Arc<Allocation> {
+        Arc::new(Allocation {
+            id: id.into(),
+            namespace: job.namespace.clone(),
+            job_id: job.id.clone(),
+            node_id: "n".into(),
+            job: Some(Arc::new(job.clone())),
+            desired_status: desired.into(),
+            client_status: client.into(),
+            ..Allocation::default()
+        })
+    }
+
+    fn run(state: &State) -> Option<Vec<Evaluation>> {
+        let mut n = 0;
+        let mut new_id = || {
+            n += 1;
+            format!("e{n}")
+        };
+        node_evals(state, &system_jobs(state), &node(DOWN), 42, 7, &mut new_id)
+    }
+
+    #[test]
+    fn e12_a_node_flaps() {
+        let mut s = State::new();
+        let service = |id| job(id, "service", "dc1", "default");
+        let (s1, s2) = (service("s1"), service("s2"));
+        let b1 = job("b1", "batch", "dc1", "default");
+        let (y1, y2, y3) = (
+            job("y1", "system", "dc*", "all"),
+            job("y2", "system", "dc2", "default"),
+            job("y3", "system", "dc1", "other"),
+        );
+        let y4 = Job { stop: true, ..job("y4", "system", "dc1", "default") };
+        for j in [&s1, &s2, &b1, &y1, &y2, &y3, &y4] {
+            s.upsert_job(Arc::new(j.clone()));
+        }
+        s.upsert_node(Arc::new(node(DOWN)));
+        s.upsert_allocs([
+            alloc("a1", &s1, "run", "running"),
+            alloc("a2", &s1, "run", "running"),
+            alloc("a3", &s2, "stop", "complete"),
+            alloc("a4", &b1, "run", "complete"),
+            alloc("a5", &y1, "run", "running"),
+            alloc("a6", &y2, "run", "running"),
+            alloc("a7", &job("sb", "sysbatch", "dc1", "all"), "run", "running"),
+        ]);
+        let evals = run(&s).unwrap();
+        assert_eq!(evals.iter().map(|e| e.job_id.as_str()).collect::<Vec<_>>(), ["s1", "y1"]);
+        let want = Evaluation {
+            id: "e1".into(),
+            namespace: "default".into(),
+            priority: 70,
+            r#type: "service".into(),
+            triggered_by: "node-update".into(),
+            job_id: "s1".into(),
+            node_id: "n".into(),
+            node_modify_index: 42,
+            status: "pending".into(),
+            create_time: 7,
+            modify_time: 7,
+            ..Evaluation::default()
+        };
+        assert_eq!(evals[0], want);
+        // The same when the node is deregistered.
+        s.remove_node("n");
+        assert_eq!(run(&s).unwrap(), evals);
+    }
+
+    #[test]
+    fn which_allocations_count() {
+        for (kind, desired, client, counts) in [
+            ("service", "run", "running", true),
+            ("service", "stop", "running", true),
+            ("service", "run", "failed", true),
+            ("service", "stop", "complete", false),
+            ("batch", "run", "running", true),
+            ("batch", "stop", "running", true),
+            ("batch", "run", "unknown", true),
+            ("batch", "run", "failed", false),
+            ("batch", "run", "lost", false),
+            ("sysbatch", "run", "running", false),
+            ("system", "run", "running", false),
+        ] {
+            let mut s = State::new();
+            s.upsert_node(Arc::new(node(READY)));
+            s.upsert_allocs([alloc("a", &job("j", kind, "dc1", "default"), desired, client)]);
+            // An empty list is written all the same.
+            assert_eq!(run(&s).unwrap().len(), usize::from(counts), "{kind} {desired} {client}");
+        }
+        let mut s = State::new();
+        s.upsert_node(Arc::new(node(READY)));
+        s.upsert_job(Arc::new(job("y", "system", "dc2", "default")));
+        assert_eq!(run(&s), None);
+    }
+
+    #[test]
+    fn missed_heartbeats() {
+        let with = |lost_after, client: &str, desired: &str| {
+            let disconnect = Some(DisconnectStrategy { lost_after, ..DisconnectStrategy::default() });
+            let group = TaskGroup { name: "g".into(), disconnect, ..TaskGroup::default() };
+            let job = Job { task_groups: vec![group], ..Job::default() };
+            Allocation {
+                task_group: "g".into(),
+                alloc_states: vec![AllocState {
+                    field: 0,
+                    value: "unknown".into(),
+                    time: Time::from_unix_nanos(100 * SECOND),
+                }],
+                ..Allocation::clone(&alloc("a", &job, desired, client))
+            }
+        };
+        let minute = 60 * SECOND;
+        for (why, status, a, now, want) in [
+            ("it may come back", READY, with(minute, "running", "run"), 0, DISCONNECTED),
+            ("still in time", DISCONNECTED, with(minute, "unknown", "run"), 159 * SECOND, DISCONNECTED),
+            ("time is over", DISCONNECTED, with(minute, "unknown", "run"), 160 * SECOND, DOWN),
+            ("no disconnect block", READY, with(0, "running", "run"), 0, DOWN),
+            ("to be stopped anyway", READY, with(minute, "running", "stop"), 0, DOWN),
+            ("never came up", INIT, with(minute, "running", "run"), 0, DOWN),
+            ("down already", DOWN, with(minute, "running", "run"), 0, DOWN),
+        ] {
+            assert_eq!(missed_heartbeat_status(&node(status), [&a], now), want, "{why}");
+        }
+        assert_eq!(missed_heartbeat_status(&node(READY), [], 0), DOWN);
+    }
+
+    #[test]
+    fn statuses_that_are_asked_for() {
+        let ask = |n: &Node, status: &str, live, pool| {
+            let d = decide_status(n, status, None, live, pool, 5);
+            let event = d.event.as_ref().map_or("", |e| e.message.as_str()).to_string();
+            (d.status.clone(), event, d.changes(n))
+        };
+        let got = |status: &str, event: &str, changes| (status.to_string(), event.to_string(), changes);
+        assert_eq!(ask(&node(INIT), READY, false, true), got(READY, "", true));
+        assert_eq!(ask(&node(READY), READY, true, true), got(READY, "", false));
+        assert_eq!(ask(&node(DISCONNECTED), READY, false, true), got(INIT, "", true));
+        assert_eq!(ask(&node(DISCONNECTED), DOWN, false, true), got(DOWN, "", true));
+        assert_eq!(ask(&node(DOWN), READY, false, true), got(READY, REREGISTERED_BY_HEARTBEAT, true));
+        assert_eq!(ask(&node(DOWN), DOWN, false, true), got(DOWN, "", false));
+        let mut n = Node { last_missed_heartbeat_index: 10, last_alloc_update_index: 10, ..node(INIT) };
+        assert_eq!(ask(&n, READY, true, true), got(INIT, "", false), "it must report its allocations first");
+        assert_eq!(ask(&n, READY, false, true), got(READY, "", true));
+        n.last_alloc_update_index = 11;
+        assert_eq!(ask(&n, READY, true, true), got(READY, "", true));
+        assert_eq!(ask(&n, READY, true, false), got(READY, "", true), "the default pool need not be stored");
+        n.node_pool = "gpu".into();
+        assert_eq!(ask(&n, READY, true, false), got(INIT, WAITING_FOR_POOL, true));
+        let event = decide_status(&n, READY, None, true, false, 5).event.unwrap();
+        assert_eq!((event.details["node_pool"].as_str(), event.subsystem.as_str()), ("gpu", "Cluster"));
+        n.events.push(event);
+        assert_eq!(ask(&n, READY, true, false), got(INIT, "", false), "told once");
+        let missed = cluster_event(HEARTBEAT_MISSED, 5);
+        let d = decide_status(&node(READY), DOWN, Some(missed.clone()), false, true, 5);
+        assert_eq!(d, StatusDecision { status: DOWN.into(), event: Some(missed) });
+        assert!(is_status(INIT) && is_status(DISCONNECTED) && !is_status("up"));
+    }
+
+    #[test]
+    fn transitions() {
+        let all = [INIT, READY, DOWN, DISCONNECTED];
+        let pairs = all.iter().flat_map(|a| all.iter().map(move |b| (*a, *b)));
+        let made: Vec<_> = pairs.filter(|(a, b)| transition_makes_evals(a, b)).collect();
+        let want = [
+            (INIT, READY),
+            (INIT, DOWN),
+            (INIT, DISCONNECTED),
+            (READY, DOWN),
+            (READY, DISCONNECTED),
+            (DOWN, READY),
+            (DOWN, DOWN),
+            (DOWN, DISCONNECTED),
+            (DISCONNECTED, INIT),
+            (DISCONNECTED, READY),
+            (DISCONNECTED, DOWN),
+        ];
+        assert_eq!(made, want);
+    }
+
+    #[test]
+    fn registrations() {
+        let ready = node(READY);
+        assert!(registration_makes_evals(None, &ready));
+        assert!(!registration_makes_evals(None, &node(INIT)));
+        assert!(!registration_makes_evals(Some(&ready), &ready));
+        assert!(registration_makes_evals(Some(&node(DOWN)), &ready));
+        let text = |s: &str| s.to_string();
+        let changed: [Node; 9] = [
+            Node { id: text("m"), ..ready.clone() },
+            Node { datacenter: text("dc2"), ..ready.clone() },
+            Node { name: text("x"), ..ready.clone() },
+            Node { node_class: text("x"), ..ready.clone() },
+            Node { attributes: [(text("k"), text("v"))].into(), ..ready.clone() },
+            Node { meta: [(text("k"), text("v"))].into(), ..ready.clone() },
+            Node { drivers: [(text("exec"), Default::default())].into(), ..ready.clone() },
+            Node { host_volumes: [(text("v"), Default::default())].into(), ..ready.clone() },
+            Node {
+                node_resources: Some(
+                    NodeResources { devices: vec![NodeDeviceResource::default()], ..NodeResources::default() }.into(),
+                ),
+                ..ready.clone()
+            },
+        ];
+        for n in &changed {
+            assert!(registration_makes_evals(Some(&ready), n));
+        }
+        let mut larger = ready.clone();
+        larger.node_resources = Some(NodeResources::default().into());
+        assert!(!registration_makes_evals(Some(&ready), &larger), "blocked evaluations cover sizes");
+    }
+}

@@ -1,0 +1,394 @@
+//! Periodic jobs: when they launch and what they launch (`spec/server.md §14`).
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use encamp_model::{Evaluation, Job, SECOND, quoted};
+use encamp_state::StateStore;
+
+/// Namespace and ID.
+type Key = (String, String);
+
+/// Whether a job launches by itself: periodic, enabled, not stopped, not parameterized. What a parameterized job
+/// dispatched may be periodic.
+pub fn is_active(job: &Job) -> bool {
+    job.periodic.as_ref().is_some_and(|p| p.enabled) && !job.stop && !job.is_parameterized()
+}
+
+/// A launch that is due.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Launch {
+    /// The periodic job.
+    pub job: Arc<Job>,
+    /// The time it was scheduled for, Unix nanoseconds.
+    pub at: i64,
+}
+
+#[derive(Debug)]
+struct Tracked {
+    job: Arc<Job>,
+    /// `None`: never again.
+    next: Option<i64>,
+}
+
+/// The periodic jobs and their next launches. Starts disabled; then it tracks nothing. Times are Unix nanoseconds.
+#[derive(Debug, Default)]
+pub struct PeriodicTracker {
+    enabled: bool,
+    tracked: HashMap<Key, Tracked>,
+    due: BTreeSet<(i64, Key)>,
+}
+
+impl PeriodicTracker {
+    /// A disabled tracker.
+    pub fn new() -> PeriodicTracker {
+        PeriodicTracker::default()
+    }
+
+    /// Whether it tracks.
+    pub fn enabled(&self) -> bool {
+        self.enabled
+    }
+
+    /// Switches it on or off. Off forgets everything.
+    pub fn set_enabled(&mut self, enabled: bool) {
+        if !enabled {
+            *self = PeriodicTracker::default();
+        }
+        self.enabled = enabled;
+    }
+
+    /// A job was registered: tracks it, or stops tracking it when it does not launch by itself any more. Fails with the
+    /// text of a specification or time zone that does not parse; the job is not tracked then.
+    pub fn add(&mut self, job: Arc<Job>, now: i64) -> Result<(), String> {
+        if !self.enabled {
+            return Ok(());
+        }
+        self.remove(&job.namespace, &job.id);
+        match &job.periodic {
+            Some(config) if is_active(&job) => {
+                let next = config.next_launch(now)?;
+                let key = (job.namespace.clone(), job.id.clone());
+                self.due.extend(next.map(|t| (t, key.clone())));
+                self.tracked.insert(key, Tracked { job, next });
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A job was written: takes note of a new specification, and of no other change, so that a launch that is due stays
+    /// due. Tells whether there was one.
+    ///
+    /// # Errors
+    /// See [`PeriodicTracker::add`].
+    pub fn update(&mut self, job: &Arc<Job>, now: i64) -> Result<bool, String> {
+        if !self.enabled {
+            return Ok(false);
+        }
+        let tracked = self.tracked.get(&(job.namespace.clone(), job.id.clone()));
+        let changed = match tracked {
+            Some(t) => t.job.create_index != job.create_index || t.job.job_modify_index < job.job_modify_index,
+            None => is_active(job),
+        };
+        if changed {
+            self.add(job.clone(), now)?;
+        }
+        Ok(changed)
+    }
+
+    /// A job is gone.
+    pub fn remove(&mut self, namespace: &str, id: &str) {
+        let key = (namespace.to_string(), id.to_string());
+        if let Some(Tracked { next: Some(t), .. }) = self.tracked.remove(&key) {
+            self.due.remove(&(t, key));
+        }
+    }
+
+    /// The tracked jobs, in no particular order.
+    pub fn jobs(&self) -> impl Iterator<Item = &Arc<Job>> {
+        self.tracked.values().map(|t| &t.job)
+    }
+
+    /// When the next launch is due.
+    pub fn next_deadline(&self) -> Option<i64> {
+        self.due.first().map(|(t, _)| *t)
+    }
+
+    /// The next launch that is due, if there is one. The job's next launch counts from the time this one was scheduled
+    /// for, so that late calls do not shift it. Whether children may overlap is the caller's to ask
+    /// ([`may_launch`]).
+    pub fn pop_due(&mut self, now: i64) -> Option<Launch> {
+        if self.next_deadline().is_none_or(|t| t > now) {
+            return None;
+        }
+        let (at, key) = self.due.pop_first()?;
+        let tracked = self.tracked.get_mut(&key)?;
+        // It parsed when the job was added.
+        tracked.next = tracked.job.periodic.as_ref().and_then(|p| p.next_launch(at).ok().flatten());
+        let job = tracked.job.clone();
+        self.due.extend(tracked.next.map(|t| (t, key)));
+        Some(Launch { job, at })
+    }
+
+    /// The job for a launch on demand, whatever its children do. The schedule stays. Fails with the text of the API.
+    pub fn force(&self, namespace: &str, id: &str) -> Result<Arc<Job>, String> {
+        let failed = |why: String| format!("force launch for job {} failed: {why}", quoted(id));
+        if !self.enabled {
+            return Err(failed("periodic dispatch disabled".into()));
+        }
+        let tracked = self.tracked.get(&(namespace.to_string(), id.to_string()));
+        let missing = || failed(format!("can't force run non-tracked job {} ({namespace})", quoted(id)));
+        Ok(tracked.ok_or_else(missing)?.job.clone())
+    }
+}
+
+/// Checks a request for a launch on demand; `job` is what is stored under the ID. Errors are the texts of the API.
+pub fn check_force(job_id: &str, job: Option<&Job>) -> Result<(), String> {
+    if job_id.is_empty() {
+        return Err("missing job ID for evaluation".into());
+    }
+    match job {
+        None => Err("job not found".into()),
+        Some(j) if j.periodic.is_none() => Err("can't force launch non-periodic job".into()),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Whether a new leader is to launch the job once, since launches were missed: its next launch after the last one is
+/// over. Fails if the job's last launch is not known (`spec/server.md §14.5`).
+pub fn missed_launch(job: &Job, last_launch: Option<i64>, now: i64) -> Result<bool, String> {
+    let Some(config) = job.periodic.as_ref().filter(|_| is_active(job)) else { return Ok(false) };
+    let last = last_launch.ok_or_else(|| {
+        format!(
+            "the last launch of periodic job {} (namespace {}) is not stored",
+            quoted(&job.id),
+            quoted(&job.namespace)
+        )
+    })?;
+    Ok(config.next_launch(last)?.is_some_and(|next| next < now))
+}
+
+/// Whether a scheduled launch may happen: always, unless the job prohibits overlap and a child still has work to do, in
+/// evaluations or allocations (`spec/server.md §14.3`).
+pub fn may_launch(store: &StateStore, job: &Job) -> bool {
+    !job.periodic.as_ref().is_some_and(|p| p.prohibit_overlap) || !children_run(store, job)
+}
+
+fn children_run(store: &StateStore, job: &Job) -> bool {
+    let prefix = format!("{}/periodic-", job.id);
+    store.children(&job.namespace, &job.id).filter(|c| c.id.starts_with(&prefix)).any(|child| {
+        store
+            .evals_of_job(&child.namespace, &child.id)
+            .any(|e| !e.terminal() || store.allocs_of_eval(&e.id).any(|a| !a.alloc.terminal()))
+    })
+}
+
+/// The child that a launch at a time registers.
+pub fn child(job: &Job, at: i64, now: i64) -> Job {
+    let id = format!("{}/periodic-{}", job.id, at.div_euclid(SECOND));
+    Job {
+        name: id.clone(),
+        id,
+        parent_id: job.id.clone(),
+        periodic: None,
+        status: String::new(),
+        status_description: String::new(),
+        // Launches of one dispatched job are not one dispatch.
+        dispatch_idempotency_token: String::new(),
+        submit_time: now,
+        ..job.clone()
+    }
+}
+
+/// The evaluation that goes into the child's entry.
+pub fn evaluation(child: &Job, now: i64, id: String) -> Evaluation {
+    Evaluation::pending(child, "periodic-job", now, id)
+}
+
+/// The time at which a child was launched, from its ID; `None` if that is not one of a periodic job's child.
+pub fn launch_time(child_id: &str) -> Option<i64> {
+    let (_, seconds) = child_id.rsplit_once("/periodic-")?;
+    seconds.parse::<i64>().ok()?.checked_mul(SECOND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encamp_model::{Allocation, ParameterizedJobConfig, PeriodicConfig};
+
+    const HOUR: i64 = 3600 * SECOND;
+
+    fn job(id: &str, cron: &str) -> Arc<Job> {
+        let periodic = PeriodicConfig { enabled: true, spec: cron.into(), ..PeriodicConfig::default() };
+        Arc::new(Job {
+            id: id.into(),
+            name: id.into(),
+            namespace: "ns".into(),
+            r#type: "batch".into(),
+            priority: 30,
+            status: "running".into(),
+            periodic: Some(periodic),
+            ..Job::default()
+        })
+    }
+
+    fn with(job: &Arc<Job>, change: impl FnOnce(&mut Job)) -> Arc<Job> {
+        let mut j = Job::clone(job);
+        change(&mut j);
+        Arc::new(j)
+    }
+
+    fn tracker(jobs: &[&Arc<Job>], now: i64) -> PeriodicTracker {
+        let mut t = PeriodicTracker::new();
+        t.set_enabled(true);
+        jobs.iter().for_each(|j| t.add((*j).clone(), now).unwrap());
+        t
+    }
+
+    #[test]
+    fn launches_in_order_without_drift() {
+        let (hourly, half) = (job("hourly", "0 * * * *"), job("half", "*/30 * * * *"));
+        let never = job("never", "0 0 31 2 *");
+        let mut t = tracker(&[&hourly, &half, &never], 1);
+        assert_eq!(t.jobs().count(), 3);
+        assert_eq!(t.next_deadline(), Some(HOUR / 2));
+        assert_eq!(t.pop_due(HOUR / 2 - 1), None);
+        // The caller comes late: everything that was due is launched for the time it was due at.
+        let mut launched = Vec::new();
+        while let Some(l) = t.pop_due(HOUR + HOUR / 2 + 7) {
+            launched.push((l.job.id.clone(), l.at));
+        }
+        let want = [("half", HOUR / 2), ("half", HOUR), ("hourly", HOUR), ("half", HOUR + HOUR / 2)];
+        assert_eq!(launched, want.map(|(id, at)| (id.to_string(), at)));
+        assert_eq!(t.next_deadline(), Some(2 * HOUR));
+    }
+
+    #[test]
+    fn only_active_jobs_are_tracked() {
+        let j = job("j", "0 * * * *");
+        let mut t = tracker(&[&j], 0);
+        for inactive in [
+            with(&j, |j| j.stop = true),
+            with(&j, |j| j.periodic = None),
+            with(&j, |j| j.periodic.as_mut().unwrap().enabled = false),
+            with(&j, |j| j.parameterized_job = Some(ParameterizedJobConfig::default())),
+        ] {
+            t.add(j.clone(), 0).unwrap();
+            assert_eq!(t.jobs().count(), 1);
+            t.add(inactive.clone(), 0).unwrap();
+            assert_eq!((t.jobs().count(), t.next_deadline()), (0, None), "{inactive:?}");
+        }
+        // A dispatched child of a parameterized periodic job is periodic itself.
+        let dispatched = with(&j, |j| {
+            j.parameterized_job = Some(ParameterizedJobConfig::default());
+            j.dispatched = true;
+        });
+        assert!(is_active(&dispatched));
+        t.add(j.clone(), 0).unwrap();
+        t.add(with(&j, |j| j.periodic.as_mut().unwrap().spec = "30 * * * *".into()), 0).unwrap();
+        assert_eq!((t.next_deadline(), t.due.len()), (Some(HOUR / 2), 1), "changed jobs have one launch");
+        t.remove("other", "j");
+        assert_eq!(t.jobs().count(), 1);
+        t.remove("ns", "j");
+        assert_eq!((t.jobs().count(), t.next_deadline()), (0, None));
+        let text = t.add(job("bad", "x"), 0).unwrap_err();
+        assert_eq!(text, r#"Invalid cron spec "x": missing field(s)"#);
+        t.add(j.clone(), 0).unwrap();
+        t.set_enabled(false);
+        t.add(j, 0).unwrap();
+        assert!(!t.enabled() && t.next_deadline().is_none());
+    }
+
+    #[test]
+    fn only_new_specifications_count() {
+        let j = job("j", "0 * * * *");
+        let at = |index| with(&j, |j| j.job_modify_index = index);
+        let mut t = tracker(&[&at(7)], 0);
+        // The job's status changes just when a launch is due.
+        assert_eq!(t.update(&with(&at(7), |j| j.modify_index = 9), HOUR), Ok(false));
+        assert_eq!(t.next_deadline(), Some(HOUR), "a launch that is due stays due");
+        assert_eq!(t.update(&at(6), HOUR), Ok(false), "an old version");
+        assert_eq!(t.update(&at(8), HOUR), Ok(true));
+        assert_eq!(t.next_deadline(), Some(2 * HOUR));
+        assert_eq!(t.update(&with(&at(9), |j| j.stop = true), HOUR), Ok(true));
+        assert_eq!((t.next_deadline(), t.jobs().count()), (None, 0));
+        assert_eq!(t.update(&with(&at(9), |j| j.stop = true), HOUR), Ok(false));
+        t.set_enabled(false);
+        assert_eq!(t.update(&at(10), HOUR), Ok(false));
+    }
+
+    #[test]
+    fn launches_on_demand() {
+        let j = job("j", "0 * * * *");
+        let mut t = tracker(&[&j], 0);
+        assert_eq!(t.force("ns", "j").unwrap().id, "j");
+        assert_eq!(t.next_deadline(), Some(HOUR), "the schedule stays");
+        let text = r#"force launch for job "x" failed: can't force run non-tracked job "x" (ns)"#;
+        assert_eq!(t.force("ns", "x").unwrap_err(), text);
+        t.set_enabled(false);
+        assert_eq!(t.force("ns", "j").unwrap_err(), r#"force launch for job "j" failed: periodic dispatch disabled"#);
+        assert_eq!(check_force("", None).unwrap_err(), "missing job ID for evaluation");
+        assert_eq!(check_force("x", None).unwrap_err(), "job not found");
+        let plain = with(&j, |j| j.periodic = None);
+        assert_eq!(check_force("x", Some(&plain)).unwrap_err(), "can't force launch non-periodic job");
+        check_force("j", Some(&j)).unwrap();
+    }
+
+    #[test]
+    fn a_new_leader_catches_up_once() {
+        // Hourly, last launch 10:00, new leader at 13:20.
+        let j = job("j", "0 * * * *");
+        let now = 13 * HOUR + HOUR / 3;
+        assert_eq!(missed_launch(&j, Some(10 * HOUR), now), Ok(true));
+        let c = child(&j, now, now);
+        assert_eq!(c.id, "j/periodic-48000");
+        assert_eq!(tracker(&[&j], now).next_deadline(), Some(14 * HOUR));
+        assert_eq!(missed_launch(&j, Some(13 * HOUR), now), Ok(false));
+        assert_eq!(missed_launch(&job("j", "0 0 31 2 *"), Some(0), now), Ok(false));
+        assert!(missed_launch(&j, None, now).unwrap_err().contains("periodic job \"j\""));
+        assert_eq!(missed_launch(&with(&j, |j| j.stop = true), None, now), Ok(false));
+    }
+
+    #[test]
+    fn children() {
+        let j = job("j", "0 * * * *");
+        let c = child(&j, 7 * SECOND + 1, 9);
+        assert_eq!((c.id.as_str(), c.name.as_str(), c.parent_id.as_str()), ("j/periodic-7", "j/periodic-7", "j"));
+        assert_eq!((c.periodic.is_none(), c.status.as_str(), c.submit_time), (true, "", 9));
+        assert_eq!((launch_time(&c.id), launch_time("j"), launch_time("j/periodic-x")), (Some(7 * SECOND), None, None));
+        let e = evaluation(&c, 9, "e".into());
+        assert_eq!((e.triggered_by.as_str(), e.job_id.as_str(), e.priority), ("periodic-job", "j/periodic-7", 30));
+    }
+
+    #[test]
+    fn overlap() {
+        let free = job("j", "0 * * * *");
+        let j = with(&free, |j| j.periodic.as_mut().unwrap().prohibit_overlap = true);
+        let mut s = StateStore::new();
+        let c = Arc::new(child(&j, 0, 0));
+        assert!(may_launch(&s, &j));
+        s.put_job(c.clone());
+        assert!(may_launch(&s, &j), "a child without evaluations");
+        let mut e = evaluation(&c, 0, "e".into());
+        s.put_eval(Arc::new(e.clone()));
+        assert!(!may_launch(&s, &j));
+        assert!(may_launch(&s, &free));
+        e.status = "complete".into();
+        s.put_eval(Arc::new(e));
+        assert!(may_launch(&s, &j));
+        let mut a = Allocation {
+            id: "a".into(),
+            namespace: "ns".into(),
+            job_id: c.id.clone(),
+            eval_id: "e".into(),
+            client_status: "running".into(),
+            ..Allocation::default()
+        };
+        s.put_allocs(vec![Arc::new(a.clone())]);
+        assert!(!may_launch(&s, &j));
+        a.client_status = "complete".into();
+        s.put_allocs(vec![Arc::new(a)]);
+        assert!(may_launch(&s, &j));
+    }
+}

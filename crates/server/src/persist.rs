@@ -1,0 +1,164 @@
+//! Snapshots of the store: a sequence of records, ended by a mark (`spec/server.md §22`). The format is ours; it carries a
+//! version.
+
+use std::collections::HashMap;
+use std::io::{self, BufReader, Read, Write};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::codec;
+use encamp_model::*;
+use encamp_state::{StateStore, Table};
+
+/// The version this program writes.
+const VERSION: u32 = 1;
+/// Allocations stored at a time while reading.
+const CHUNK: usize = 4096;
+
+#[derive(Serialize, Deserialize)]
+enum Record {
+    Header {
+        version: u32,
+    },
+    Node(Arc<Node>),
+    NodePool(Arc<NodePool>),
+    Namespace(Arc<Namespace>),
+    /// A version of a job; the current one comes last.
+    Job(Arc<Job>),
+    /// A job as allocations carry it; numbered by position.
+    AllocJob(Arc<Job>),
+    Alloc(Box<Allocation>),
+    Eval(Arc<Evaluation>),
+    Deployment(Arc<Deployment>),
+    Summary(Arc<JobSummary>),
+    Submission(Arc<JobSubmission>),
+    Launch(Arc<PeriodicLaunch>),
+    ScalingPolicy(Arc<ScalingPolicy>),
+    ScalingEvents(Arc<JobScalingEvents>),
+    Service(Arc<ServiceRegistration>),
+    Variable(Arc<VariableEncrypted>),
+    CsiVolume(Arc<CsiVolume>),
+    HostVolume(Arc<HostVolume>),
+    HostVolumeClaim(Arc<TaskGroupHostVolumeClaim>),
+    SchedulerConfig(Arc<SchedulerConfiguration>),
+    Autopilot(Arc<AutopilotConfiguration>),
+    ClusterMetadata(Arc<ClusterMetadata>),
+    RootKey(Arc<WrappedRootKey>),
+    /// Table name and index.
+    Index(String, u64),
+    End,
+}
+
+fn invalid(text: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text.into())
+}
+
+/// Writes a snapshot.
+pub fn write(store: &StateStore, mut to: &mut dyn Write) -> io::Result<()> {
+    let mut put = |r: &Record| codec::encode_to(r, &mut to).map_err(io::Error::other);
+    put(&Record::Header { version: VERSION })?;
+    let state = store.state();
+    state.nodes().try_for_each(|n| put(&Record::Node(n.node.clone())))?;
+    state.node_pools().try_for_each(|p| put(&Record::NodePool(p.clone())))?;
+    state.namespaces().try_for_each(|n| put(&Record::Namespace(n.clone())))?;
+    for entry in state.jobs() {
+        let older = entry.versions.values().filter(|v| v.version != entry.current.version);
+        older.chain([&entry.current]).try_for_each(|j| put(&Record::Job(j.clone())))?;
+    }
+    let mut jobs: HashMap<*const Job, u32> = HashMap::new();
+    for a in store.allocs_by_create() {
+        let mut a = Allocation::clone(&a.alloc);
+        if let Some(job) = a.job.take() {
+            let next = u32::try_from(jobs.len()).unwrap_or(u32::MAX);
+            let number = *jobs.entry(Arc::as_ptr(&job)).or_insert(next);
+            if number == next {
+                put(&Record::AllocJob(job))?;
+            }
+            a.job_ref = Some(number);
+        }
+        put(&Record::Alloc(Box::new(a)))?;
+    }
+    store.evals_by_create().try_for_each(|e| put(&Record::Eval(e.clone())))?;
+    store.deployments_by_create().try_for_each(|d| put(&Record::Deployment(d.clone())))?;
+    store.summaries().try_for_each(|s| put(&Record::Summary(s.clone())))?;
+    store.all_submissions().try_for_each(|s| put(&Record::Submission(s.clone())))?;
+    store.launches().try_for_each(|l| put(&Record::Launch(l.clone())))?;
+    store.scaling_policies().try_for_each(|p| put(&Record::ScalingPolicy(p.clone())))?;
+    store.all_scaling_events().try_for_each(|e| put(&Record::ScalingEvents(e.clone())))?;
+    store.services().try_for_each(|s| put(&Record::Service(s.clone())))?;
+    store.variables().try_for_each(|v| put(&Record::Variable(v.clone())))?;
+    state.csi_volumes().try_for_each(|v| put(&Record::CsiVolume(v.clone())))?;
+    state.host_volumes().try_for_each(|v| put(&Record::HostVolume(v.clone())))?;
+    state.host_volume_claims().try_for_each(|c| put(&Record::HostVolumeClaim(c.clone())))?;
+    state.scheduler_config.iter().try_for_each(|c| put(&Record::SchedulerConfig(c.clone())))?;
+    store.autopilot().into_iter().try_for_each(|c| put(&Record::Autopilot(c.clone())))?;
+    store.cluster_metadata().into_iter().try_for_each(|m| put(&Record::ClusterMetadata(m.clone())))?;
+    store.root_keys().try_for_each(|k| put(&Record::RootKey(k.clone())))?;
+    Table::ALL.into_iter().try_for_each(|t| put(&Record::Index(t.name().into(), store.index_of(t))))?;
+    put(&Record::End)
+}
+
+/// Reads a snapshot into a new store: the one that was written, with nothing mended, because servers read what they wrote at
+/// different times and go on with the same log.
+pub fn read(from: &mut dyn Read) -> io::Result<StateStore> {
+    let mut from = BufReader::with_capacity(1 << 16, from);
+    let mut next = || codec::decode_from::<Record>(&mut from).map_err(|e| invalid(format!("state snapshot: {e}")));
+    match next()? {
+        Record::Header { version: VERSION } => {}
+        Record::Header { version } => {
+            return Err(invalid(format!("state snapshot: version {version}, this program reads {VERSION}")));
+        }
+        _ => return Err(invalid("state snapshot: no header")),
+    }
+    let mut store = StateStore::default();
+    let mut jobs: Vec<Arc<Job>> = Vec::new();
+    let mut allocs: Vec<Arc<Allocation>> = Vec::new();
+    loop {
+        match next()? {
+            Record::Header { .. } => return Err(invalid("state snapshot: two headers")),
+            Record::Node(n) => store.put_node(n),
+            Record::NodePool(p) => store.put_node_pool(p),
+            Record::Namespace(n) => store.put_namespace(n),
+            Record::Job(j) => store.put_job(j),
+            Record::AllocJob(j) => jobs.push(j),
+            Record::Alloc(mut a) => {
+                if let Some(number) = a.job_ref.take() {
+                    let job = usize::try_from(number).ok().and_then(|n| jobs.get(n));
+                    a.job = Some(job.ok_or_else(|| invalid("state snapshot: an allocation without its job"))?.clone());
+                }
+                allocs.push(Arc::new(*a));
+                if allocs.len() == CHUNK {
+                    store.put_allocs(std::mem::take(&mut allocs));
+                }
+            }
+            Record::Eval(e) => store.put_eval(e),
+            Record::Deployment(d) => store.put_deployment(d),
+            Record::Summary(s) => store.put_summary(s),
+            Record::Submission(s) => store.put_submission(s),
+            Record::Launch(l) => store.put_launch(l),
+            Record::ScalingPolicy(p) => store.put_scaling_policy(p),
+            Record::ScalingEvents(e) => store.put_scaling_events(e),
+            Record::Service(s) => store.put_service(s),
+            Record::Variable(v) => store.put_variable(v),
+            Record::CsiVolume(v) => store.put_csi_volume(v),
+            Record::HostVolume(v) => store.put_host_volume(v),
+            Record::HostVolumeClaim(c) => store.put_host_volume_claim(c),
+            Record::SchedulerConfig(c) => store.set_scheduler_config(c),
+            Record::Autopilot(c) => store.set_autopilot(c),
+            Record::ClusterMetadata(m) => store.set_cluster_metadata(m),
+            Record::RootKey(k) => store.put_root_key(k),
+            Record::Index(name, index) => {
+                if let Some(t) = Table::ALL.into_iter().find(|t| t.name() == name) {
+                    store.set_index(t, index);
+                }
+            }
+            Record::End => break,
+        }
+    }
+    store.put_allocs(allocs);
+    store.settle_index();
+    let index = store.latest_index();
+    store.add_built_ins(index.max(1));
+    Ok(store)
+}

@@ -1,0 +1,176 @@
+//! Nodes that refuse plan after plan are taken out of scheduling (`spec/server.md §7.7`).
+
+use std::collections::{HashMap, VecDeque};
+
+use encamp_model::MINUTE;
+
+/// How many nodes are remembered.
+const MOST_NODES: usize = 50;
+/// How many nodes can be taken out at once.
+const BURST: i64 = 10;
+/// Nanoseconds until one more node can be taken out: 5 in 30 minutes.
+const REFILL: i64 = 6 * MINUTE;
+/// Subsystem of the event a node gets when it is taken out.
+pub const EVENT_SUBSYSTEM: &str = "Scheduler";
+/// Text of that event.
+pub const EVENT_MESSAGE: &str = "Node marked as ineligible for scheduling due to multiple plan rejections, see \
+                                 plan_rejection_tracker in the configuration of the servers";
+
+/// The `plan_rejection_tracker` block of the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RejectionSettings {
+    /// Whether rejections are tracked.
+    pub enabled: bool,
+    /// How many rejections within the window are too many.
+    pub node_threshold: usize,
+    /// How long a rejection counts, in nanoseconds.
+    pub node_window: i64,
+}
+
+impl Default for RejectionSettings {
+    fn default() -> RejectionSettings {
+        RejectionSettings { enabled: false, node_threshold: 100, node_window: 5 * MINUTE }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Rejections {
+    times: VecDeque<i64>,
+    used: u64,
+}
+
+/// Counts rejections per node and says when a node has had too many. Times are Unix nanoseconds.
+#[derive(Debug)]
+pub struct RejectionTracker {
+    settings: RejectionSettings,
+    nodes: HashMap<String, Rejections>,
+    /// What is left of the limit: nanoseconds, `REFILL` of them per node.
+    credit: i64,
+    refilled: Option<i64>,
+    uses: u64,
+}
+
+impl RejectionTracker {
+    /// Nothing counted yet.
+    pub fn new(settings: RejectionSettings) -> RejectionTracker {
+        RejectionTracker { settings, nodes: HashMap::new(), credit: BURST * REFILL, refilled: None, uses: 0 }
+    }
+
+    /// A plan was rejected for the node. Tells whether the node is to be made ineligible.
+    pub fn add(&mut self, node_id: &str, now: i64) -> bool {
+        if !self.settings.enabled {
+            return false;
+        }
+        self.uses += 1;
+        if !self.nodes.contains_key(node_id) && self.nodes.len() >= MOST_NODES {
+            let oldest = self.nodes.iter().min_by_key(|(_, r)| r.used).map(|(id, _)| id.clone());
+            oldest.and_then(|id| self.nodes.remove(&id));
+        }
+        let start = now.saturating_sub(self.settings.node_window);
+        let node = self.nodes.entry(node_id.to_string()).or_default();
+        node.used = self.uses;
+        node.times.push_back(now);
+        while node.times.front().is_some_and(|t| *t < start) {
+            node.times.pop_front();
+        }
+        // More than the threshold say nothing new.
+        while node.times.len() > self.settings.node_threshold.max(1) {
+            node.times.pop_front();
+        }
+        node.times.len() >= self.settings.node_threshold && self.spend(now)
+    }
+
+    fn spend(&mut self, now: i64) -> bool {
+        let passed = now.saturating_sub(self.refilled.unwrap_or(now)).max(0);
+        self.refilled = Some(now);
+        self.credit = self.credit.saturating_add(passed).min(BURST * REFILL);
+        let enough = self.credit >= REFILL;
+        if enough {
+            self.credit -= REFILL;
+        }
+        enough
+    }
+
+    /// Rejections that count now, by node (gauge `plan.rejection_tracker.node_score`).
+    pub fn scores(&self, now: i64) -> impl Iterator<Item = (&str, usize)> {
+        let start = now.saturating_sub(self.settings.node_window);
+        self.nodes.iter().map(move |(id, r)| (id.as_str(), r.times.iter().filter(|t| **t >= start).count()))
+    }
+}
+
+impl RejectionSettings {
+    /// Checks threshold and window.
+    pub fn check(&self) -> Result<(), String> {
+        if self.node_threshold == 0 {
+            return Err("plan_rejection_tracker: node_threshold must be greater than 0".into());
+        }
+        if self.node_window <= 0 {
+            return Err("plan_rejection_tracker: node_window must be greater than 0".into());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encamp_model::SECOND;
+
+    fn tracker(node_threshold: usize) -> RejectionTracker {
+        RejectionTracker::new(RejectionSettings { enabled: true, node_threshold, node_window: 5 * MINUTE })
+    }
+
+    #[test]
+    fn the_window_ends_and_its_boundary_counts() {
+        let mut t = tracker(3);
+        assert!(!t.add("n", 0) && !t.add("n", MINUTE));
+        assert!(t.add("n", 5 * MINUTE), "0 still counts");
+        assert!(t.add("n", 5 * MINUTE + SECOND), "and those before keep counting");
+        assert!(!t.add("n", 30 * MINUTE));
+        assert_eq!(t.scores(30 * MINUTE).collect::<Vec<_>>(), [("n", 1)]);
+        assert_eq!(t.scores(36 * MINUTE).collect::<Vec<_>>(), [("n", 0)]);
+    }
+
+    #[test]
+    fn scores_are_not_cut_short_below_the_threshold() {
+        let mut t = tracker(100);
+        assert_eq!((0..99).filter(|i| t.add("n", *i)).count(), 0);
+        assert_eq!(t.scores(99).collect::<Vec<_>>(), [("n", 99)]);
+        assert!(t.add("n", 99));
+    }
+
+    #[test]
+    fn few_nodes_at_a_time() {
+        let mut t = tracker(1);
+        let out = |t: &mut RejectionTracker, now| (0..20).filter(|i| t.add(&format!("n{i}"), now)).count();
+        assert_eq!(out(&mut t, 0), 10);
+        assert_eq!(out(&mut t, 5 * MINUTE), 0);
+        assert_eq!(out(&mut t, 6 * MINUTE), 1);
+        assert_eq!(out(&mut t, 36 * MINUTE), 5);
+        assert_eq!(out(&mut t, 1000 * MINUTE), 10);
+    }
+
+    #[test]
+    fn fifty_nodes_are_remembered() {
+        let mut t = tracker(2);
+        for i in 0..50 {
+            assert!(!t.add(&format!("n{i}"), 0));
+        }
+        assert!(t.add("n0", 1));
+        assert!(!t.add("new", 2));
+        assert!(t.add("n0", 3), "used lately");
+        assert!(!t.add("n1", 4), "forgotten");
+    }
+
+    #[test]
+    fn disabled_by_default() {
+        let mut t = RejectionTracker::new(RejectionSettings::default());
+        assert!((0..1000).all(|i| !t.add("n", i)));
+        assert_eq!(t.scores(0).count(), 0);
+        RejectionSettings::default().check().unwrap();
+        let bad = RejectionSettings { node_threshold: 0, ..RejectionSettings::default() };
+        assert!(bad.check().unwrap_err().contains("node_threshold"));
+        let bad = RejectionSettings { node_window: 0, ..RejectionSettings::default() };
+        assert!(bad.check().unwrap_err().contains("node_window"));
+    }
+}

@@ -1,0 +1,257 @@
+//! The whole pipeline in one process: register, evaluate, plan, apply.
+
+use std::time::Duration;
+
+use super::endpoints::{node_rpc, operator};
+use super::handle::Server;
+use super::ids;
+use super::ops::{JobRegister, Operation};
+use super::settings::Settings;
+use super::store::Store;
+use encamp_model::*;
+use encamp_telemetry::Metrics;
+
+/// A directory that goes away with the test.
+pub(crate) struct Dir(std::path::PathBuf);
+
+impl Dir {
+    pub(crate) fn new() -> Dir {
+        let dir = std::env::temp_dir().join(format!("encamp-server-{}", ids::uuid()));
+        std::fs::create_dir_all(&dir).unwrap();
+        Dir(dir)
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(crate) async fn start(dir: &Dir, id: &str) -> Server {
+    let settings = Settings { num_schedulers: 2, ..Settings::new(id, "server-1", dir.0.clone()) };
+    let server = Server::start(settings, Metrics::default()).await.unwrap();
+    server.wait_ready().await.unwrap();
+    assert!(server.keyring().wait_active(Duration::from_secs(60)).await);
+    server
+}
+
+/// Waits until something holds, ten seconds at most.
+pub(crate) async fn eventually(what: &str, holds: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if holds() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{what} did not happen");
+}
+
+pub(crate) fn node(id: &str) -> Node {
+    let resources = NodeResources {
+        processors: NodeProcessorResources {
+            topology: Some(Topology { override_total_compute: 1000, ..Default::default() }),
+        },
+        memory: NodeMemoryResources { memory_mb: 1000 },
+        disk: NodeDiskResources { disk_mb: 10_000 },
+        networks: vec![NetworkResource { mode: "host".into(), ..Default::default() }],
+        node_networks: Some(vec![NodeNetworkResource { mode: "host".into(), ..Default::default() }]),
+        ..Default::default()
+    };
+    Node {
+        id: id.into(),
+        secret_id: "secret".into(),
+        name: id.into(),
+        datacenter: "dc1".into(),
+        status: "initializing".into(),
+        attributes: [("kernel.name".to_string(), "linux".to_string())].into(),
+        drivers: [("mock_driver".to_string(), DriverInfo { detected: true, healthy: true, ..Default::default() })]
+            .into(),
+        node_resources: Some(resources.into()),
+        ..Default::default()
+    }
+}
+
+pub(crate) fn job(id: &str, count: i64) -> Job {
+    let task = Task {
+        name: "t".into(),
+        driver: "mock_driver".into(),
+        resources: Some(Resources { cpu: 100, memory_mb: 10, ..Default::default() }),
+        ..Default::default()
+    };
+    Job {
+        id: id.into(),
+        name: id.into(),
+        namespace: "default".into(),
+        r#type: "service".into(),
+        priority: 50,
+        node_pool: "default".into(),
+        datacenters: vec!["*".into()],
+        task_groups: vec![TaskGroup { name: "g".into(), count, tasks: vec![task], ..Default::default() }],
+        ..Default::default()
+    }
+}
+
+/// Writes a job without an evaluation.
+pub(crate) async fn put_job(server: &Server, job: Job) {
+    let r = JobRegister { job: job.into(), eval: None, submission: None, enforce_index: None, now: ids::now() };
+    server.commit(Operation::JobRegister(Box::new(r))).await.unwrap();
+}
+
+pub(crate) async fn register(server: &Server, job: Job) -> u64 {
+    let eval = Evaluation {
+        id: ids::uuid(),
+        namespace: job.namespace.clone(),
+        job_id: job.id.clone(),
+        r#type: job.r#type.clone(),
+        priority: job.priority,
+        triggered_by: "job-register".into(),
+        status: "pending".into(),
+        create_time: ids::now(),
+        modify_time: ids::now(),
+        ..Default::default()
+    };
+    let r = JobRegister { job: job.into(), eval: Some(eval), submission: None, enforce_index: None, now: ids::now() };
+    server.commit(Operation::JobRegister(Box::new(r))).await.unwrap().0
+}
+
+pub(crate) fn running(server: &Server, job: &str) -> usize {
+    server.snapshot().state().allocs_of_job("default", job).iter().filter(|a| !a.alloc.terminal()).count()
+}
+
+pub(crate) fn settled(server: &Server) -> bool {
+    server.snapshot().evals_by_create().all(|e| e.status != "pending")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn jobs_are_placed_and_survive_a_restart() {
+    let dir = Dir::new();
+    let id = ids::uuid();
+    let server = start(&dir, &id).await;
+    let answer = node_rpc::register(&server, node("11111111-0000-4000-8000-000000000001"), "").await.unwrap();
+    assert!(answer.heartbeat_ttl >= 10 * SECOND && !answer.signed_identity.is_empty());
+    let n = "11111111-0000-4000-8000-000000000001";
+    node_rpc::update_status(&server, n, "secret", "", "ready").await.unwrap();
+    register(&server, job("web", 3)).await;
+    eventually("placement", || running(&server, "web") == 3 && settled(&server)).await;
+    register(&server, job("big", 9)).await;
+    eventually("a blocked evaluation", || {
+        running(&server, "big") == 7 && server.snapshot().evals_by_create().any(|e| e.status == "blocked")
+    })
+    .await;
+    let (allocs, index) = node_rpc::client_allocs(&server, n, "secret", 0, Duration::ZERO).await.unwrap();
+    assert_eq!(allocs.len(), 10);
+    // Only the node itself may ask.
+    let ids: Vec<String> = allocs.keys().cloned().collect();
+    let refusals = [
+        node_rpc::client_allocs(&server, n, "other", 0, Duration::ZERO).await.map(drop),
+        node_rpc::allocs(&server, n, "other", &ids, 0).await.map(drop),
+        node_rpc::own_node(&server, n, "other").map(drop),
+    ];
+    for wrong in refusals.map(Result::unwrap_err) {
+        assert_eq!((wrong.status, wrong.message.as_str()), (403, "Permission denied"));
+    }
+    assert_eq!(node_rpc::allocs(&server, n, "secret", &ids, 0).await.unwrap().0.len(), 10);
+    assert!(node_rpc::own_node(&server, n, "secret").unwrap().is_some_and(|own| own.id == n));
+    let unknown = "22222222-0000-4000-8000-000000000001";
+    assert!(node_rpc::own_node(&server, unknown, "secret").unwrap().is_none());
+    // A finished allocation makes room for one that waits.
+    let done = server.snapshot().state().allocs_of_job("default", "web")[0].alloc.id.clone();
+    let report = Allocation { id: done, client_status: "complete".into(), ..Default::default() };
+    node_rpc::update_allocs(&server, n, "secret", vec![report]).await.unwrap();
+    eventually("the unblocked placement", || running(&server, "big") == 8).await;
+    let (_, later) = node_rpc::client_allocs(&server, n, "secret", index, Duration::from_secs(5)).await.unwrap();
+    assert!(later > index);
+    eventually("the evaluations to settle", || settled(&server)).await;
+    let before = server.snapshot();
+    server.shutdown().await;
+    drop(server);
+
+    let server = start(&dir, &id).await;
+    let after = server.snapshot();
+    assert_eq!(after.alloc_count(), before.alloc_count());
+    assert_eq!(after.eval_count(), before.eval_count());
+    let blocked = || server.queues().blocked().stats().blocked;
+    eventually("blocked evaluations to be tracked again", || blocked() == 1).await;
+    server.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restored_state_is_scheduled_on_and_survives_a_restart() {
+    let dir = Dir::new();
+    let id = ids::uuid();
+    let server = start(&dir, &id).await;
+    let n = "11111111-0000-4000-8000-000000000001";
+    node_rpc::register(&server, node(n), "").await.unwrap();
+    node_rpc::update_status(&server, n, "secret", "", "ready").await.unwrap();
+    register(&server, job("kept", 3)).await;
+    eventually("placement", || running(&server, "kept") == 3).await;
+    register(&server, job("full", 9)).await;
+    let blocked = || server.queues().blocked().stats().blocked;
+    eventually("placement", || server.snapshot().alloc_count() == 10 && settled(&server) && blocked() == 1).await;
+    let before = server.snapshot();
+    let mut saved = Vec::new();
+    Store::write_snapshot(&before, &mut saved).unwrap();
+    let done = before.state().allocs_of_job("default", "kept")[0].alloc.id.clone();
+    let report = Allocation { id: done, client_status: "complete".into(), ..Default::default() };
+    node_rpc::update_allocs(&server, n, "secret", vec![report]).await.unwrap();
+    register(&server, job("lost", 1)).await;
+    eventually("the last places to be taken", || server.snapshot().alloc_count() == 11 && settled(&server)).await;
+
+    let cut = saved[..saved.len() - 9].to_vec();
+    let refused = operator::restore(&server, cut).await.unwrap_err();
+    assert!(refused.message.starts_with("failed to restore from snapshot: state snapshot: "), "{refused}");
+    assert!(server.snapshot().state().job("default", "lost").is_some());
+
+    // A node that waits for news is told at once, although indexes are lower now.
+    let (_, seen) = node_rpc::client_allocs(&server, n, "secret", 0, Duration::ZERO).await.unwrap();
+    let waiting = tokio::spawn({
+        let server = server.clone();
+        async move { node_rpc::client_allocs(&server, n, "secret", seen, Duration::from_secs(300)).await.unwrap() }
+    });
+    eventually("the node to wait", || !server.store().watches().is_empty()).await;
+    let index = operator::restore(&server, saved).await.unwrap();
+    let (allocs, now) = tokio::time::timeout(Duration::from_secs(60), waiting).await.unwrap().unwrap();
+    assert!(allocs.len() == 10 && now < seen && index > seen, "{} allocations at {now}", allocs.len());
+    server.wait_ready().await.unwrap();
+    let restored = server.snapshot();
+    assert!(restored.state().job("default", "lost").is_none());
+    assert_eq!((restored.alloc_count(), restored.eval_count()), (before.alloc_count(), before.eval_count()));
+    eventually("blocked evaluations to be tracked again", || blocked() == 1).await;
+
+    let freed = restored.state().allocs_of_job("default", "kept")[0].alloc.id.clone();
+    let report = Allocation { id: freed, client_status: "complete".into(), ..Default::default() };
+    node_rpc::update_allocs(&server, n, "secret", vec![report]).await.unwrap();
+    eventually("the unblocked placement", || running(&server, "full") == 8 && settled(&server)).await;
+    let last = server.snapshot();
+    server.shutdown().await;
+    drop(server);
+
+    let server = start(&dir, &id).await;
+    assert_eq!(server.snapshot().alloc_count(), last.alloc_count());
+    assert_eq!(running(&server, "full"), 8);
+    server.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_node_goes_down_and_its_jobs_are_looked_at() {
+    let dir = Dir::new();
+    let mut settings = Settings::new(&ids::uuid(), "server-1", dir.0.clone());
+    (settings.heartbeat.min_ttl, settings.heartbeat.grace) = (SECOND / 10, SECOND / 10);
+    let server = Server::start(settings, Metrics::default()).await.unwrap();
+    server.wait_ready().await.unwrap();
+    let n = "11111111-0000-4000-8000-000000000001";
+    node_rpc::register(&server, node(n), "").await.unwrap();
+    node_rpc::update_status(&server, n, "secret", "", "ready").await.unwrap();
+    register(&server, job("web", 1)).await;
+    eventually("the node to be down", || server.snapshot().state().node(n).is_some_and(|n| n.node.status == "down"))
+        .await;
+    eventually("an evaluation of the node", || {
+        let s = server.snapshot();
+        s.evals_by_create().any(|e| e.triggered_by == "node-update" && e.node_id == n && e.status == "complete")
+    })
+    .await;
+    let events = server.snapshot().state().node(n).unwrap().node.events.clone();
+    assert_eq!(events.last().unwrap().message, "Node heartbeat missed");
+    server.shutdown().await;
+}

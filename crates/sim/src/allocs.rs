@@ -1,0 +1,251 @@
+//! Allocations of a made-up cluster, made one by one from what was decided about them.
+
+use super::ground::{Share, template};
+use encamp_model::random::Random;
+use encamp_model::*;
+use encamp_scheduler::descriptions;
+
+/// What became of an allocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It runs.
+    Running,
+    /// It was just placed.
+    Pending,
+    /// It runs and has been told to leave its draining node.
+    Leaving,
+    /// Its node is out of contact.
+    Unknown,
+    /// A batch task that finished.
+    Complete,
+    /// It failed and was replaced.
+    Failed,
+    /// Its node went down.
+    Lost,
+    /// It left a draining node.
+    Migrated,
+    /// A newer version replaced it.
+    Updated,
+    /// Its job was stopped.
+    Stopped,
+}
+
+impl Fate {
+    /// Whether it holds resources.
+    pub fn live(self) -> bool {
+        matches!(self, Fate::Running | Fate::Pending | Fate::Leaving | Fate::Unknown)
+    }
+
+    /// What the client says about the allocation.
+    pub fn client_status(self) -> &'static str {
+        match self {
+            Fate::Running | Fate::Leaving => client_status::RUNNING,
+            Fate::Pending => client_status::PENDING,
+            Fate::Unknown => client_status::UNKNOWN,
+            Fate::Failed => client_status::FAILED,
+            Fate::Lost => client_status::LOST,
+            Fate::Complete | Fate::Migrated | Fate::Updated | Fate::Stopped => client_status::COMPLETE,
+        }
+    }
+}
+
+/// One allocation, as decided.
+#[derive(Debug, Clone, Copy)]
+pub struct Placement {
+    /// Position of the job version in the file.
+    pub job: u32,
+    /// Position of the group.
+    pub group: u16,
+    /// Number in the name.
+    pub index: u32,
+    /// Position of the node.
+    pub node: u32,
+    /// What became of it.
+    pub fate: Fate,
+    /// What the node gave.
+    pub share: Share,
+    /// The allocation this one replaced or was replaced by.
+    pub other: Option<u32>,
+}
+
+/// What allocations need to know about a job version besides the job.
+#[derive(Debug, Clone, Default)]
+pub struct JobFacts {
+    /// The evaluation that placed the allocations.
+    pub eval_id: String,
+    /// The deployment, if there is one.
+    pub deployment_id: String,
+}
+
+/// What allocations need to know about a node besides the node.
+#[derive(Debug, Clone, Default)]
+pub struct NodeFacts {
+    /// Host address.
+    pub ip: String,
+    /// Usable cores.
+    pub cores: Vec<u16>,
+    /// MHz of a core.
+    pub core_speed: i64,
+}
+
+/// The ID of the allocation at a position.
+pub fn id(seed: u64, position: u32) -> String {
+    let base = Random::new(seed, "allocations").number();
+    Random::new(base.wrapping_add(u64::from(position)), "allocation").uuid()
+}
+
+/// Makes the allocation at `position`. `failed` is the node of the failed allocation it replaced, if that is why it is.
+pub fn allocation(
+    (seed, now): (u64, i64),
+    position: u32,
+    placed: &Placement,
+    (job, facts): (&Job, &JobFacts),
+    (node, ground): (&Node, &NodeFacts),
+    failed: Option<&Node>,
+) -> Option<Allocation> {
+    let group = job.task_groups.get(usize::from(placed.group))?;
+    let mut random = Random::new(u64::from(position), "allocation times");
+    let other = placed.other.map(|o| id(seed, o)).unwrap_or_default();
+    let replaced = matches!(placed.fate, Fate::Failed | Fate::Lost | Fate::Migrated | Fate::Updated);
+    // Those that replace another came after it.
+    let delay = if placed.other.is_some() && !replaced { 1800 } else { 1 } + random.below(600) as i64;
+    let ready = matches!(placed.fate, Fate::Pending);
+    let created = if ready { now - 5 * SECOND } else { (job.submit_time + delay * SECOND).min(now - 60 * SECOND) };
+    let ended = created.saturating_add((60 + random.below(1200) as i64) * SECOND).min(now - SECOND);
+    let mut a = Allocation {
+        id: id(seed, position),
+        namespace: job.namespace.clone(),
+        eval_id: facts.eval_id.clone(),
+        name: format!("{}.{}[{}]", job.id, group.name, placed.index),
+        node_id: node.id.clone(),
+        node_name: node.name.clone(),
+        job_id: job.id.clone(),
+        stored_job_version: Some(job.version),
+        task_group: group.name.clone(),
+        allocated_resources: Some(std::sync::Arc::new(resources(group, placed.share, node, ground))),
+        desired_status: desired_status::RUN.into(),
+        client_status: placed.fate.client_status().into(),
+        deployment_id: facts.deployment_id.clone(),
+        create_index: job.job_modify_index + 1,
+        alloc_modify_index: job.job_modify_index + 1,
+        modify_index: job.job_modify_index + 2,
+        create_time: created,
+        modify_time: if placed.fate.live() { created + 10 * SECOND } else { ended + SECOND }.min(now),
+        ..Default::default()
+    };
+    if replaced {
+        a.next_allocation = other;
+    } else {
+        a.reschedule_tracker = failed.map(|node| RescheduleTracker {
+            events: Some(vec![RescheduleEvent {
+                reschedule_time: created,
+                prev_alloc_id: other.clone(),
+                prev_node_id: node.id.clone(),
+                delay: group.reschedule_policy.as_ref().map_or(0, |p| p.delay),
+            }]),
+            last_reschedule: "ok".into(),
+        });
+        a.previous_allocation = other;
+    }
+    let stopped = match placed.fate {
+        Fate::Failed => Some(descriptions::RESCHEDULED),
+        Fate::Lost => Some(descriptions::LOST),
+        Fate::Migrated => Some(descriptions::MIGRATING),
+        Fate::Updated => Some(descriptions::UPDATING),
+        Fate::Stopped => Some(descriptions::NOT_NEEDED),
+        _ => None,
+    };
+    if let Some(why) = stopped {
+        (a.desired_status, a.desired_description) = (desired_status::STOP.into(), why.into());
+    }
+    if placed.fate == Fate::Leaving {
+        a.desired_transition.migrate = Some(true);
+    }
+    if placed.fate == Fate::Unknown {
+        a.client_description = descriptions::UNKNOWN.into();
+        let time = node.status_updated_at.saturating_mul(SECOND);
+        let state = AllocState {
+            value: client_status::UNKNOWN.into(),
+            time: Time::from_unix_nanos(time),
+            ..Default::default()
+        };
+        a.alloc_states.push(state);
+    }
+    if placed.fate != Fate::Pending {
+        a.task_states = task_states(group, placed.fate, created + 5 * SECOND, ended);
+        let healthy = placed.fate != Fate::Failed;
+        a.deployment_status = (!a.deployment_id.is_empty()).then(|| AllocDeploymentStatus {
+            healthy: Some(healthy),
+            timestamp: Time::from_unix_nanos(created + 15 * SECOND),
+            modify_index: a.modify_index,
+            ..Default::default()
+        });
+    }
+    Some(a)
+}
+
+/// The states of the tasks, without events.
+fn task_states(group: &TaskGroup, fate: Fate, started: i64, ended: i64) -> SortedMap<TaskState> {
+    let state = |task: &Task| {
+        let once = task.lifecycle.as_ref().is_some_and(|l| l.hook == "prestart" && !l.sidecar);
+        let over = !fate.live() && fate != Fate::Lost;
+        let started_at = Time::from_unix_nanos(started);
+        let finished = if once { started + SECOND } else { ended };
+        TaskState {
+            state: if once || over { "dead" } else { "running" }.into(),
+            failed: fate == Fate::Failed && !once,
+            started_at,
+            finished_at: if once || over { Time::from_unix_nanos(finished) } else { Time::ZERO },
+            ..Default::default()
+        }
+    };
+    group.tasks.iter().map(|t| (t.name.clone(), state(t))).collect()
+}
+
+/// What the allocation was given.
+fn resources(group: &TaskGroup, share: Share, node: &Node, ground: &NodeFacts) -> AllocatedResources {
+    let mut out = template(group);
+    let mut first_core = usize::from(share.cores.0);
+    for task in &group.tasks {
+        let Some(given) = out.tasks.get_mut(&task.name) else { continue };
+        let Some(asked) = &task.resources else { continue };
+        if let Some(cores) = usize::try_from(asked.cores).ok().filter(|n| *n > 0) {
+            let ids = ground.cores.iter().skip(first_core).take(cores).map(|c| u64::from(*c));
+            given.cpu.reserved_cores = ids.collect();
+            given.cpu.cpu_shares = asked.cores.saturating_mul(ground.core_speed);
+            first_core = first_core.saturating_add(cores);
+        }
+        let device = node.node_resources.as_ref().and_then(|r| r.devices.first());
+        if let (Some(group), false) = (device, asked.devices.is_empty()) {
+            let instances = group.instances.iter().skip(usize::from(share.devices.0));
+            given.devices.push(AllocatedDeviceResource {
+                vendor: group.vendor.clone(),
+                r#type: group.r#type.clone(),
+                name: group.name.clone(),
+                device_ids: instances.take(usize::from(share.devices.1)).map(|i| i.id.clone()).collect(),
+            });
+        }
+    }
+    if let Some(asked) = group.networks.first() {
+        let mut network = asked.clone();
+        network.ip.clone_from(&ground.ip);
+        for (port, value) in network.dynamic_ports.iter_mut().zip(share.ports) {
+            port.value = i64::from(value);
+            if port.to == -1 {
+                port.to = port.value;
+            }
+        }
+        let ports = network.reserved_ports.iter().chain(&network.dynamic_ports);
+        out.shared.ports = ports
+            .map(|p| AllocatedPortMapping {
+                label: p.label.clone(),
+                value: p.value,
+                to: p.to,
+                host_ip: ground.ip.clone(),
+                ignore_collision: p.ignore_collision,
+            })
+            .collect();
+        out.shared.networks.push(network);
+    }
+    out
+}

@@ -1,0 +1,126 @@
+//! Many simulated nodes in one process.
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+
+use super::node::SimNode;
+use super::tally::Tally;
+use crate::nodes::{self, Condition, SHAPES, class};
+use encamp_client::servers::Servers;
+use encamp_model::SECOND;
+use encamp_model::random::Random;
+use encamp_rpc::nodes::Remote;
+use encamp_rpc::pool::{Pool, PoolSettings};
+
+/// Nodes that register at the same time.
+const AT_ONCE: usize = 256;
+
+/// What fleet to make.
+#[derive(Debug, Clone)]
+pub struct FleetOptions {
+    /// Number of nodes.
+    pub nodes: usize,
+    /// What IDs, attributes and waits depend on.
+    pub seed: u64,
+    /// All nodes are alike, but for their attributes; otherwise they are of all classes.
+    pub alike: bool,
+    /// Waits are as short as in development mode.
+    pub quick: bool,
+}
+
+/// How a node reaches its servers: each gets connections of its own.
+pub type Connect = Arc<dyn Fn() -> Arc<dyn Servers> + Send + Sync>;
+
+/// Nodes that reach servers at these addresses over the network.
+pub fn over_network(addresses: Vec<String>) -> Connect {
+    let pool = Pool::new(PoolSettings::default());
+    Arc::new(move || Arc::new(Remote::new(pool.another(), addresses.clone())))
+}
+
+/// The nodes. They stop when this is dropped.
+pub struct Fleet {
+    nodes: Vec<Arc<SimNode>>,
+    running: Vec<Option<JoinHandle<()>>>,
+    gate: Arc<Semaphore>,
+    connect: Connect,
+    tally: Arc<Tally>,
+}
+
+impl Fleet {
+    /// Makes the nodes; none runs yet. `now` in Unix nanoseconds.
+    pub fn new(options: &FleetOptions, now: i64, connect: Connect) -> Fleet {
+        let mut random = Random::new(options.seed, "fleet");
+        let classes = if options.alike {
+            vec![class::GENERAL; options.nodes]
+        } else {
+            nodes::classes(options.nodes, &mut random)
+        };
+        let tally = Arc::new(Tally::default());
+        let make = |(number, class): (usize, &usize)| {
+            let shape = SHAPES.get(*class).unwrap_or(&SHAPES[class::GENERAL]);
+            let mut node = nodes::node(number, shape, Condition::Ready, now - now % SECOND, &mut random);
+            node.secret_id = random.uuid();
+            // The servers decide what is left out here.
+            node.status = "initializing".into();
+            (node.create_index, node.modify_index, node.status_updated_at) = (0, 0, 0);
+            Arc::new(SimNode::new(node, options.seed, options.quick, tally.clone()))
+        };
+        let nodes: Vec<_> = classes.iter().enumerate().map(make).collect();
+        let running = nodes.iter().map(|_| None).collect();
+        Fleet { nodes, running, gate: Arc::new(Semaphore::new(AT_ONCE)), connect, tally }
+    }
+
+    /// How many nodes there are, running or not.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The ID of a node; empty if there is no such node.
+    pub fn id(&self, number: usize) -> &str {
+        self.nodes.get(number).map_or("", |n| n.id())
+    }
+
+    /// What the nodes count.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Starts a node; one that runs goes on.
+    pub fn start(&mut self, number: usize) {
+        let (Some(node), Some(slot)) = (self.nodes.get(number), self.running.get_mut(number)) else { return };
+        if slot.is_none() {
+            let (node, gate, servers) = (node.clone(), self.gate.clone(), (self.connect)());
+            *slot = Some(tokio::spawn(async move { node.live(&*servers, &gate).await }));
+        }
+    }
+
+    /// Starts all.
+    pub fn start_all(&mut self) {
+        (0..self.len()).for_each(|n| self.start(n));
+    }
+
+    /// Stops a node as if its machine had died: nobody is told, its connections are gone.
+    pub fn kill(&mut self, number: usize) {
+        if let Some(running) = self.running.get_mut(number).and_then(Option::take) {
+            running.abort();
+        }
+    }
+
+    /// Kills all.
+    pub fn kill_all(&mut self) {
+        (0..self.len()).for_each(|n| self.kill(n));
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        self.kill_all();
+    }
+}

@@ -1,0 +1,420 @@
+//! One simulated node: it registers, beats, pulls allocations and reports them as a real one does (`spec/client.md §3`, `§6`,
+//! `§7`), by the same calls and the same rules. Its tasks are no processes: they run at once, and end when they are told to.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use super::tally::Tally;
+use encamp_client::clock;
+use encamp_client::policy::{backoff, pull};
+use encamp_client::servers::{Credentials, NodeReply, Servers, ServersError};
+use encamp_model::random::Random;
+use encamp_model::*;
+
+/// How long a request for allocations waits for news.
+const BLOCK: Duration = Duration::from_secs(300);
+/// How often reports are sent.
+const REPORT: Duration = Duration::from_millis(200);
+
+/// What a node remembers while it is away.
+#[derive(Debug, Default)]
+struct Memory {
+    /// AllocModifyIndex of what it holds.
+    known: pull::Known,
+    /// The tasks of what runs.
+    tasks: HashMap<String, Vec<Box<str>>>,
+    /// What the servers have not been told yet.
+    reports: Vec<Allocation>,
+    /// What runs and will count as healthy, with the time from which it does, in the order in which it began to run.
+    waiting: Vec<(i64, Allocation)>,
+}
+
+impl Memory {
+    /// Reports what has run long enough.
+    fn judge(&mut self, now: i64) {
+        let Memory { reports, waiting, .. } = self;
+        reports.extend(waiting.extract_if(.., |(at, _)| *at <= now).map(|(_, report)| report));
+    }
+}
+
+/// A node.
+pub struct SimNode {
+    node: Node,
+    memory: Mutex<Memory>,
+    random: Mutex<Random>,
+    tally: Arc<Tally>,
+    /// Waits are as short as in development mode.
+    quick: bool,
+}
+
+/// Counts a node while it lives.
+struct Live(Arc<Tally>);
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        Tally::take(&self.0.live, 1);
+    }
+}
+
+impl SimNode {
+    /// A node that has not started yet. `node` has an ID and a secret; `seed` decides its waits.
+    pub fn new(node: Node, seed: u64, quick: bool, tally: Arc<Tally>) -> SimNode {
+        let random = Mutex::new(Random::new(seed, &node.id));
+        SimNode { node, memory: Mutex::default(), random, tally, quick }
+    }
+
+    /// Its ID.
+    pub fn id(&self) -> &str {
+        &self.node.id
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn pause(&self, draw: impl FnOnce(&mut Random) -> i64) {
+        let nanos = draw(&mut self.random.lock().unwrap_or_else(PoisonError::into_inner));
+        tokio::time::sleep(duration::of_nanos(nanos)).await;
+    }
+
+    /// Runs until it is dropped. `gate` bounds how many register at once.
+    pub async fn live(&self, servers: &dyn Servers, gate: &Semaphore) {
+        let who = Mutex::new(Credentials {
+            node_id: self.node.id.clone(),
+            secret_id: self.node.secret_id.clone(),
+            identity: String::new(),
+        });
+        self.register(servers, &who, gate).await;
+        Tally::add(&self.tally.live, 1);
+        let _live = Live(self.tally.clone());
+        tokio::join!(self.beat(servers, &who, gate), self.watch(servers, &who), self.report(servers, &who));
+    }
+
+    fn answered(&self, servers: &dyn Servers, who: &Mutex<Credentials>, reply: &NodeReply, sent: i64) {
+        servers.learn(&reply.servers);
+        self.tally.ttl_until(sent.saturating_add(reply.heartbeat_ttl));
+        if !reply.signed_identity.is_empty() {
+            who.lock().unwrap_or_else(PoisonError::into_inner).identity.clone_from(&reply.signed_identity);
+        }
+    }
+
+    async fn register(&self, servers: &dyn Servers, who: &Mutex<Credentials>, gate: &Semaphore) {
+        loop {
+            let sent = clock::now();
+            let permit = gate.acquire().await;
+            let answer = servers.register(&self.node, &identity(who)).await;
+            drop(permit);
+            match answer {
+                Ok(reply) => return self.answered(servers, who, &reply, sent),
+                Err(error) => {
+                    Tally::add(&self.tally.errors, 1);
+                    self.pause(|r| backoff::registration(self.quick, error == ServersError::NoServers, r)).await;
+                }
+            }
+        }
+    }
+
+    async fn beat(&self, servers: &dyn Servers, who: &Mutex<Credentials>, gate: &Semaphore) {
+        let mut last = None;
+        self.pause(|r| backoff::first_heartbeat(self.quick, r)).await;
+        loop {
+            let (me, sent) = (credentials(who), clock::now());
+            match servers.update_status(&me, "ready", false).await {
+                Ok(reply) => {
+                    Tally::add(&self.tally.beats, 1);
+                    if last.is_some() && reply.index != 0 && reply.signed_identity.is_empty() {
+                        Tally::add(&self.tally.expired, 1);
+                    }
+                    last = Some((sent, reply.heartbeat_ttl));
+                    self.answered(servers, who, &reply, sent);
+                    self.pause(|_| reply.heartbeat_ttl).await;
+                }
+                Err(ServersError::NodeNotFound) => {
+                    self.register(servers, who, gate).await;
+                    self.pause(|r| backoff::first_heartbeat(self.quick, r)).await;
+                }
+                Err(_) => {
+                    Tally::add(&self.tally.errors, 1);
+                    self.pause(|r| backoff::heartbeat(self.quick, last, clock::now(), r)).await;
+                }
+            }
+        }
+    }
+
+    async fn watch(&self, servers: &dyn Servers, who: &Mutex<Credentials>) {
+        let (mut min_index, mut first) = (0, true);
+        loop {
+            match self.pull(servers, &credentials(who), min_index, first).await {
+                Ok(index) if index > min_index => (min_index, first) = (index, false),
+                // Servers that answer old news at once must not be asked in a hurry.
+                Ok(_) => self.pause(|_| 10_000_000).await,
+                Err(_) => {
+                    Tally::add(&self.tally.errors, 1);
+                    self.pause(|r| backoff::pull(self.quick, r)).await;
+                }
+            }
+        }
+    }
+
+    /// One look at what there is to run; gives the index of what was seen in full.
+    async fn pull(
+        &self,
+        servers: &dyn Servers,
+        who: &Credentials,
+        min_index: u64,
+        first: bool,
+    ) -> Result<u64, ServersError> {
+        let listed = servers.client_allocs(who, min_index, BLOCK, first).await?;
+        if listed.index <= min_index {
+            return Ok(min_index);
+        }
+        let wanted = pull::plan(&listed.allocs, &self.memory().known, &BTreeSet::new());
+        let mut pulled = BTreeMap::new();
+        if !wanted.pull.is_empty() {
+            let reply = servers.allocs(who, &wanted.pull, wanted.newest.saturating_sub(1)).await?;
+            pulled.extend(reply.allocs.into_iter().map(|a| (a.id.clone(), a)));
+            if wanted.pull.iter().any(|id| !pulled.contains_key(id)) {
+                return Ok(min_index);
+            }
+        }
+        self.apply(&pulled, &wanted.filtered);
+        Ok(listed.index)
+    }
+
+    /// Starts what is new, and stops what is to stop.
+    fn apply(&self, pulled: &BTreeMap<String, Arc<Allocation>>, filtered: &BTreeSet<String>) {
+        let now = clock::now();
+        let mut memory = self.memory();
+        let indexes = pulled.iter().map(|(id, a)| (id.clone(), a.alloc_modify_index)).collect();
+        let changes = pull::changes(&indexes, filtered, &memory.known);
+        for id in &changes.removed {
+            memory.known.remove(id);
+            if memory.tasks.remove(id).is_some() {
+                Tally::take(&self.tally.running, 1);
+            }
+        }
+        for a in changes.added.iter().chain(&changes.updated).filter_map(|id| pulled.get(id)) {
+            memory.known.insert(a.id.clone(), a.alloc_modify_index);
+            let runs = memory.tasks.contains_key(&a.id);
+            // One that was thought lost is told of again.
+            let again = runs && a.client_status == client_status::UNKNOWN;
+            if a.server_terminal() {
+                memory.waiting.retain(|(_, report)| report.id != a.id);
+                if let Some(tasks) = memory.tasks.remove(&a.id) {
+                    Tally::take(&self.tally.running, 1);
+                    Tally::add(&self.tally.stopped, 1);
+                    memory.reports.push(report(a, &tasks, false, now));
+                } else if !a.client_terminal() {
+                    memory.reports.push(report(a, &[], false, now));
+                }
+            } else if !a.client_terminal() && (!runs || again) {
+                let tasks: Vec<Box<str>> =
+                    a.group().map_or_else(Vec::new, |g| g.tasks.iter().map(|t| t.name.as_str().into()).collect());
+                let runs = report(a, &tasks, true, now);
+                if !a.deployment_id.is_empty() {
+                    let at = now.saturating_add(least_healthy_time(a));
+                    memory.waiting.push((at, healthy(&runs, a.is_canary(), at)));
+                }
+                memory.reports.push(runs);
+                if memory.tasks.insert(a.id.clone(), tasks).is_none() {
+                    Tally::add(&self.tally.running, 1);
+                }
+            }
+        }
+    }
+
+    async fn report(&self, servers: &dyn Servers, who: &Mutex<Credentials>) {
+        let mut every = tokio::time::interval(REPORT);
+        every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            every.tick().await;
+            let reports = {
+                let mut memory = self.memory();
+                memory.judge(clock::now());
+                std::mem::take(&mut memory.reports)
+            };
+            if reports.is_empty() {
+                continue;
+            }
+            while let Err(error) = servers.update_allocs(&credentials(who), reports.clone()).await {
+                Tally::add(&self.tally.errors, 1);
+                if matches!(error, ServersError::NodeNotFound) {
+                    break;
+                }
+                self.pause(|r| backoff::report(self.quick, r)).await;
+            }
+        }
+    }
+}
+
+fn credentials(who: &Mutex<Credentials>) -> Credentials {
+    who.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+fn identity(who: &Mutex<Credentials>) -> String {
+    who.lock().unwrap_or_else(PoisonError::into_inner).identity.clone()
+}
+
+/// What a node says of an allocation: only the fields that are its own.
+fn report(a: &Allocation, tasks: &[Box<str>], runs: bool, now: i64) -> Allocation {
+    let time = Time::from_unix_nanos(now);
+    let state = TaskState {
+        state: if runs { "running" } else { "dead" }.into(),
+        started_at: time,
+        finished_at: if runs { Time::ZERO } else { time },
+        ..Default::default()
+    };
+    Allocation {
+        id: a.id.clone(),
+        node_id: a.node_id.clone(),
+        client_status: if runs { client_status::RUNNING } else { client_status::COMPLETE }.into(),
+        task_states: tasks.iter().map(|t| (t.to_string(), state.clone())).collect(),
+        ..Default::default()
+    }
+}
+
+/// How long an allocation of a deployment runs before it counts as healthy, in nanoseconds.
+fn least_healthy_time(a: &Allocation) -> i64 {
+    a.group().and_then(|g| g.update.as_ref()).map_or(0, |u| u.min_healthy_time)
+}
+
+/// The report that something runs well.
+fn healthy(runs: &Allocation, canary: bool, at: i64) -> Allocation {
+    let timestamp = Time::from_unix_nanos(at);
+    let status = AllocDeploymentStatus { healthy: Some(true), timestamp, canary, ..Default::default() };
+    Allocation { deployment_status: Some(status), ..runs.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use encamp_client::servers::{Allocs, Answer, ClientAllocs};
+
+    /// A server with one allocation: it runs, and is told to stop once that was reported.
+    #[derive(Default)]
+    struct OneAlloc {
+        index: Mutex<u64>,
+        told: Mutex<Vec<Allocation>>,
+    }
+
+    impl OneAlloc {
+        fn index(&self) -> u64 {
+            *self.index.lock().unwrap()
+        }
+    }
+
+    fn ready<'a, T: Send + 'a>(value: T) -> Answer<'a, T> {
+        Box::pin(std::future::ready(Ok(value)))
+    }
+
+    impl Servers for OneAlloc {
+        fn register<'a>(&'a self, node: &'a Node, _: &'a str) -> Answer<'a, NodeReply> {
+            assert_eq!((node.status.as_str(), node.secret_id.as_str()), ("initializing", "s"));
+            *self.index.lock().unwrap() = 5;
+            ready(NodeReply { servers: vec!["x:1".into()], heartbeat_ttl: SECOND, ..Default::default() })
+        }
+
+        fn update_status<'a>(&'a self, who: &'a Credentials, status: &'a str, _: bool) -> Answer<'a, NodeReply> {
+            assert_eq!((who.node_id.as_str(), status), ("n", "ready"));
+            ready(NodeReply { heartbeat_ttl: SECOND / 100, ..Default::default() })
+        }
+
+        fn client_allocs<'a>(
+            &'a self,
+            _: &'a Credentials,
+            min_index: u64,
+            _: Duration,
+            _: bool,
+        ) -> Answer<'a, ClientAllocs> {
+            Box::pin(async move {
+                while self.index() <= min_index {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                Ok(ClientAllocs {
+                    allocs: [("a".into(), self.index())].into(),
+                    index: self.index(),
+                    ..Default::default()
+                })
+            })
+        }
+
+        fn allocs<'a>(&'a self, _: &'a Credentials, ids: &'a [String], _: u64) -> Answer<'a, Allocs> {
+            assert_eq!(ids, ["a"]);
+            let stopped = self.index() > 5;
+            let task = Task { name: "t".into(), ..Default::default() };
+            let group = TaskGroup { name: "g".into(), tasks: vec![task], ..Default::default() };
+            let a = Allocation {
+                id: "a".into(),
+                node_id: "n".into(),
+                task_group: "g".into(),
+                deployment_id: "d".into(),
+                job: Some(Arc::new(Job { task_groups: vec![group], ..Default::default() })),
+                desired_status: if stopped { "stop" } else { "run" }.into(),
+                client_status: client_status::PENDING.into(),
+                alloc_modify_index: self.index(),
+                ..Default::default()
+            };
+            ready(Allocs { allocs: vec![Arc::new(a)], index: self.index() })
+        }
+
+        fn update_allocs<'a>(&'a self, _: &'a Credentials, allocs: Vec<Allocation>) -> Answer<'a, u64> {
+            self.told.lock().unwrap().extend(allocs);
+            *self.index.lock().unwrap() += 1;
+            ready(self.index())
+        }
+
+        fn emit_events<'a>(&'a self, _: &'a Credentials, _: Vec<NodeEvent>) -> Answer<'a, u64> {
+            ready(0)
+        }
+
+        fn drain_self<'a>(
+            &'a self,
+            _: &'a Credentials,
+            _: DrainStrategy,
+            _: BTreeMap<String, String>,
+        ) -> Answer<'a, u64> {
+            ready(0)
+        }
+
+        fn node<'a>(&'a self, _: &'a Credentials) -> Answer<'a, Option<Arc<Node>>> {
+            ready(None)
+        }
+
+        fn known(&self) -> Vec<String> {
+            Vec::new()
+        }
+    }
+
+    #[tokio::test]
+    async fn it_runs_what_it_is_given_and_stops_what_it_is_told_to() {
+        let node = Node { id: "n".into(), secret_id: "s".into(), status: "initializing".into(), ..Default::default() };
+        let tally = Arc::new(Tally::default());
+        let (sim, servers) = (SimNode::new(node, 1, true, tally.clone()), OneAlloc::default());
+        let gate = Semaphore::new(1);
+        let over = async {
+            let end = Instant::now() + Duration::from_secs(30);
+            while servers.told.lock().unwrap().len() < 3 || Tally::get(&tally.beats) < 2 {
+                assert!(Instant::now() < end, "{tally:?}");
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            () = sim.live(&servers, &gate) => unreachable!("it never ends"),
+            () = over => {}
+        }
+        let told = servers.told.lock().unwrap();
+        let [run, well, stop] = &told[..] else { panic!("{told:?}") };
+        assert_eq!((run.client_status.as_str(), run.health()), ("running", None));
+        assert_eq!((well.client_status.as_str(), well.health()), ("running", Some(true)));
+        assert_eq!((run.task_states["t"].state.as_str(), stop.task_states["t"].state.as_str()), ("running", "dead"));
+        assert_eq!((stop.client_status.as_str(), stop.deployment_status.is_none()), ("complete", true));
+        let counts = [&tally.live, &tally.expired, &tally.errors, &tally.running, &tally.stopped].map(Tally::get);
+        assert_eq!(counts, [0, 0, 0, 0, 1]);
+        assert!(tally.last_ttl() > 0);
+    }
+}

@@ -1,0 +1,211 @@
+//! Server processes on this machine: this very program, started as `agent` with a folder of its own.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, setpriority_process};
+
+use super::LoadError;
+use encamp_api::{Client, Config};
+
+/// Longest wait until servers serve and have a leader.
+const START: Duration = Duration::from_secs(60);
+/// How often they are looked at meanwhile.
+const LOOK: Duration = Duration::from_millis(20);
+/// The nice value of simulated nodes.
+const NICE: i32 = 5;
+/// Longest wait for a server to stop.
+const STOP: Duration = Duration::from_secs(20);
+
+/// What servers to start.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// How many.
+    pub servers: usize,
+    /// Where they keep their data; each gets a folder in it.
+    pub folder: PathBuf,
+    /// Whether superfluous evaluations are called off.
+    pub shedding: bool,
+    /// More configuration for each.
+    pub more: String,
+}
+
+/// A running server.
+pub struct ServerProcess {
+    child: Child,
+    folder: PathBuf,
+    ports: [u16; 3],
+    client: Client,
+}
+
+/// Ports that were free a moment ago.
+fn free_ports() -> std::io::Result<[u16; 3]> {
+    let held = [(); 3].map(|()| TcpListener::bind(("127.0.0.1", 0)));
+    let mut ports = [0; 3];
+    for (port, listener) in ports.iter_mut().zip(held) {
+        *port = listener?.local_addr()?.port();
+    }
+    Ok(ports)
+}
+
+/// A text as HCL and JSON write it.
+fn quoted(path: &Path) -> String {
+    serde_json::Value::from(path.display().to_string()).to_string()
+}
+
+/// Starts servers and waits until they have a leader.
+///
+/// # Errors
+/// A folder can't be written, a server does not start, or there is no leader in time: the error ends with what it logged.
+pub async fn start(options: &ServerOptions) -> Result<Vec<ServerProcess>, LoadError> {
+    let ports: Vec<[u16; 3]> = (0..options.servers)
+        .map(|_| free_ports())
+        .collect::<Result<_, _>>()
+        .map_err(|e| LoadError::of("no free port", e))?;
+    let join: Vec<String> = ports.iter().map(|[_, _, serf]| format!("\"127.0.0.1:{serf}\"")).collect();
+    let mut servers = Vec::new();
+    for (number, ports) in ports.iter().enumerate() {
+        let folder = options.folder.join(format!("server-{}", number + 1));
+        let [http, rpc, serf] = ports;
+        let others = if options.servers > 1 {
+            format!("  server_join {{\n    retry_join = [{}]\n    retry_interval = \"1s\"\n  }}\n", join.join(", "))
+        } else {
+            String::new()
+        };
+        let config = format!(
+            "name = \"server-{}\"\ndata_dir = {}\nbind_addr = \"127.0.0.1\"\nlog_level = \"WARN\"\n\
+             disable_update_check = true\n\
+             ports {{\n  http = {http}\n  rpc = {rpc}\n  serf = {serf}\n}}\n\
+             advertise {{\n  http = \"127.0.0.1\"\n  rpc = \"127.0.0.1\"\n  serf = \"127.0.0.1\"\n}}\n\
+             telemetry {{\n  prometheus_metrics = true\n}}\n\
+             limits {{\n  http_max_conns_per_client = 0\n  rpc_max_conns_per_client = 0\n}}\n\
+             server {{\n  enabled = true\n  bootstrap_expect = {}\n{others}}}\n{}",
+            number + 1,
+            quoted(&folder.join("data")),
+            options.servers,
+            options.more,
+        );
+        servers.push(launch(folder, config, *ports, options.shedding)?);
+    }
+    let end = Instant::now() + START;
+    for s in &mut servers {
+        s.wait_ready(end).await?;
+    }
+    give_way();
+    Ok(servers)
+}
+
+/// Leaves busy processors to the servers: real nodes have machines of their own. Threads that begin later do so too.
+fn give_way() {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    for id in threads.filter_map(|t| t.file_name().to_str()?.parse().ok()).filter_map(Pid::from_raw) {
+        // Without, the figures are a little worse.
+        let _ = setpriority_process(Some(id), NICE);
+    }
+}
+
+/// The place of the server that leads.
+///
+/// # Errors
+/// Servers don't answer, or none of them leads.
+pub async fn leader(servers: &[ServerProcess]) -> Result<usize, LoadError> {
+    let Some(first) = servers.first() else { return Err(LoadError("there must be a server".into())) };
+    let (address, _) = first.client().leader("").await.map_err(|e| LoadError::of("looking for the leader", e))?;
+    let found = servers.iter().position(|s| s.rpc_address() == address);
+    found.ok_or_else(|| LoadError(format!("the leader {address:?} is none of the servers")))
+}
+
+/// Processor time that servers have used, in seconds.
+pub fn cpu_seconds(servers: &[ServerProcess]) -> f64 {
+    servers.iter().map(ServerProcess::cpu_seconds).sum()
+}
+
+fn launch(folder: PathBuf, config: String, ports: [u16; 3], shedding: bool) -> Result<ServerProcess, LoadError> {
+    let failed = |e: std::io::Error| LoadError::of(&format!("can't start a server in {}", folder.display()), e);
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    let file = folder.join("agent.hcl");
+    std::fs::write(&file, config).map_err(failed)?;
+    let log = std::fs::File::create(folder.join("log")).map_err(failed)?;
+    let child = Command::new(std::env::current_exe().map_err(failed)?)
+        .args(["agent", "-config"])
+        .arg(&file)
+        .env("ENCAMP_SHED_EVALUATIONS", if shedding { "1" } else { "0" })
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().map_err(failed)?)
+        .stderr(log)
+        .spawn()
+        .map_err(failed)?;
+    let address = format!("http://127.0.0.1:{}", ports[0]);
+    let client = Client::new(Config { address, ..Config::default() }).map_err(|e| LoadError(e.to_string()))?;
+    Ok(ServerProcess { child, folder, ports, client })
+}
+
+impl ServerProcess {
+    /// Its HTTP interface.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Where nodes reach it.
+    pub fn rpc_address(&self) -> String {
+        format!("127.0.0.1:{}", self.ports[1])
+    }
+
+    /// Its process ID.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    async fn wait_ready(&mut self, end: Instant) -> Result<(), LoadError> {
+        loop {
+            let leader = self.client.leader("").await;
+            if leader.is_ok_and(|(address, _)| !address.is_empty()) {
+                return Ok(());
+            }
+            let ended = self.child.try_wait().map_err(|e| LoadError::of("a server", e))?;
+            if ended.is_some() || Instant::now() > end {
+                let what = if ended.is_some() { "a server ended early" } else { "a server has no leader in time" };
+                let log = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+                let lines: Vec<&str> = log.lines().collect();
+                let last = lines.get(lines.len().saturating_sub(5)..).unwrap_or_default().join("\n");
+                return Err(LoadError(format!("{what}; its log ends with:\n{last}")));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Most memory it ever had in RAM, in bytes; 0 if it is not known.
+    pub fn peak_rss(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap_or_default();
+        let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|l| l.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+        kib.unwrap_or(0) * 1024
+    }
+
+    /// Processor time it has used, in seconds; 0 if it is not known.
+    pub fn cpu_seconds(&self) -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
+        // The name of the program may hold anything: fields are counted behind it.
+        let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        let ticks = fields.split_whitespace().skip(11).take(2).filter_map(|f| f.parse::<f64>().ok());
+        ticks.sum::<f64>() / rustix::param::clock_ticks_per_second().max(1) as f64
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        let _ =
+            rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), rustix::process::Signal::TERM);
+        let end = Instant::now() + STOP;
+        while Instant::now() < end {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(LOOK);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,111 @@
+//! How long parts of a server's work take, from its metrics in Prometheus form.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::outcome::Timing;
+use super::{LoadError, probe};
+use encamp_api::Client;
+
+/// How often the metrics are read: their quantiles are those of some ten seconds.
+const EVERY: Duration = Duration::from_secs(5);
+/// The metrics that are kept.
+const NAMES: &[&str] = &[
+    "nomad_nomad_broker_wait_time",
+    "nomad_nomad_broker_process_time",
+    "nomad_nomad_worker_invoke_scheduler_batch",
+    "nomad_nomad_worker_submit_plan",
+    "nomad_nomad_plan_evaluate",
+    "nomad_nomad_plan_apply",
+    "nomad_raft_commitTime",
+    "nomad_raft_log_append",
+    "nomad_raft_snapshot_persist",
+];
+
+/// What was read of one metric.
+#[derive(Debug, Default)]
+struct Seen {
+    count: u64,
+    medians: Vec<f64>,
+    worst: f64,
+}
+
+/// What was read so far.
+#[derive(Debug, Default)]
+pub struct Timings(BTreeMap<&'static str, Seen>);
+
+impl Timings {
+    /// Reads a server's metrics until it is dropped.
+    pub async fn watch(&mut self, client: &Client) {
+        loop {
+            tokio::time::sleep(EVERY).await;
+            // One that is missed is made up for by the next.
+            let _ = self.read(client).await;
+        }
+    }
+
+    /// Reads a server's metrics once.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub async fn read(&mut self, client: &Client) -> Result<(), LoadError> {
+        self.take(&probe::metrics(client).await?);
+        Ok(())
+    }
+
+    fn take(&mut self, text: &str) {
+        // A metric may have a series for each job.
+        let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
+        for line in text.lines().filter(|l| !l.starts_with('#')) {
+            let Some((series, value)) = line.rsplit_once(' ') else { continue };
+            let (name, labels) = series.split_once('{').unwrap_or((series, ""));
+            let (base, counts) = name.strip_suffix("_count").map_or((name, false), |b| (b, true));
+            let Some(name) = NAMES.iter().copied().find(|n| *n == base) else { continue };
+            let Ok(value) = value.parse::<f64>() else { continue };
+            let seen = self.0.entry(name).or_default();
+            if counts {
+                *counted.entry(name).or_default() += value as u64;
+            } else if value.is_nan() {
+                continue;
+            } else if labels.contains("quantile=\"0.5\"") {
+                seen.medians.push(value);
+            } else if labels.contains("quantile=\"0.99\"") {
+                seen.worst = seen.worst.max(value);
+            }
+        }
+        for (name, seen) in &mut self.0 {
+            seen.count = seen.count.max(counted.get(name).copied().unwrap_or_default());
+        }
+    }
+
+    /// What was seen.
+    pub fn finish(self) -> Vec<Timing> {
+        let timing = |(name, mut seen): (&str, Seen)| {
+            seen.medians.sort_by(f64::total_cmp);
+            let p50_ms = seen.medians.get(seen.medians.len() / 2).copied().unwrap_or_default();
+            Timing { name: name.into(), count: seen.count, p50_ms, p99_ms: seen.worst }
+        };
+        self.0.into_iter().map(timing).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_taken_from_the_text() {
+        let mut t = Timings::default();
+        for (median, p99) in [(1.0, 9.0), (3.0, 20.0), (2.0, 5.0)] {
+            t.take(&format!(
+                "# TYPE nomad_nomad_plan_apply summary\nnomad_nomad_plan_apply{{quantile=\"0.5\"}} {median}\n\
+                 nomad_nomad_plan_apply{{quantile=\"0.99\"}} {p99}\nnomad_nomad_plan_apply_sum 7\nnomad_nomad_plan_apply_count 12\n\
+                 nomad_nomad_plan_applyx{{quantile=\"0.5\"}} 99\nnomad_nomad_plan_evaluate{{quantile=\"0.5\"}} NaN\n"
+            ));
+        }
+        let timings = t.finish();
+        let apply = timings.iter().find(|t| t.name == "nomad_nomad_plan_apply").unwrap();
+        assert_eq!((apply.count, apply.p50_ms, apply.p99_ms), (12, 2.0, 20.0));
+        assert_eq!(timings.len(), 2);
+    }
+}

@@ -1,0 +1,623 @@
+//! Values of `state.bin` as objects: a serde deserializer for the old MessagePack profile (`spec/snapshot-archive.md §7`).
+//!
+//! nil is the zero value of whatever is expected, text need not be UTF-8, bytes may look like text, any integer form
+//! stands for any integer type that it fits, and unknown members are skipped.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{
+    self, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor,
+};
+
+use super::wire::{Extent, Head, head};
+
+/// Why a value does not fit the object it should be. Names the kind of what was found, never the value: it may be secret.
+#[derive(Debug)]
+pub struct ValueError(Box<Problem>);
+
+#[derive(Debug)]
+struct Problem {
+    text: String,
+    /// The way to the value, innermost first.
+    path: Vec<Step>,
+    /// Where the value is in the record.
+    offset: Option<usize>,
+    /// A member of an object is there twice.
+    repeated: bool,
+}
+
+#[derive(Debug)]
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+impl ValueError {
+    fn new(text: String) -> ValueError {
+        ValueError(Box::new(Problem { text, path: Vec::new(), offset: None, repeated: false }))
+    }
+
+    /// Where the value is in the record.
+    pub fn offset(&self) -> usize {
+        self.0.offset.unwrap_or_default()
+    }
+
+    /// The way to the value: `NodeResources.Devices[0].Name`; empty for the object itself.
+    pub fn path(&self) -> String {
+        let mut out = String::new();
+        for step in self.0.path.iter().rev() {
+            match step {
+                Step::Index(i) => out.push_str(&format!("[{i}]")),
+                Step::Key(key) if out.is_empty() => out.push_str(key),
+                Step::Key(key) => out.push_str(&format!(".{key}")),
+            }
+        }
+        out
+    }
+
+    fn inside(mut self, step: Step, offset: usize) -> ValueError {
+        self.0.offset.get_or_insert(offset);
+        self.0.path.push(step);
+        self
+    }
+}
+
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.text)
+    }
+}
+
+impl std::error::Error for ValueError {}
+
+impl de::Error for ValueError {
+    fn custom<T: fmt::Display>(text: T) -> ValueError {
+        ValueError::new(text.to_string())
+    }
+
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> ValueError {
+        ValueError::new(format!("{} where {expected} is expected", kind(found)))
+    }
+
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> ValueError {
+        ValueError::new(format!("{} that does not fit where {expected} is expected", kind(found)))
+    }
+
+    fn duplicate_field(field: &'static str) -> ValueError {
+        let mut error = ValueError::new(format!("the member {field} is there twice"));
+        error.0.repeated = true;
+        error
+    }
+}
+
+/// The kind of a value, without the value.
+fn kind(found: Unexpected<'_>) -> &'static str {
+    match found {
+        Unexpected::Bool(_) => "a boolean",
+        Unexpected::Unsigned(_) => "an unsigned integer",
+        Unexpected::Signed(n) if n < 0 => "a negative integer",
+        Unexpected::Signed(_) => "an integer",
+        Unexpected::Float(_) => "a float",
+        Unexpected::Char(_) | Unexpected::Str(_) | Unexpected::Bytes(_) => "text",
+        Unexpected::Unit | Unexpected::Option => "nil",
+        Unexpected::Seq => "a list",
+        Unexpected::Map => "a map",
+        _ => "something else",
+    }
+}
+
+/// Makes an object of one value that fills the input. The input has an end where [`Extent`] finds one, so that its depth
+/// is bounded.
+pub fn decode<'de, T: de::Deserialize<'de>>(input: &'de [u8]) -> Result<T, ValueError> {
+    match T::deserialize(&mut Decoder { input, position: 0, last_wins: false }) {
+        // Nobody writes a member twice; where it happens the last one counts, and looking for it takes time.
+        Err(e) if e.0.repeated => T::deserialize(&mut Decoder { input, position: 0, last_wins: true }),
+        result => result,
+    }
+}
+
+/// The text of the first of these members that an object has, looked for in the order of the names.
+pub fn text_member<'a>(object: &'a [u8], names: &[&str]) -> Option<Cow<'a, str>> {
+    let mut decoder = Decoder { input: object, position: 0, last_wins: false };
+    let Ok(Head::Map(n)) = decoder.head() else { return None };
+    let mut found: Option<(usize, &[u8])> = None;
+    for _ in 0..n {
+        let (Some(key), start) = (decoder.raw(), decoder.position) else { break };
+        if decoder.skip().is_err() {
+            break;
+        }
+        let Some(rank) = names.iter().position(|name| name.as_bytes() == key) else { continue };
+        let mut value = Decoder { input: object.get(start..decoder.position)?, position: 0, last_wins: false };
+        if let Some(text) = value.raw()
+            && found.is_none_or(|(best, _)| rank < best)
+        {
+            found = Some((rank, text));
+        }
+    }
+    found.map(|(_, text)| String::from_utf8_lossy(text))
+}
+
+struct Decoder<'de> {
+    input: &'de [u8],
+    position: usize,
+    /// Members that come again are skipped.
+    last_wins: bool,
+}
+
+impl<'de> Decoder<'de> {
+    fn rest(&self) -> &'de [u8] {
+        self.input.get(self.position..).unwrap_or_default()
+    }
+
+    fn head(&mut self) -> Result<Head, ValueError> {
+        match head(self.rest()) {
+            Ok(Some((head, size))) => {
+                self.position += size;
+                Ok(head)
+            }
+            Ok(None) => Err(ValueError::new("the record ends within a value".into())),
+            Err(byte) => Err(ValueError::new(format!("byte 0x{byte:02x} is no value"))),
+        }
+    }
+
+    fn take(&mut self, n: usize) -> Result<&'de [u8], ValueError> {
+        let bytes = self.rest().get(..n).ok_or_else(|| ValueError::new("the record ends within a value".into()))?;
+        self.position += n;
+        Ok(bytes)
+    }
+
+    /// The bytes of a text, if the next value is one.
+    fn raw(&mut self) -> Option<&'de [u8]> {
+        match self.head() {
+            Ok(Head::Raw(n)) => self.take(n).ok(),
+            _ => None,
+        }
+    }
+
+    fn skip(&mut self) -> Result<(), ValueError> {
+        let rest = self.rest();
+        match Extent::default().advance(rest, rest.len() as u64) {
+            Ok(Some(size)) => {
+                self.position += size;
+                Ok(())
+            }
+            _ => Err(ValueError::new("the record ends within a value".into())),
+        }
+    }
+
+    fn text<V: Visitor<'de>>(bytes: &'de [u8], visitor: V) -> Result<V::Value, ValueError> {
+        match String::from_utf8_lossy(bytes) {
+            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
+            Cow::Owned(text) => visitor.visit_string(text),
+        }
+    }
+
+    /// A value of a kind that is not expected.
+    fn refuse<V: Visitor<'de>>(head: Head, visitor: &V) -> ValueError {
+        let found = match head {
+            Head::Nil => Unexpected::Unit,
+            Head::Bool(b) => Unexpected::Bool(b),
+            Head::Signed(n) => Unexpected::Signed(n),
+            Head::Unsigned(n) => Unexpected::Unsigned(n),
+            Head::Float(x) => Unexpected::Float(x),
+            Head::Raw(_) | Head::Time(_) => Unexpected::Str(""),
+            Head::Array(_) => Unexpected::Seq,
+            Head::Map(_) => Unexpected::Map,
+        };
+        de::Error::invalid_type(found, visitor)
+    }
+
+    fn integer<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, ValueError> {
+        match self.head()? {
+            Head::Nil => visitor.visit_u64(0),
+            Head::Signed(n) => visitor.visit_i64(n),
+            Head::Unsigned(n) => visitor.visit_u64(n),
+            other => Err(Self::refuse(other, &visitor)),
+        }
+    }
+
+    fn object<V: Visitor<'de>>(&mut self, visitor: V, fixed: bool) -> Result<V::Value, ValueError> {
+        let left = match self.head()? {
+            Head::Nil => 0,
+            Head::Map(n) => n,
+            other => return Err(Self::refuse(other, &visitor)),
+        };
+        let superseded = if fixed && self.last_wins { self.superseded(left)? } else { Vec::new() };
+        visitor.visit_map(Members { decoder: self, left, key: b"", superseded })
+    }
+
+    /// Where the members of an object begin that come again.
+    fn superseded(&mut self, members: usize) -> Result<Vec<usize>, ValueError> {
+        let start = self.position;
+        let mut last = std::collections::HashMap::new();
+        let mut out = Vec::new();
+        for _ in 0..members {
+            let at = self.position;
+            let key = self.raw();
+            self.skip()?;
+            out.extend(key.and_then(|key| last.insert(key, at)));
+        }
+        self.position = start;
+        Ok(out)
+    }
+}
+
+macro_rules! integers {
+    ($($method:ident)*) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+            self.integer(visitor)
+        })*
+    };
+}
+
+impl<'de> Deserializer<'de> for &mut Decoder<'de> {
+    type Error = ValueError;
+
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+
+    integers! {
+        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
+        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        match self.head()? {
+            Head::Nil => visitor.visit_unit(),
+            Head::Bool(b) => visitor.visit_bool(b),
+            Head::Signed(n) => visitor.visit_i64(n),
+            Head::Unsigned(n) => visitor.visit_u64(n),
+            Head::Float(x) => visitor.visit_f64(x),
+            Head::Raw(n) => Decoder::text(self.take(n)?, visitor),
+            Head::Array(left) => visitor.visit_seq(Items { decoder: self, left, index: 0 }),
+            Head::Map(left) => visitor.visit_map(Members { decoder: self, left, key: b"", superseded: Vec::new() }),
+            other @ Head::Time(_) => Err(Decoder::refuse(other, &visitor)),
+        }
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        match self.head()? {
+            Head::Nil | Head::Signed(0) | Head::Unsigned(0) => visitor.visit_bool(false),
+            Head::Signed(1) | Head::Unsigned(1) => visitor.visit_bool(true),
+            Head::Bool(b) => visitor.visit_bool(b),
+            other => Err(Decoder::refuse(other, &visitor)),
+        }
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        match self.head()? {
+            Head::Nil => visitor.visit_f64(0.0),
+            Head::Float(x) => visitor.visit_f64(x),
+            Head::Signed(n) => visitor.visit_f64(n as f64),
+            Head::Unsigned(n) => visitor.visit_f64(n as f64),
+            other => Err(Decoder::refuse(other, &visitor)),
+        }
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        self.deserialize_f64(visitor)
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        match self.head()? {
+            Head::Nil => visitor.visit_borrowed_str(""),
+            Head::Raw(n) => Decoder::text(self.take(n)?, visitor),
+            other => Err(Decoder::refuse(other, &visitor)),
+        }
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        match self.head()? {
+            Head::Nil => visitor.visit_unit(),
+            Head::Raw(n) | Head::Time(n) => visitor.visit_borrowed_bytes(self.take(n)?),
+            Head::Array(left) => visitor.visit_seq(Items { decoder: self, left, index: 0 }),
+            other => Err(Decoder::refuse(other, &visitor)),
+        }
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        self.deserialize_bytes(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        if self.rest().first() == Some(&0xc0) {
+            self.position += 1;
+            return visitor.visit_none();
+        }
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        self.deserialize_any(visitor)
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ValueError> {
+        self.deserialize_any(visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ValueError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        match self.head()? {
+            Head::Nil => visitor.visit_seq(Items { decoder: self, left: 0, index: 0 }),
+            Head::Array(left) => visitor.visit_seq(Items { decoder: self, left, index: 0 }),
+            other => Err(Decoder::refuse(other, &visitor)),
+        }
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, ValueError> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: usize,
+        visitor: V,
+    ) -> Result<V::Value, ValueError> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        self.object(visitor, false)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ValueError> {
+        self.object(visitor, true)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ValueError> {
+        match self.raw() {
+            Some(name) => visitor.visit_enum(String::from_utf8_lossy(name).into_deserializer()),
+            None => Err(de::Error::custom("something else than a name")),
+        }
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        self.skip()?;
+        visitor.visit_unit()
+    }
+}
+
+/// The values of a list.
+struct Items<'a, 'de> {
+    decoder: &'a mut Decoder<'de>,
+    left: usize,
+    index: usize,
+}
+
+impl<'de> SeqAccess<'de> for Items<'_, 'de> {
+    type Error = ValueError;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ValueError> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
+        let start = self.decoder.position;
+        let value = seed.deserialize(&mut *self.decoder).map_err(|e| e.inside(Step::Index(self.index), start))?;
+        self.index += 1;
+        Ok(Some(value))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.left.min(self.decoder.rest().len()))
+    }
+}
+
+/// The members of an object or map.
+struct Members<'a, 'de> {
+    decoder: &'a mut Decoder<'de>,
+    left: usize,
+    /// The key that was read last.
+    key: &'de [u8],
+    /// Where members begin that are not to be looked at.
+    superseded: Vec<usize>,
+}
+
+impl<'de> MapAccess<'de> for Members<'_, 'de> {
+    type Error = ValueError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ValueError> {
+        while self.left > 0 {
+            self.left -= 1;
+            let start = self.decoder.position;
+            if self.superseded.contains(&start) {
+                self.decoder.skip()?;
+                self.decoder.skip()?;
+                continue;
+            }
+            let Some(key) = self.decoder.raw() else {
+                return Err(de::Error::custom("a key that is no text"));
+            };
+            self.key = key;
+            self.decoder.position = start;
+            return seed.deserialize(&mut *self.decoder).map(Some);
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ValueError> {
+        let start = self.decoder.position;
+        seed.deserialize(&mut *self.decoder).map_err(|e| e.inside(Step::Key(shown(self.key)), start))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.left.min(self.decoder.rest().len()))
+    }
+}
+
+/// A key as messages show it: maps may have any text for keys.
+fn shown(key: &[u8]) -> String {
+    const LONGEST: usize = 60;
+    let text = String::from_utf8_lossy(key);
+    let mut out: String = text.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
+    if out.len() < text.len() {
+        out.push('…');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use encamp_model::{Affinity, Bytes, IndexEntry, Job, NodePool, PeriodicLaunch, Time, Topology, UpdateStrategy};
+
+    /// Values in MessagePack, as servers write them.
+    fn pack(out: &mut Vec<u8>, value: &Value) {
+        match value {
+            Value::Null => out.push(0xc0),
+            Value::Bool(b) => out.push(0xc2 + u8::from(*b)),
+            Value::Number(n) if n.is_f64() => {
+                out.push(0xcb);
+                out.extend(n.as_f64().unwrap().to_be_bytes());
+            }
+            Value::Number(n) => {
+                out.push(0xd3);
+                out.extend(n.as_i64().unwrap().to_be_bytes());
+            }
+            Value::String(s) => raw(out, s.as_bytes()),
+            Value::Array(items) => {
+                out.push(0xdd);
+                out.extend(u32::try_from(items.len()).unwrap().to_be_bytes());
+                items.iter().for_each(|item| pack(out, item));
+            }
+            Value::Object(members) => {
+                out.push(0xdf);
+                out.extend(u32::try_from(members.len()).unwrap().to_be_bytes());
+                for (key, value) in members {
+                    raw(out, key.as_bytes());
+                    pack(out, value);
+                }
+            }
+        }
+    }
+
+    fn raw(out: &mut Vec<u8>, bytes: &[u8]) {
+        out.push(0xdb);
+        out.extend(u32::try_from(bytes.len()).unwrap().to_be_bytes());
+        out.extend(bytes);
+    }
+
+    fn packed(value: Value) -> Vec<u8> {
+        let mut out = Vec::new();
+        pack(&mut out, &value);
+        out
+    }
+
+    fn problem<T: for<'a> de::Deserialize<'a>>(bytes: &[u8]) -> String {
+        let e = decode::<T>(bytes).err().expect("an error");
+        format!("{}: {e} at {}", e.path(), e.offset())
+    }
+
+    #[test]
+    fn nil_is_the_zero_value_of_anything() {
+        let nil = |names: &[&str]| packed(names.iter().map(|n| (n.to_string(), Value::Null)).collect());
+        let bytes =
+            nil(&["ID", "Stop", "Priority", "Datacenters", "TaskGroups", "Update", "Meta", "Payload", "Periodic"]);
+        assert_eq!(decode::<Job>(&bytes).unwrap(), Job::default());
+        let groups = packed(json!({"TaskGroups": [null], "Update": {"Stagger": null}}));
+        assert_eq!(decode::<Job>(&groups).unwrap().task_groups.len(), 1);
+        assert_eq!(decode::<PeriodicLaunch>(&nil(&["Launch"])).unwrap().launch, Time::ZERO);
+        assert_eq!(decode::<Vec<String>>(&packed(json!([null, "a"]))).unwrap(), ["", "a"]);
+    }
+
+    #[test]
+    fn integers_of_any_form_fit_where_they_fit() {
+        let entry = |form: &[u8]| [&[0x81, 0xa5][..], b"Value", form].concat();
+        for form in [&[0x07][..], &[0xcc, 7], &[0xd0, 7], &[0xd1, 0, 7], &[0xd3, 0, 0, 0, 0, 0, 0, 0, 7]] {
+            assert_eq!(decode::<IndexEntry>(&entry(form)).unwrap().value, 7);
+        }
+        assert_eq!(
+            problem::<IndexEntry>(&entry(&[0xff])),
+            "Value: a negative integer that does not fit where u64 is expected at 7"
+        );
+        assert_eq!(problem::<IndexEntry>(&entry(&[0xa1, b'7'])), "Value: text where u64 is expected at 7");
+        assert_eq!(problem::<IndexEntry>(&entry(&[0xca, 0, 0, 0, 0])), "Value: a float where u64 is expected at 7");
+        assert!(problem::<Affinity>(&packed(json!({"Weight": 128}))).contains("fit where i8 is expected"));
+        let update = |v| decode::<UpdateStrategy>(&packed(json!({"AutoRevert": v})));
+        assert!(update(1).unwrap().auto_revert && !update(0).unwrap().auto_revert && update(2).is_err());
+    }
+
+    #[test]
+    fn text_and_bytes_are_told_apart_by_what_is_expected() {
+        let mut bytes = vec![0x82];
+        raw(&mut bytes, b"Name");
+        raw(&mut bytes, b"a\xff\xc3");
+        raw(&mut bytes, b"Hash");
+        raw(&mut bytes, b"valid");
+        let pool: NodePool = decode(&bytes).unwrap();
+        assert_eq!((pool.name.as_str(), pool.hash), ("a\u{fffd}\u{fffd}", Some(Bytes(b"valid".to_vec()))));
+        let topology: Topology =
+            decode(&packed(json!({"Nodes": "\u{0}\u{1}", "Distances": [[10, 20], [20, 10]]}))).unwrap();
+        assert_eq!((topology.nodes, topology.distances[1].as_slice()), (vec![0, 1], &[20, 10][..]));
+        assert!(problem::<Topology>(&packed(json!({"Distances": [[256]]}))).starts_with("Distances[0][0]: "));
+    }
+
+    #[test]
+    fn free_values_keep_their_kinds() {
+        let value = json!({"a": [null, true, 1, -2, 42.0, "t", {"b": []}]});
+        let back: BTreeMap<String, Value> = decode(&packed(value.clone())).unwrap();
+        assert_eq!(serde_json::to_value(back).unwrap(), value);
+    }
+
+    #[test]
+    fn unknown_members_are_skipped_and_the_last_of_two_wins() {
+        let bytes = packed(json!({"Later": [1, {"k": null}], "key": "no", "Key": "a"}));
+        assert_eq!(decode::<IndexEntry>(&bytes).unwrap().key, "a");
+        let mut twice = vec![0x83];
+        for (key, value) in [("Key", "a"), ("Key", "b"), ("Zzz", "c")] {
+            raw(&mut twice, key.as_bytes());
+            raw(&mut twice, value.as_bytes());
+        }
+        assert_eq!(decode::<IndexEntry>(&twice).unwrap().key, "b");
+    }
+
+    #[test]
+    fn problems_have_a_place_and_no_value() {
+        let job = json!({"ID": "j", "TaskGroups": [{}, {"Tasks": [{"Name": "t", "Env": {"KEY": ["secret"]}}]}]});
+        let text = problem::<Job>(&packed(job));
+        assert!(text.starts_with("TaskGroups[1].Tasks[0].Env.KEY: a list where a string is expected at "), "{text}");
+        assert!(!text.contains("secret"));
+        let time = problem::<PeriodicLaunch>(&packed(json!({"Launch": "later"})));
+        assert!(time.starts_with("Launch: ") && !time.contains("later"), "{time}");
+    }
+
+    #[test]
+    fn names_for_messages() {
+        let bytes = packed(json!({"Name": "n", "X": {}, "ID": "i"}));
+        assert_eq!(text_member(&bytes, &["ID", "Name"]).as_deref(), Some("i"));
+        assert_eq!(text_member(&bytes, &["Key"]), None);
+        assert_eq!(text_member(&[0x93], &["Key"]), None);
+    }
+}

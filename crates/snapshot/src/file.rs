@@ -1,0 +1,402 @@
+//! Snapshot files (docs/snapshot-format.md).
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::archive;
+use encamp_model::json::or_default;
+use encamp_model::*;
+use encamp_state::{IdHash, State};
+
+/// The version this build writes, and the only one it reads.
+pub const FORMAT_VERSION: u64 = 1;
+/// The largest decompressed size that is read.
+const MAX_SIZE: u64 = 8 << 30;
+/// How many times larger a snapshot usually is than its compressed file, generously.
+const USUAL_RATIO: usize = 24;
+/// The most that is set aside for decompressing before anything is known about the content.
+const MOST_RESERVED: usize = 1 << 30;
+
+/// A volume of either kind.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "Type", rename_all = "lowercase")]
+pub enum Volume {
+    /// A CSI volume.
+    Csi(Box<CsiVolume>),
+    /// A dynamic host volume.
+    Host(Box<HostVolume>),
+}
+
+/// The file as it is written: lists of API objects.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct SnapshotFile {
+    /// Format version.
+    pub version: Option<u64>,
+    /// When the state was read.
+    #[serde(deserialize_with = "or_default")]
+    pub taken_at: Time,
+    /// Where it was read: an address or a file.
+    #[serde(deserialize_with = "or_default")]
+    pub source: String,
+    /// Latest index of the state.
+    #[serde(deserialize_with = "or_default")]
+    pub index: u64,
+    /// Scheduler configuration; null if the cluster has none.
+    pub scheduler_configuration: Option<SchedulerConfiguration>,
+    /// All nodes.
+    #[serde(deserialize_with = "or_default")]
+    pub nodes: Vec<Node>,
+    /// All node pools.
+    #[serde(deserialize_with = "or_default")]
+    pub node_pools: Vec<NodePool>,
+    /// All namespaces.
+    #[serde(deserialize_with = "or_default")]
+    pub namespaces: Vec<Namespace>,
+    /// All stored versions of all jobs.
+    #[serde(deserialize_with = "or_default")]
+    pub jobs: Vec<Job>,
+    /// All allocations.
+    #[serde(deserialize_with = "or_default")]
+    pub allocations: Vec<Arc<Allocation>>,
+    /// Jobs as of the placement of allocations, where those differ from the stored version; named by `JobRef`.
+    #[serde(deserialize_with = "or_default")]
+    pub allocation_jobs: Vec<Job>,
+    /// All deployments.
+    #[serde(deserialize_with = "or_default")]
+    pub deployments: Vec<Deployment>,
+    /// CSI and host volumes.
+    #[serde(deserialize_with = "or_default")]
+    pub volumes: Vec<Volume>,
+    /// Claims on sticky host volumes.
+    #[serde(deserialize_with = "or_default")]
+    pub host_volume_claims: Vec<TaskGroupHostVolumeClaim>,
+}
+
+/// A snapshot ready to plan against.
+#[derive(Debug, Clone)]
+pub struct ClusterSnapshot {
+    /// The state.
+    pub state: State,
+    /// When it was read.
+    pub taken_at: Time,
+    /// It comes from a server backup archive: deadlines in it are to be judged as of `taken_at`.
+    pub archived: bool,
+    /// Where it was read.
+    pub source: String,
+    /// What is incomplete, in words for the operator.
+    pub notes: Vec<String>,
+}
+
+impl ClusterSnapshot {
+    /// What "now" is for a plan, Unix nanoseconds: the time of the backup, where it says that, and else that of the clock.
+    /// By the clock, every deadline of an old backup would have passed (`spec/snapshot-archive.md §15` point 9).
+    pub fn now(&self, clock: i64) -> i64 {
+        self.taken_at.unix_nanos().filter(|_| self.archived).unwrap_or(clock)
+    }
+}
+
+/// Why a snapshot could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// The file can't be opened or read.
+    #[error("cannot read snapshot {path:?}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file is not compressed correctly.
+    #[error("cannot decompress snapshot {path:?} ({kind}): {problem}; the file is damaged or incomplete")]
+    Compression {
+        /// The file.
+        path: String,
+        /// gzip or zstd.
+        kind: &'static str,
+        /// What went wrong.
+        problem: String,
+    },
+    /// It is a server backup archive, but not one that can be used.
+    #[error("snapshot {path:?} is a server backup archive that is not usable: {problem}")]
+    Archive {
+        /// The file.
+        path: String,
+        /// What is wrong, where, and what to do.
+        problem: archive::ArchiveError,
+    },
+    /// The content is not a snapshot.
+    #[error("snapshot {path:?} is not usable: {problem}")]
+    Content {
+        /// The file.
+        path: String,
+        /// What is wrong, and where.
+        problem: String,
+    },
+}
+
+/// Reads a snapshot file or a server backup archive; which of them it is, and how it is compressed, is recognised by
+/// content. `options` say how archives are read.
+pub fn load(path: &Path, options: archive::Options) -> Result<ClusterSnapshot, SnapshotError> {
+    let name = path.display().to_string();
+    let io = |source| SnapshotError::Io { path: name.clone(), source };
+    let mut file = std::fs::File::open(path).map_err(io)?;
+    // Read once: it may be a pipe.
+    let mut start = Vec::new();
+    (&mut file).take(archive::PEEK).read_to_end(&mut start).map_err(io)?;
+    if archive::is_archive(&start) {
+        return load_archive(start.chain(file), name, options);
+    }
+    let mut bytes = start;
+    file.read_to_end(&mut bytes).map_err(io)?;
+    let file = decode(&bytes, &name)?;
+    drop(bytes);
+    into_state(file).map_err(|problem| SnapshotError::Content { path: name, problem })
+}
+
+fn load_archive(file: impl Read, name: String, options: archive::Options) -> Result<ClusterSnapshot, SnapshotError> {
+    let archive =
+        archive::read(file, options).map_err(|problem| SnapshotError::Archive { path: name.clone(), problem })?;
+    let mut notes = archive.notes();
+    let mut snapshot = into_state(archive.into_snapshot_file(name.clone()))
+        .map_err(|problem| SnapshotError::Content { path: name, problem })?;
+    snapshot.archived = true;
+    notes.push(if snapshot.taken_at.is_zero() {
+        "The backup does not say when it was taken: deadlines in it are judged as of now.".into()
+    } else {
+        format!("The backup was taken at {}: deadlines in it are judged as of then.", snapshot.taken_at)
+    });
+    notes.append(&mut snapshot.notes);
+    Ok(ClusterSnapshot { notes, ..snapshot })
+}
+
+/// Reads a snapshot from memory; `name` is for messages.
+pub fn read(bytes: &[u8], name: &str) -> Result<ClusterSnapshot, SnapshotError> {
+    let content = |problem: String| SnapshotError::Content { path: name.to_string(), problem };
+    into_state(decode(bytes, name)?).map_err(content)
+}
+
+/// Decompresses and parses; the text is gone when this returns.
+fn decode(bytes: &[u8], name: &str) -> Result<SnapshotFile, SnapshotError> {
+    let file = match decompress(bytes, name)? {
+        Some(plain) => parse(&plain),
+        None => parse(bytes),
+    };
+    file.map_err(|problem| SnapshotError::Content { path: name.to_string(), problem })
+}
+
+/// The text of a gzip or zstd file; `None` if the file is neither. `name` is for messages.
+pub fn decompress(bytes: &[u8], name: &str) -> Result<Option<Vec<u8>>, SnapshotError> {
+    let (kind, reader): (&'static str, Box<dyn Read + '_>) = if bytes.starts_with(&[0x1f, 0x8b]) {
+        ("gzip", Box::new(flate2::read::MultiGzDecoder::new(bytes)))
+    } else if bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        let decoder = zstd::stream::read::Decoder::with_buffer(bytes).map_err(|e| SnapshotError::Compression {
+            path: name.to_string(),
+            kind: "zstd",
+            problem: e.to_string(),
+        })?;
+        ("zstd", Box::new(decoder))
+    } else {
+        return Ok(None);
+    };
+    let problem = |problem: String| SnapshotError::Compression { path: name.to_string(), kind, problem };
+    let mut out = Vec::new();
+    // Room that is not written to costs nothing, and growing by doubling would touch twice what is needed. Where the
+    // system refuses, growing it is.
+    let _ = out.try_reserve(bytes.len().saturating_mul(USUAL_RATIO).min(MOST_RESERVED));
+    reader.take(MAX_SIZE + 1).read_to_end(&mut out).map_err(|e| problem(e.to_string()))?;
+    if out.len() as u64 > MAX_SIZE {
+        return Err(problem(format!("it holds more than {} GiB", MAX_SIZE >> 30)));
+    }
+    Ok(Some(out))
+}
+
+/// Parses the JSON. Well-formed files are parsed once; for others a second pass finds the path of the problem.
+pub fn parse(json: &[u8]) -> Result<SnapshotFile, String> {
+    // A list would be taken for the members in order.
+    if json.trim_ascii_start().first() == Some(&b'[') {
+        return Err("it is a list, not an object".into());
+    }
+    let file = match serde_json::from_slice::<SnapshotFile>(json) {
+        Ok(f) => f,
+        Err(e) => return Err(explain(json, e)),
+    };
+    check_version(file.version)?;
+    Ok(file)
+}
+
+fn check_version(version: Option<u64>) -> Result<(), String> {
+    match version {
+        Some(FORMAT_VERSION) => Ok(()),
+        Some(v) => Err(format!("Version is {v}, this build reads version {FORMAT_VERSION}")),
+        None => Err("it has no Version, so it is not a cluster snapshot".into()),
+    }
+}
+
+fn explain(json: &[u8], first: serde_json::Error) -> String {
+    if let Err(e) = std::str::from_utf8(json) {
+        return format!("it is not UTF-8 text (byte {})", e.valid_up_to());
+    }
+    if first.is_eof() {
+        return format!("the file ends early, at line {} column {}", first.line(), first.column());
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Header {
+        version: Option<u64>,
+    }
+    // A wrong version explains everything else that does not fit.
+    if let Ok(h) = serde_json::from_slice::<Header>(json)
+        && let Err(e) = check_version(h.version)
+    {
+        return e;
+    }
+    let mut d = serde_json::Deserializer::from_slice(json);
+    match serde_path_to_error::deserialize::<_, SnapshotFile>(&mut d) {
+        Err(e) if e.path().to_string() != "." => format!("{}: {}", e.path(), e.inner()),
+        _ => first.to_string(),
+    }
+}
+
+/// Builds the state: indexes, per-node facts, allocations joined with their job versions.
+pub fn into_state(file: SnapshotFile) -> Result<ClusterSnapshot, String> {
+    let mut state = State::new();
+    let mut notes = Vec::new();
+    unique("Nodes", &file.nodes, |n| (&n.id).into())?;
+    unique("Allocations", &file.allocations, |a| (&a.id).into())?;
+    unique("Deployments", &file.deployments, |d| (&d.id).into())?;
+    unique("Jobs", &file.jobs, |j| if j.id.is_empty() { "".into() } else { job_key(j).into() })?;
+    if let Some(c) = file.scheduler_configuration {
+        state.set_scheduler_config(Arc::new(c));
+    }
+    file.node_pools.into_iter().for_each(|p| state.upsert_node_pool(Arc::new(p)));
+    file.namespaces.into_iter().for_each(|n| state.upsert_namespace(Arc::new(n)));
+    for mut n in file.nodes {
+        if n.node_pool.is_empty() {
+            n.node_pool = "default".into();
+        }
+        state.upsert_node(Arc::new(n));
+    }
+    file.jobs.into_iter().for_each(|j| state.upsert_job(Arc::new(j)));
+    let own_jobs: Vec<Arc<Job>> = file.allocation_jobs.into_iter().map(|j| share_job(&state, j)).collect();
+    let mut orphans = 0;
+    let mut allocs = Vec::with_capacity(file.allocations.len());
+    for (i, mut a) in file.allocations.into_iter().enumerate() {
+        // Nobody else holds it yet, so this changes it where it is.
+        join_job(&state, &own_jobs, Arc::make_mut(&mut a)).map_err(|e| format!("Allocations[{i}].{e}"))?;
+        orphans += usize::from(a.job.is_none() && !a.terminal());
+        allocs.push(a);
+    }
+    state.upsert_allocs(allocs);
+    if orphans > 0 {
+        notes.push(format!(
+            "{orphans} allocations name job versions the snapshot does not hold; they keep their resources and are never \
+             preempted"
+        ));
+    }
+    file.deployments.into_iter().for_each(|d| state.upsert_deployment(Arc::new(d)));
+    for v in file.volumes {
+        match v {
+            Volume::Csi(v) => state.upsert_csi_volume(Arc::from(v)),
+            Volume::Host(v) => state.upsert_host_volume(Arc::from(v)),
+        }
+    }
+    file.host_volume_claims.into_iter().for_each(|c| state.upsert_host_volume_claim(Arc::new(c)));
+    state.index = state.index.max(file.index);
+    Ok(ClusterSnapshot { state, taken_at: file.taken_at, archived: false, source: file.source, notes })
+}
+
+/// The stored job version, if it equals this job.
+fn share_job(state: &State, job: Job) -> Arc<Job> {
+    match state.job_version(&job.namespace, &job.id, job.version) {
+        Some(stored) if **stored == job => stored.clone(),
+        _ => Arc::new(job),
+    }
+}
+
+/// Shares jobs instead of a copy per allocation: the one an allocation refers to, else the stored version. An absent
+/// version is version 0.
+fn join_job(state: &State, own_jobs: &[Arc<Job>], a: &mut Allocation) -> Result<(), String> {
+    if let Some(position) = a.job_ref.take() {
+        let job = usize::try_from(position).ok().and_then(|i| own_jobs.get(i));
+        a.job = Some(job.ok_or_else(|| format!("JobRef: AllocationJobs has no item {position}"))?.clone());
+        return Ok(());
+    }
+    let version = a.job_version().unwrap_or(0);
+    if let Some(stored) = state.job_version(&a.namespace, &a.job_id, version)
+        && a.job.as_ref().is_none_or(|j| j.create_index == stored.create_index)
+    {
+        a.job = Some(stored.clone());
+    }
+    Ok(())
+}
+
+fn job_key(j: &Job) -> String {
+    format!("{}@{} version {}", j.id, j.namespace, j.version)
+}
+
+/// Every object needs an ID, and no two the same.
+fn unique<'a, T>(list: &str, items: &'a [T], id: impl Fn(&'a T) -> Cow<'a, str>) -> Result<(), String> {
+    let mut seen: HashSet<Cow<str>, IdHash> = HashSet::with_capacity_and_hasher(items.len(), IdHash::default());
+    for (i, item) in items.iter().enumerate() {
+        let id = id(item);
+        if id.is_empty() {
+            return Err(format!("{list}[{i}].ID is missing"));
+        }
+        if let Some(twice) = seen.replace(id) {
+            return Err(format!("{list}[{i}]: {twice} is there twice"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(json: &str) -> String {
+        read(json.as_bytes(), "f").err().map(|e| e.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn bad_files_are_explained() {
+        for (json, want) in [
+            ("{}", "it has no Version"),
+            (r#"{"Version": 7, "Nodes": 3}"#, "Version is 7, this build reads version 1"),
+            (r#"{"Version": 1, "Nodes": ["#, "the file ends early, at line 1 column 25"),
+            (
+                r#"{"Version": 1, "Nodes": [{"ID": "a", "NodeResources": {"Memory": {"MemoryMB": "x"}}}]}"#,
+                "Nodes[0].NodeResources.Memory.MemoryMB: invalid type",
+            ),
+            (r#"{"Version": 1, "Nodes": [{"Name": "a"}]}"#, "Nodes[0].ID is missing"),
+            (r#"{"Version": 1, "Nodes": [{"ID": "a"}, {"ID": "a"}]}"#, "Nodes[1]: a is there twice"),
+            ("[1]", "it is a list, not an object"),
+            ("", "ends early"),
+        ] {
+            let got = problem(json);
+            assert!(got.contains(want), "{json}: {got}");
+        }
+        assert!(read(&[0x7b, 0xff], "f").err().unwrap().to_string().contains("not UTF-8"));
+        assert!(read(&[0x1f, 0x8b, 0, 0], "f").err().unwrap().to_string().contains("gzip"));
+        assert!(read(&[0x28, 0xb5, 0x2f, 0xfd, 1], "f").err().unwrap().to_string().contains("zstd"));
+        let deep = format!(r#"{{"Version": 1, "Nodes": {}"#, "[".repeat(100_000));
+        assert!(problem(&deep).contains("not usable"));
+    }
+
+    #[test]
+    fn allocations_share_the_stored_job() {
+        let json = r#"{"Version": 1, "Index": 9, "Jobs": [{"ID": "j", "Namespace": "default", "Version": 2}],
+            "Allocations": [{"ID": "a", "JobID": "j", "Namespace": "default", "JobVersion": 2},
+                            {"ID": "b", "JobID": "j", "Namespace": "default", "JobVersion": 3}]}"#;
+        let s = read(json.as_bytes(), "f").unwrap();
+        let job = s.state.job("default", "j").unwrap();
+        assert!(Arc::ptr_eq(job, s.state.alloc("a").unwrap().alloc.job.as_ref().unwrap()));
+        assert!(s.state.alloc("b").unwrap().alloc.job.is_none());
+        assert_eq!((s.state.index, s.notes.len()), (9, 1));
+    }
+}

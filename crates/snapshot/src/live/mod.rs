@@ -1,0 +1,135 @@
+//! Snapshots of running clusters, read over the HTTP API.
+//!
+//! - [`fetch`]: all that scheduling reads, object by object, until nothing moved while it was read.
+//! - [`collected`]: what was read, and what an earlier fetch left. [`cache`]: where that is kept between runs.
+//! - [`Progress`]: who wants to know how far it is.
+//!
+//! Lists tell ID and ModifyIndex of every object, so that only what changed since the last fetch is read in full. A fetch that
+//! could not read everything fails, unless partial data is asked for; then [`Report::missing`] says what is not there.
+
+pub mod cache;
+mod collected;
+mod read;
+
+use std::fmt::Write as _;
+
+pub use collected::Collected;
+pub use read::fetch;
+
+use super::file::SnapshotFile;
+use encamp_api::ApiError;
+
+/// How much is read of allocations and jobs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Detail {
+    /// Everything, so that any job can be planned.
+    Everything,
+    /// What planning these jobs (namespace, ID) needs: their allocations in full, of others what they use.
+    Jobs(Vec<(String, String)>),
+}
+
+/// What to read, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How much.
+    pub detail: Detail,
+    /// Requests at the same time.
+    pub concurrency: usize,
+    /// Go on without what can't be read.
+    pub allow_partial: bool,
+    /// When this is, Unix nanoseconds.
+    pub now: i64,
+}
+
+/// Told how far a fetch is.
+pub trait Progress {
+    /// So many objects of a kind are going to be read.
+    fn begin(&self, what: &'static str, total: u64);
+    /// One more was read.
+    fn advance(&self);
+}
+
+/// What a fetch went through.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Requests sent.
+    pub requests: u64,
+    /// Objects read in full in this fetch.
+    pub read: u64,
+    /// Objects taken over from an earlier fetch.
+    pub kept: u64,
+    /// Nodes of the cluster.
+    pub nodes: u64,
+    /// Smallest and largest index of the lists.
+    pub indexes: (u64, u64),
+    /// Objects that changed while the cluster was read and were read again.
+    pub moved: u64,
+    /// Objects that were still changing at the end.
+    pub unsettled: u64,
+    /// What could not be read, in words.
+    pub missing: Vec<String>,
+}
+
+impl Report {
+    /// What an operator should know of the consistency, in one line.
+    pub fn summary(&self) -> String {
+        let (first, last) = self.indexes;
+        let mut out = format!("{} nodes, {} requests: {} objects read", self.nodes, self.requests, self.read);
+        if self.kept > 0 {
+            let _ = write!(out, ", {} unchanged since the last fetch", self.kept);
+        }
+        let _ = if first == last { write!(out, "; index {last}") } else { write!(out, "; indexes {first} to {last}") };
+        if self.moved > 0 {
+            let _ = write!(out, ", {} objects changed meanwhile and were read again", self.moved);
+        }
+        if self.unsettled > 0 {
+            let _ = write!(out, ", {} were still changing at the end", self.unsettled);
+        }
+        out
+    }
+}
+
+/// A snapshot and how it came to be.
+#[derive(Debug)]
+pub struct Fetched {
+    /// The snapshot.
+    pub file: SnapshotFile,
+    /// How it was read.
+    pub report: Report,
+    /// What the next fetch can start from.
+    pub collected: Collected,
+}
+
+/// Why a cluster could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// A request failed.
+    #[error("cannot read {what}: {source}{}", advice(source, needs))]
+    Api {
+        /// What was asked for.
+        what: String,
+        /// What a token needs for that.
+        needs: &'static str,
+        /// How it failed.
+        source: ApiError,
+    },
+    /// The token can't see everything.
+    #[error(
+        "the token may not read {what} of all namespaces, so the snapshot would lack some: use a token with read-job on \
+         namespace \"*\", or -allow-partial to go on without them"
+    )]
+    Namespaces {
+        /// What can't be seen.
+        what: &'static str,
+    },
+    /// What was read does not fit together.
+    #[error("the cluster's answers do not fit together: {0}")]
+    Content(String),
+}
+
+fn advice(e: &ApiError, needs: &str) -> String {
+    match e.status() {
+        Some(401 | 403) => format!("; the token needs {needs}, or use -allow-partial to go on without"),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,266 @@
+//! The allocations of a state. Each is kept with its node, so that a report of a client changes one small tree; the table of
+//! all IDs only tells on which node to look.
+
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+
+use super::id::Id;
+use super::tables::State;
+use super::usage::AllocEntry;
+use encamp_model::Allocation;
+
+/// The slot of nodes that are not stored.
+const NO_SLOT: u32 = u32::MAX;
+
+/// Allocations by ID. Cloning is cheap, and so is a write after it.
+#[derive(Debug, Clone, Default)]
+pub struct AllocsById(OrdMap<Id, Arc<AllocEntry>>);
+
+impl AllocsById {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The allocations by ascending ID.
+    pub fn iter(&self) -> imbl::ordmap::Values<'_, Id, Arc<AllocEntry>, imbl::shared_ptr::DefaultSharedPtr> {
+        self.0.values()
+    }
+
+    /// The allocation of that ID.
+    pub fn get(&self, id: &str) -> Option<&Arc<AllocEntry>> {
+        self.at(&Id::new(id))
+    }
+
+    pub(super) fn at(&self, id: &Id) -> Option<&Arc<AllocEntry>> {
+        self.0.get(id)
+    }
+
+    pub(super) fn insert(&mut self, id: Id, entry: Arc<AllocEntry>) -> Option<Arc<AllocEntry>> {
+        self.0.insert(id, entry)
+    }
+
+    pub(super) fn remove(&mut self, id: &Id) -> Option<Arc<AllocEntry>> {
+        self.0.remove(id)
+    }
+}
+
+impl<'a> IntoIterator for &'a AllocsById {
+    type Item = &'a Arc<AllocEntry>;
+    type IntoIter = imbl::ordmap::Values<'a, Id, Arc<AllocEntry>, imbl::shared_ptr::DefaultSharedPtr>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// The tables of allocations besides the nodes' own.
+#[derive(Debug, Clone, Default)]
+pub struct Allocs {
+    /// The slot of each allocation's node; `NO_SLOT` if it is not stored.
+    slots: OrdMap<Id, u32>,
+    /// Those whose node is not stored.
+    homeless: AllocsById,
+    /// Their nodes' IDs and their own.
+    homeless_by_node: OrdSet<(Id, Id)>,
+    /// By job ID and namespace: all allocations of a job ID are neighbours, whatever their namespace.
+    by_job: OrdMap<(Id, Id), OrdSet<Id>>,
+}
+
+impl Allocs {
+    fn of_missing_node(&self, node: &Id) -> impl Iterator<Item = &Id> {
+        let start = (node.clone(), Id::default());
+        self.homeless_by_node.range(start..).take_while(move |(n, _)| n == node).map(|(_, id)| id)
+    }
+
+    fn leave_homeless(&mut self, id: &Id, node_id: &str) -> Option<Arc<AllocEntry>> {
+        self.homeless_by_node.remove(&(Id::new(node_id), id.clone()));
+        self.homeless.remove(id)
+    }
+}
+
+impl State {
+    /// The allocation of that ID.
+    pub fn alloc(&self, id: &str) -> Option<&Arc<AllocEntry>> {
+        self.alloc_at(&Id::new(id))
+    }
+
+    /// The allocation of that ID.
+    pub fn alloc_at(&self, id: &Id) -> Option<&Arc<AllocEntry>> {
+        self.in_slot(*self.allocs.slots.get(id)?, id)
+    }
+
+    fn in_slot(&self, slot: u32, id: &Id) -> Option<&Arc<AllocEntry>> {
+        if slot == NO_SLOT { self.allocs.homeless.at(id) } else { self.node_at(slot)?.allocs.at(id) }
+    }
+
+    /// How many allocations are stored.
+    pub fn alloc_count(&self) -> usize {
+        self.allocs.slots.len()
+    }
+
+    /// All allocations, in no particular order.
+    pub fn allocs(&self) -> impl Iterator<Item = &Arc<AllocEntry>> {
+        self.nodes.iter().flat_map(|n| &n.allocs).chain(&self.allocs.homeless)
+    }
+
+    /// All allocations by ID, from `first` on.
+    pub fn allocs_from(&self, first: &str) -> impl Iterator<Item = &Arc<AllocEntry>> {
+        self.allocs.slots.range(Id::new(first)..).filter_map(|(id, slot)| self.in_slot(*slot, id))
+    }
+
+    /// All allocations of a job, whatever the job's CreateIndex, by ID.
+    pub fn allocs_of_job(&self, namespace: &str, job_id: &str) -> Vec<Arc<AllocEntry>> {
+        let ids = self.allocs.by_job.get(&(Id::new(job_id), Id::new(namespace)));
+        ids.into_iter().flatten().filter_map(|id| self.alloc_at(id).cloned()).collect()
+    }
+
+    /// All allocations of jobs with that ID in any namespace, by namespace and allocation ID.
+    pub fn allocs_of_job_id(&self, job_id: &str) -> impl Iterator<Item = &Arc<AllocEntry>> {
+        let job = Id::new(job_id);
+        let of_job = self.allocs.by_job.range((job.clone(), Id::default())..).take_while(move |((j, _), _)| *j == job);
+        of_job.flat_map(|(_, ids)| ids).filter_map(|id| self.alloc_at(id))
+    }
+
+    /// All allocations on a node, stored or not, by ID.
+    pub fn allocs_of_node(&self, node_id: &str) -> Vec<Arc<AllocEntry>> {
+        match self.node(node_id) {
+            Some(n) => n.allocs.iter().cloned().collect(),
+            None => {
+                let node = Id::new(node_id);
+                let ids = self.allocs.of_missing_node(&node);
+                ids.filter_map(|id| self.allocs.homeless.at(id).cloned()).collect()
+            }
+        }
+    }
+
+    /// Adds or replaces allocations. Where the usage of a node can't be carried on exactly it is summed up anew, once.
+    pub fn upsert_allocs(&mut self, allocs: impl IntoIterator<Item = Arc<Allocation>>) {
+        self.upsert_each(allocs, |_, _, _| {});
+    }
+
+    /// The same; `note` is told of each allocation: its ID, what was stored, and what is stored now.
+    pub(super) fn upsert_each(
+        &mut self,
+        allocs: impl IntoIterator<Item = Arc<Allocation>>,
+        mut note: impl FnMut(&Id, Option<&Allocation>, &Allocation),
+    ) {
+        let mut stale: Vec<u32> = Vec::new();
+        for alloc in allocs {
+            self.touch(alloc.modify_index);
+            let id = Id::new(&alloc.id);
+            let old_slot = self.allocs.slots.get(&id).copied();
+            let old = old_slot.and_then(|s| self.in_slot(s, &id)).cloned();
+            let stays = old.as_ref().is_some_and(|o| o.alloc.node_id == alloc.node_id);
+            let slot = old_slot.filter(|_| stays).or_else(|| self.slots.get(&alloc.node_id).copied());
+            let slot = slot.unwrap_or(NO_SLOT);
+            note(&id, old.as_ref().map(|e| &*e.alloc), &alloc);
+            let entry = Arc::new(AllocEntry::after(alloc, old.as_deref()));
+            match &old {
+                None => {
+                    let job = (Id::new(&entry.alloc.job_id), Id::new(&entry.alloc.namespace));
+                    self.allocs.by_job.entry(job).or_default().insert(id.clone());
+                }
+                Some(old) if !stays => {
+                    let from = old_slot.unwrap_or(NO_SLOT);
+                    if self.take_from(from, &id, &old.alloc.node_id) {
+                        stale.push(from);
+                    }
+                }
+                Some(_) => {}
+            }
+            drop(old);
+            if old_slot != Some(slot) {
+                self.allocs.slots.insert(id.clone(), slot);
+            }
+            match self.nodes.get_mut(slot as usize) {
+                Some(node) => {
+                    if !Arc::make_mut(node).put_alloc(id, entry) {
+                        stale.push(slot);
+                    }
+                }
+                None => {
+                    self.allocs.homeless_by_node.insert((Id::new(&entry.alloc.node_id), id.clone()));
+                    self.allocs.homeless.insert(id, entry);
+                }
+            }
+        }
+        self.sum_up(stale);
+    }
+
+    /// Removes allocations.
+    pub fn remove_allocs<'a>(&mut self, ids: impl IntoIterator<Item = &'a str>) -> Vec<Arc<Allocation>> {
+        let mut stale: Vec<u32> = Vec::new();
+        let mut removed = Vec::new();
+        for id in ids {
+            let id = Id::new(id);
+            let Some(slot) = self.allocs.slots.remove(&id) else { continue };
+            let Some(alloc) = self.in_slot(slot, &id).map(|e| e.alloc.clone()) else { continue };
+            if self.take_from(slot, &id, &alloc.node_id) {
+                stale.push(slot);
+            }
+            let job = (Id::new(&alloc.job_id), Id::new(&alloc.namespace));
+            if let Some(of_job) = self.allocs.by_job.get_mut(&job) {
+                of_job.remove(&id);
+                if of_job.is_empty() {
+                    self.allocs.by_job.remove(&job);
+                }
+            }
+            removed.push(alloc);
+        }
+        self.sum_up(stale);
+        removed
+    }
+
+    /// Removes an allocation from its node; tells whether the node's usage is to be summed up.
+    fn take_from(&mut self, slot: u32, id: &Id, node_id: &str) -> bool {
+        match self.nodes.get_mut(slot as usize) {
+            Some(node) => Arc::make_mut(node).take_alloc(id),
+            None => {
+                self.allocs.leave_homeless(id, node_id);
+                false
+            }
+        }
+    }
+
+    fn sum_up(&mut self, mut stale: Vec<u32>) {
+        stale.sort_unstable();
+        stale.dedup();
+        for slot in stale {
+            if let Some(node) = self.nodes.get_mut(slot as usize) {
+                Arc::make_mut(node).sum_up();
+            }
+        }
+    }
+
+    /// The allocations of a node that is now stored in a slot: it came back, or was loaded after them.
+    pub(super) fn bring_home(&mut self, node_id: &str, slot: u32) -> Vec<(Id, Arc<AllocEntry>)> {
+        let node = Id::new(node_id);
+        let waiting: Vec<Id> = self.allocs.of_missing_node(&node).cloned().collect();
+        let mut home = Vec::with_capacity(waiting.len());
+        for id in waiting {
+            self.allocs.slots.insert(id.clone(), slot);
+            home.extend(self.allocs.leave_homeless(&id, node_id).map(|e| (id, e)));
+        }
+        home
+    }
+
+    /// The allocations of a node that is no longer stored stay.
+    pub(super) fn send_away(&mut self, node_id: &str, allocs: &AllocsById) {
+        let node = Id::new(node_id);
+        for (id, entry) in &allocs.0 {
+            self.allocs.slots.insert(id.clone(), NO_SLOT);
+            self.allocs.homeless_by_node.insert((node.clone(), id.clone()));
+            self.allocs.homeless.insert(id.clone(), entry.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

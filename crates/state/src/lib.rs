@@ -1,0 +1,35 @@
+//! Cluster state: tables with secondary indexes, derived facts per node kept up to date on write, and snapshots that
+//! cost one clone of a few persistent maps.
+//!
+//! - [`State`]: the tables. Cloning is O(1); [`Snapshot`] is such a clone, shared and read only.
+//! - [`store`]: everything a server stores ([`StateStore`]): the state plus evaluations, summaries, policies and the rest.
+//! - [`allocs`]: the allocations ([`AllocsById`]).
+//! - [`Id`]: IDs and names as keys. [`IdHash`]: the hash of IDs.
+//! - [`index`]: the nodes as schedulers list them ([`NodeIndex`]).
+//! - [`node`]: a node with its capacity, ports and the allocations on it ([`NodeEntry`]).
+//! - [`usage`]: what allocations count for ([`AllocUsage`]) and what is used on a node ([`NodeUsage`]).
+//! - [`ports`]: port lists and port sets.
+//!
+//! State makes no scheduling decisions.
+//!
+//! **May use** `encamp_model`. **Never** holds I/O, clocks, scheduling decisions.
+
+pub mod allocs;
+mod hash;
+mod id;
+pub mod index;
+pub mod node;
+pub mod ports;
+mod remove;
+pub mod store;
+mod tables;
+pub mod usage;
+
+pub use allocs::AllocsById;
+pub use hash::IdHash;
+pub use id::Id;
+pub use index::NodeIndex;
+pub use node::{NodeEntry, NodeInfo};
+pub use store::{StateStore, StoreSnapshot, Table};
+pub use tables::{JobEntry, Snapshot, State};
+pub use usage::{AllocEntry, AllocUsage, NodeUsage};

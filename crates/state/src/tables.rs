@@ -1,0 +1,315 @@
+//! The tables of a cluster and how they are written.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use imbl::shared_ptr::DefaultSharedPtr;
+use imbl::{GenericHashMap, OrdMap, OrdSet, Vector};
+
+use super::allocs::Allocs;
+use super::hash::IdHash;
+use super::id::Id;
+use super::index::{NodeIndex, client_version};
+use super::node::NodeEntry;
+use encamp_model::*;
+
+/// A read-only view of the state at one moment.
+pub type Snapshot = Arc<State>;
+
+/// A job with its stored versions.
+#[derive(Debug, Clone)]
+pub struct JobEntry {
+    /// The current version.
+    pub current: Arc<Job>,
+    /// All stored versions, the current one included, by version.
+    pub versions: BTreeMap<u64, Arc<Job>>,
+}
+
+/// Namespace and ID (of a job or volume).
+pub type Key = (String, String);
+
+/// A persistent map by ID.
+type IdMap<V> = GenericHashMap<String, V, IdHash, DefaultSharedPtr>;
+
+/// The tables planning needs. Writing keeps the indexes and the per-node facts in step; cloning is cheap.
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    /// The largest index written so far.
+    pub index: u64,
+    /// Scheduler configuration, if one is stored.
+    pub scheduler_config: Option<Arc<SchedulerConfiguration>>,
+    /// Nodes by slot.
+    pub(super) nodes: Vector<Arc<NodeEntry>>,
+    pub(super) slots: IdMap<u32>,
+    /// Slots of nodes that were removed: they hold empty entries until they are given away again.
+    pub(super) free_slots: Vector<u32>,
+    pub(super) slots_in_order: OrdMap<String, u32>,
+    /// Made when first asked for after a change; shared with the clones of that time.
+    pub(super) node_index: Arc<OnceLock<Arc<NodeIndex>>>,
+    pub(super) node_pools: OrdMap<String, Arc<NodePool>>,
+    pub(super) namespaces: OrdMap<String, Arc<Namespace>>,
+    pub(super) jobs: OrdMap<(Id, Id), Arc<JobEntry>>,
+    pub(super) allocs: Allocs,
+    pub(super) deployments: OrdMap<String, Arc<Deployment>>,
+    /// Job ID, namespace, deployment ID.
+    pub(super) deployments_by_job: OrdSet<(String, String, String)>,
+    pub(super) csi_volumes: OrdMap<Key, Arc<CsiVolume>>,
+    pub(super) host_volumes: OrdMap<String, Arc<HostVolume>>,
+    pub(super) host_volume_claims: OrdMap<String, Arc<TaskGroupHostVolumeClaim>>,
+}
+
+impl State {
+    /// An empty state.
+    pub fn new() -> State {
+        State::default()
+    }
+
+    /// Freezes the state. Later writes to `self` do not show.
+    pub fn snapshot(&self) -> Snapshot {
+        Arc::new(self.clone())
+    }
+
+    // ---- nodes
+
+    /// All nodes by ascending ID.
+    pub fn nodes(&self) -> impl Iterator<Item = &Arc<NodeEntry>> {
+        self.slots_in_order.values().filter_map(|slot| self.nodes.get(*slot as usize))
+    }
+
+    /// The node of that ID.
+    pub fn node(&self, id: &str) -> Option<&Arc<NodeEntry>> {
+        self.node_at(*self.slots.get(id)?)
+    }
+
+    /// The node in a slot.
+    pub fn node_at(&self, slot: u32) -> Option<&Arc<NodeEntry>> {
+        self.nodes.get(slot as usize)
+    }
+
+    fn node_mut(&mut self, id: &str) -> Option<&mut Arc<NodeEntry>> {
+        self.nodes.get_mut(*self.slots.get(id)? as usize)
+    }
+
+    /// One more than the largest slot of a node.
+    pub fn slot_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The nodes as schedulers list them.
+    pub fn node_index(&self) -> &Arc<NodeIndex> {
+        self.node_index.get_or_init(|| Arc::new(NodeIndex::new(self.nodes().map(|n| &**n), self.slot_count())))
+    }
+
+    /// Replaces a node of which only status, eligibility, drain, events or books changed: what jobs can have of it, and
+    /// its class, stay as they are.
+    pub fn replace_node_record(&mut self, node: Arc<Node>) {
+        self.replace_node(node, NodeEntry::set_record);
+    }
+
+    fn replace_node(&mut self, node: Arc<Node>, set: fn(&mut NodeEntry, Arc<Node>)) {
+        self.touch(node.modify_index);
+        let Some(e) = self.node_mut(&node.id) else { return };
+        let same_row = listed_alike(&e.node, &node);
+        set(Arc::make_mut(e), node);
+        if !same_row {
+            self.node_index = Arc::default();
+        }
+    }
+
+    /// Adds or replaces a node; its allocations stay.
+    pub fn upsert_node(&mut self, node: Arc<Node>) {
+        if self.slots.contains_key(&node.id) {
+            return self.replace_node(node, NodeEntry::set_node);
+        }
+        self.touch(node.modify_index);
+        let free = self.free_slots.pop_back();
+        let slot = free.unwrap_or_else(|| u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        let mut entry = NodeEntry::new(node.clone(), slot);
+        entry.put_allocs(self.bring_home(&node.id, slot));
+        self.slots.insert(node.id.clone(), slot);
+        self.slots_in_order.insert(node.id.clone(), slot);
+        match free {
+            Some(slot) => drop(self.nodes.set(slot as usize, Arc::new(entry))),
+            None => self.nodes.push_back(Arc::new(entry)),
+        }
+        self.node_index = Arc::default();
+    }
+
+    // ---- pools, namespaces, configuration
+
+    /// The pool of that name.
+    pub fn node_pool(&self, name: &str) -> Option<&Arc<NodePool>> {
+        self.node_pools.get(name)
+    }
+
+    /// All pools by name.
+    pub fn node_pools(&self) -> impl Iterator<Item = &Arc<NodePool>> {
+        self.node_pools.values()
+    }
+
+    /// Adds or replaces a pool.
+    pub fn upsert_node_pool(&mut self, pool: Arc<NodePool>) {
+        self.touch(pool.modify_index);
+        self.node_pools.insert(pool.name.clone(), pool);
+    }
+
+    /// The namespace of that name.
+    pub fn namespace(&self, name: &str) -> Option<&Arc<Namespace>> {
+        self.namespaces.get(name)
+    }
+
+    /// All namespaces by name.
+    pub fn namespaces(&self) -> impl Iterator<Item = &Arc<Namespace>> {
+        self.namespaces.values()
+    }
+
+    /// Adds or replaces a namespace.
+    pub fn upsert_namespace(&mut self, ns: Arc<Namespace>) {
+        self.touch(ns.modify_index);
+        self.namespaces.insert(ns.name.clone(), ns);
+    }
+
+    /// Stores the scheduler configuration.
+    pub fn set_scheduler_config(&mut self, config: Arc<SchedulerConfiguration>) {
+        self.touch(config.modify_index);
+        self.scheduler_config = Some(config);
+    }
+
+    // ---- jobs
+
+    /// A job with its versions.
+    pub fn job_entry(&self, namespace: &str, id: &str) -> Option<&Arc<JobEntry>> {
+        self.jobs.get(&(Id::new(namespace), Id::new(id)))
+    }
+
+    /// The current version of a job.
+    pub fn job(&self, namespace: &str, id: &str) -> Option<&Arc<Job>> {
+        self.job_entry(namespace, id).map(|e| &e.current)
+    }
+
+    /// A stored version of a job.
+    pub fn job_version(&self, namespace: &str, id: &str, version: u64) -> Option<&Arc<Job>> {
+        self.job_entry(namespace, id)?.versions.get(&version)
+    }
+
+    /// All jobs by namespace and ID.
+    pub fn jobs(&self) -> impl Iterator<Item = &Arc<JobEntry>> {
+        self.jobs.values()
+    }
+
+    /// Stores a version of a job. The highest version is the current one.
+    pub fn upsert_job(&mut self, job: Arc<Job>) {
+        self.touch(job.modify_index);
+        let key = (Id::new(&job.namespace), Id::new(&job.id));
+        match self.jobs.get_mut(&key) {
+            Some(e) => {
+                let e = Arc::make_mut(e);
+                if job.version >= e.current.version {
+                    e.current = job.clone();
+                }
+                e.versions.insert(job.version, job);
+            }
+            None => {
+                let versions = BTreeMap::from([(job.version, job.clone())]);
+                self.jobs.insert(key, Arc::new(JobEntry { current: job, versions }));
+            }
+        }
+    }
+
+    // ---- deployments
+
+    /// The deployment of that ID.
+    pub fn deployment(&self, id: &str) -> Option<&Arc<Deployment>> {
+        self.deployments.get(id)
+    }
+
+    /// All deployments by ID.
+    pub fn deployments(&self) -> impl Iterator<Item = &Arc<Deployment>> {
+        self.deployments.values()
+    }
+
+    /// All deployments of a job by ID.
+    pub fn deployments_of_job(&self, namespace: &str, job_id: &str) -> Vec<Arc<Deployment>> {
+        let start = (job_id.to_string(), namespace.to_string(), String::new());
+        self.deployments_by_job
+            .range(start..)
+            .take_while(|(j, ns, _)| j == job_id && ns == namespace)
+            .filter_map(|(_, _, id)| self.deployments.get(id).cloned())
+            .collect()
+    }
+
+    /// The deployment of a job with the highest CreateIndex.
+    pub fn latest_deployment(&self, namespace: &str, job_id: &str) -> Option<Arc<Deployment>> {
+        self.deployments_of_job(namespace, job_id).into_iter().max_by_key(|d| d.create_index)
+    }
+
+    /// Adds or replaces a deployment.
+    pub fn upsert_deployment(&mut self, d: Arc<Deployment>) {
+        self.touch(d.modify_index);
+        let key = (d.job_id.clone(), d.namespace.clone(), d.id.clone());
+        if let Some(old) = self.deployments.insert(d.id.clone(), d)
+            && (old.job_id != key.0 || old.namespace != key.1)
+        {
+            self.deployments_by_job.remove(&(old.job_id.clone(), old.namespace.clone(), old.id.clone()));
+        }
+        self.deployments_by_job.insert(key);
+    }
+
+    // ---- volumes
+
+    /// The CSI volume of that namespace and ID.
+    pub fn csi_volume(&self, namespace: &str, id: &str) -> Option<&Arc<CsiVolume>> {
+        self.csi_volumes.get(&(namespace.to_string(), id.to_string()))
+    }
+
+    /// All CSI volumes.
+    pub fn csi_volumes(&self) -> impl Iterator<Item = &Arc<CsiVolume>> {
+        self.csi_volumes.values()
+    }
+
+    /// Adds or replaces a CSI volume.
+    pub fn upsert_csi_volume(&mut self, v: Arc<CsiVolume>) {
+        self.touch(v.modify_index);
+        self.csi_volumes.insert((v.namespace.clone(), v.id.clone()), v);
+    }
+
+    /// The host volume of that ID.
+    pub fn host_volume(&self, id: &str) -> Option<&Arc<HostVolume>> {
+        self.host_volumes.get(id)
+    }
+
+    /// All host volumes by ID.
+    pub fn host_volumes(&self) -> impl Iterator<Item = &Arc<HostVolume>> {
+        self.host_volumes.values()
+    }
+
+    /// Adds or replaces a host volume.
+    pub fn upsert_host_volume(&mut self, v: Arc<HostVolume>) {
+        self.touch(v.modify_index);
+        self.host_volumes.insert(v.id.clone(), v);
+    }
+
+    /// All claims on host volumes by ID.
+    pub fn host_volume_claims(&self) -> impl Iterator<Item = &Arc<TaskGroupHostVolumeClaim>> {
+        self.host_volume_claims.values()
+    }
+
+    /// Adds or replaces a claim on a host volume.
+    pub fn upsert_host_volume_claim(&mut self, c: Arc<TaskGroupHostVolumeClaim>) {
+        self.touch(c.modify_index);
+        self.host_volume_claims.insert(c.id.clone(), c);
+    }
+
+    pub(super) fn touch(&mut self, index: u64) {
+        self.index = self.index.max(index);
+    }
+}
+
+/// Whether two records of a node have the same row in the index.
+fn listed_alike(a: &Node, b: &Node) -> bool {
+    a.ready() == b.ready()
+        && a.datacenter == b.datacenter
+        && a.node_pool == b.node_pool
+        && a.computed_class == b.computed_class
+        && client_version(a) == client_version(b)
+}
