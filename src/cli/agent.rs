@@ -156,6 +156,7 @@ struct Process<'c, 'a, 'io> {
 impl Process<'_, '_, '_> {
     async fn run(&mut self, config: Config, metrics: Metrics) -> u8 {
         let json = config.log_json;
+        self.context.env.terminal.handle_signals_in_command();
         // Before anything is told: who reads it may send one at once.
         let mut signals = match Signals::new() {
             Ok(signals) => signals,

@@ -6,6 +6,7 @@ use super::data::text;
 use super::general::GeneralFlags;
 use super::objects;
 use super::registry::Run;
+use super::render::styled::Styled;
 use encamp_api::Query;
 use encamp_api::stream::Event;
 
@@ -69,21 +70,55 @@ impl Monitor {
         let query = self.query(c)?;
         let failed = |e| format!("Error starting monitor: {e}");
         c.wait(async {
-            let work = async {
-                let mut frames = c.client.frames("/v1/agent/monitor", &query).await.map_err(failed)?;
-                while let Some(event) = frames.next().await.map_err(failed)? {
-                    if let Event::Data(data) = event
-                        && !context.ui.bytes(&data)
-                    {
-                        break;
-                    }
+            let mut frames = c.client.frames("/v1/agent/monitor", &query).await.map_err(failed)?;
+            let mut lines = LogLines::default();
+            while let Some(event) = frames.next().await.map_err(failed)? {
+                if let Event::Data(data) = event
+                    && !context.ui.text(lines.take(&data))
+                {
+                    return Ok(0);
                 }
-                Ok(0)
-            };
-            tokio::select! {
-                done = work => done,
-                Ok(()) = tokio::signal::ctrl_c() => Ok(0),
             }
+            context.ui.text(lines.rest());
+            Ok(0)
         })
+    }
+}
+
+/// Puts the pieces of a log together to lines: a piece may end inside of a character.
+#[derive(Default)]
+struct LogLines {
+    partial: Vec<u8>,
+}
+
+impl LogLines {
+    /// The lines that are complete with this piece.
+    fn take(&mut self, piece: &[u8]) -> Styled {
+        self.partial.extend_from_slice(piece);
+        let end = self.partial.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+        let rest = self.partial.split_off(end);
+        let complete = std::mem::replace(&mut self.partial, rest);
+        String::from_utf8_lossy(&complete).into_owned().into()
+    }
+
+    /// What stands behind the last line end.
+    fn rest(self) -> Styled {
+        String::from_utf8_lossy(&self.partial).into_owned().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_become_lines_without_control_characters() {
+        let mut lines = LogLines::default();
+        let got: Vec<String> = [&b"a\xc3"[..], b"\xbc\nb\x1b[2J\nc", b"d"]
+            .iter()
+            .map(|piece| lines.take(piece).as_str().to_string())
+            .collect();
+        assert_eq!(got, ["", "aü\nb\\x1b[2J\n", ""]);
+        assert_eq!(lines.rest().as_str(), "cd");
     }
 }

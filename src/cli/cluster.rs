@@ -2,16 +2,14 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::Duration;
-
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::context::Environment;
 use super::general::GeneralFlags;
+use super::render::styled::one_line;
 use encamp_api::Client;
 use encamp_model::api as model;
 use encamp_snapshot::live::cache::Cache;
-use encamp_snapshot::live::{self, Detail, Fetched, Options, Progress, Report};
+use encamp_snapshot::live::{self, Detail, Fetched, Options, Report};
 use encamp_snapshot::{ClusterSnapshot, archive};
 use encamp_state::State;
 
@@ -125,9 +123,9 @@ impl FetchFlags {
             allow_partial: self.allow_partial,
             now: env.now,
         };
-        let bar = Bar::new(env.stderr_is_terminal);
-        let fetched = block_on(live::fetch(client, &options, known, &bar))?;
-        bar.0.finish_and_clear();
+        let progress = env.terminal.counter();
+        let fetched = block_on(live::fetch(client, &options, known, &progress))?;
+        drop(progress);
         let mut fetched = fetched.map_err(|e| format!("Error reading the cluster: {e}"))?;
         if let Some(cache) = cache {
             // Without a cache the next run only takes longer.
@@ -141,9 +139,10 @@ impl GeneralFlags {
     /// A client for the cluster of the flags and the environment.
     pub fn client(&self, env: &Environment) -> Result<Client, String> {
         let client = Client::new(self.api_config(env)).map_err(|e| format!("Error initializing client: {e}"))?;
-        Ok(client.noting(|line| {
-            // Without standard error there is nobody to tell.
-            let _ = writeln!(std::io::stderr(), "{line}");
+        let terminal = env.terminal.clone();
+        Ok(client.noting(move |line| {
+            // Nothing is left to do when standard error is gone.
+            let _ = terminal.suspend(|| writeln!(std::io::stderr(), "{}", one_line(line)));
         }))
     }
 
@@ -186,33 +185,4 @@ fn cache(client: &Client, env: &Environment) -> Option<Cache> {
     };
     let folder = own.or_else(|| Some(usual()?.join("encamp")))?;
     Some(Cache::new(&folder, client.address(), client.config().region.as_deref()))
-}
-
-/// A progress bar on standard error.
-struct Bar(ProgressBar);
-
-impl Bar {
-    fn new(visible: bool) -> Bar {
-        let bar = ProgressBar::with_draw_target(
-            None,
-            if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() },
-        );
-        if let Ok(style) = ProgressStyle::with_template("Reading {msg} [{bar:30}] {pos}/{len} {eta}") {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        bar.enable_steady_tick(Duration::from_millis(200));
-        Bar(bar)
-    }
-}
-
-impl Progress for Bar {
-    fn begin(&self, what: &'static str, total: u64) {
-        self.0.reset();
-        self.0.set_length(total);
-        self.0.set_message(what);
-    }
-
-    fn advance(&self) {
-        self.0.inc(1);
-    }
 }

@@ -10,8 +10,9 @@ use super::flags::{FlagError, normalise};
 use super::general::GeneralFlags;
 use super::help;
 use super::registry::{Entry, Registry};
-use super::render::ui::{Ui, stdout_is_terminal};
+use super::render::ui::{ColourInput, Ui, stdout_is_terminal};
 use super::render::values::Clock;
+use super::terminal::{ProgressMode, Terminal};
 
 /// Where the warning about a former name is broken.
 const WARNING_WIDTH: usize = 78;
@@ -27,6 +28,8 @@ pub struct Environment {
     pub stdout_is_terminal: bool,
     /// Whether standard error is a terminal.
     pub stderr_is_terminal: bool,
+    /// Progress on standard error, and who reacts to signals.
+    pub terminal: Terminal,
     /// Now, Unix nanoseconds.
     pub now: i64,
 }
@@ -35,13 +38,21 @@ impl Environment {
     /// The environment of this process. Variables that are not UTF-8 are left out: no setting has such a value.
     pub fn of_process() -> Environment {
         let pairs = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
-        Environment {
+        let env = Environment {
             vars: pairs.collect(),
             directory: std::env::current_dir().unwrap_or_default(),
             stdout_is_terminal: stdout_is_terminal(),
             stderr_is_terminal: std::io::IsTerminal::is_terminal(&std::io::stderr()),
+            terminal: Terminal::default(),
             now: clock(),
-        }
+        };
+        let colours = ColourInput { no_color: env.var("NO_COLOR").is_some(), term: env.var("TERM"), ..Default::default() };
+        let mode = match (env.stderr_is_terminal, colours.escapes_welcome()) {
+            (false, _) => ProgressMode::Hidden,
+            (true, false) => ProgressMode::Lines,
+            (true, true) => ProgressMode::Redrawn,
+        };
+        Environment { terminal: Terminal::new(mode), ..env }
     }
 
     /// The zone in which times are shown.

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Read, Write};
 use std::time::Duration;
 
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use rustix::termios::tcgetwinsize;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{MissedTickBehavior, interval};
@@ -83,7 +83,7 @@ impl Session {
     /// Runs a command. Its exit code; an error is the text about a stream that broke.
     pub fn run(&self, connection: &Connection, ui: &mut Ui<'_>, path: &str, query: &Query) -> Result<u8, String> {
         let query = query.clone().with("tty", self.tty.to_string());
-        let _raw = if self.tty { Some(Raw::enter()?) } else { None };
+        let _raw = if self.tty { Some(ui.terminal().raw_mode()?) } else { None };
         let ended = connection.wait(self.stream(&connection.client, ui, path, &query));
         match ended {
             Ok(Ended::Exited(code)) => Ok(code),
@@ -186,26 +186,6 @@ fn stdin() -> UnboundedReceiver<Vec<u8>> {
         }
     });
     typed
-}
-
-/// The terminal passing on every key; as before when this ends.
-struct Raw(Termios);
-
-impl Raw {
-    fn enter() -> Result<Raw, String> {
-        let failed = |e: rustix::io::Errno| format!("the terminal can't be set up: {e}");
-        let before = tcgetattr(std::io::stdin()).map_err(failed)?;
-        let mut raw = before.clone();
-        raw.make_raw();
-        tcsetattr(std::io::stdin(), OptionalActions::Now, &raw).map_err(failed)?;
-        Ok(Raw(before))
-    }
-}
-
-impl Drop for Raw {
-    fn drop(&mut self) {
-        let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &self.0);
-    }
 }
 
 /// Looks for the escape character at the beginning of lines.

@@ -9,6 +9,7 @@ use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::lookup;
 use super::registry::Run;
+use super::render::styled::Styled;
 use super::render::{diff, json, values};
 use encamp_api::types::JobHistory as History;
 use encamp_model::{JobDiff, api, quoted};
@@ -115,25 +116,27 @@ impl JobHistory {
         context: &mut Context<'_, '_>,
     ) -> Result<(), String> {
         let mut rows = vec![
-            ("Version", job.version.unwrap_or(0).to_string()),
-            ("Stable", job.stable.unwrap_or(false).to_string()),
-            ("Submit Date", values::time(job.submit_time.unwrap_or(0), &connection.zone)),
+            ("Version", Styled::from(job.version.unwrap_or(0).to_string())),
+            ("Stable", job.stable.unwrap_or(false).to_string().into()),
+            ("Submit Date", values::time(job.submit_time.unwrap_or(0), &connection.zone).into()),
         ];
         if let Some(tag) = &job.version_tag {
-            rows.push(("Tag Name", tag.name.clone()));
+            rows.push(("Tag Name", (&tag.name).into()));
             if !tag.description.is_empty() {
-                rows.push(("Tag Description", tag.description.clone()));
+                rows.push(("Tag Description", (&tag.description).into()));
             }
         }
         if let Some(diff) = diff.filter(|d| self.p && d.r#type != "None") {
             let text = context.ui.markup(diff::job(diff, false).trim());
-            rows.push(("Diff", format!("\n{text}")));
+            let mut value = Styled::from("\n");
+            value.push(text);
+            rows.push(("Diff", value));
         }
         if self.full {
             let text = serde_json::to_value(job).map_err(|e| e.to_string()).and_then(|v| json::indented(&v))?;
-            rows.push(("Full", format!("JSON Job:\n{text}")));
+            rows.push(("Full", format!("JSON Job:\n{text}").into()));
         }
-        context.ui.output(&untrimmed(&rows));
+        context.ui.output(untrimmed(rows));
         Ok(())
     }
 }
@@ -147,12 +150,14 @@ fn entries(history: History, compared: bool) -> Vec<(api::Job, Option<JobDiff>)>
 }
 
 /// A block of names and values whose cells keep the space around them.
-fn untrimmed(rows: &[(&str, String)]) -> String {
+fn untrimmed(rows: Vec<(&str, Styled)>) -> Styled {
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let row = |(name, value): &(&str, String)| {
+    let mut out = Styled::default();
+    for (i, (name, value)) in rows.into_iter().enumerate() {
+        let line_end = if i == 0 { "" } else { "\n" };
+        out.push(format!("{line_end}{name:width$} = "));
         // A bar separates cells wherever it stands.
-        let value = if value.is_empty() { "<none>".to_string() } else { value.replace('|', " = ") };
-        format!("{name:width$} = {value}")
-    };
-    rows.iter().map(row).collect::<Vec<_>>().join("\n")
+        out.push(if value.is_empty() { "<none>".into() } else { value.replace('|', " = ") });
+    }
+    out
 }

@@ -1,7 +1,7 @@
 //! The command line: one file per command, with its arguments on top; their doc comments are its help.
 //!
 //! - [`registry`]: all commands by name, and which words of a command line name one. [`flags`]: Go-style flags.
-//! - [`help`]: help texts. [`context`]: what every command gets: streams, environment, clock.
+//! - [`terminal`]: progress, and what a signal leaves behind. [`help`]: help texts. [`context`]: what every command gets: streams, environment, clock.
 //! - [`connection`]: a client for commands that ask more than once. [`prompt`]: questions.
 //! - [`mod@format`]: `-json`, `-t` and pages. [`lookup`], [`lookup_id`]: objects by the beginning of their names.
 //! - [`submitted`]: what is said after a job was registered. [`launch`]: when periodic jobs are launched.
@@ -88,6 +88,7 @@ pub mod spec_file;
 pub mod status;
 pub mod submitted;
 pub mod system;
+pub mod terminal;
 pub mod tristate;
 pub mod var;
 pub mod version;
@@ -105,13 +106,18 @@ use render::ui::{ColourInput, Ui};
 
 /// Runs the program with the arguments and streams of the process.
 pub fn main() -> ExitCode {
-    let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr().lock());
+    // Neither stream stays locked: progress is drawn by another thread.
+    let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
     let args: Result<Vec<String>, OsString> = std::env::args_os().skip(1).map(OsString::into_string).collect();
     let code = match args {
-        Ok(args) => run(&args, &Environment::of_process(), &mut out, &mut err),
+        Ok(args) => {
+            let env = Environment::of_process();
+            env.terminal.watch_signals();
+            run(&args, &env, &mut out, &mut err)
+        }
         Err(arg) => {
             // Nothing is left to do when standard error is gone too.
-            let _ = writeln!(err, "Argument {} is not valid UTF-8", arg.to_string_lossy());
+            let _ = writeln!(err, "Argument {} is not valid UTF-8", render::styled::one_line(&arg.to_string_lossy()));
             1
         }
     };
@@ -128,7 +134,8 @@ pub fn run(args: &[String], env: &Environment, out: &mut dyn Write, err: &mut dy
         no_color: env.var("NO_COLOR").is_some(),
         term: env.var("TERM"),
     };
-    let mut ui = Ui::new(out, err, colours.decide()).on_terminal(env.stdout_is_terminal);
+    let ui = Ui::new(out, err, colours.decide());
+    let mut ui = ui.on_terminal(env.terminal.clone(), env.stdout_is_terminal, colours.escapes_welcome());
     let code = dispatch(args, env, &mut ui);
     match ui.finish() {
         Ok(()) => code,

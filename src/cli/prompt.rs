@@ -2,14 +2,18 @@
 
 use std::io::BufRead;
 
+use super::render::styled::Styled;
 use super::render::ui::Ui;
 
 /// Asks on standard output and reads a line from standard input, without what surrounds it. An error at the end of the input.
-pub fn ask(ui: &mut Ui<'_>, question: &str) -> Result<String, String> {
+pub fn ask(ui: &mut Ui<'_>, question: impl Into<Styled>) -> Result<String, String> {
     ui.ask(question);
     let mut line = String::new();
     match std::io::stdin().lock().read_line(&mut line) {
-        Ok(0) => Err("EOF".into()),
+        Ok(0) => {
+            ui.end_question();
+            Err("EOF".into())
+        }
         Ok(_) => Ok(line.trim().to_string()),
         Err(e) => Err(e.to_string()),
     }

@@ -1,9 +1,7 @@
 //! What the commands that load real servers have in common: where data goes, the progress line, the result.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::context::Context;
@@ -14,8 +12,6 @@ use encamp_sim::load::LoadError;
 use encamp_sim::load::outcome::Outcome;
 use encamp_sim::load::stage::Options;
 
-/// How often the progress line turns.
-const TURN: Duration = Duration::from_millis(200);
 /// The most nodes: each needs a connection, and servers three open files for it.
 const MOST_NODES: i64 = 20_000;
 
@@ -110,26 +106,31 @@ where
         return context.failure(&format!("Error creating {}: {e}", folder.display()));
     }
     let _removed = Removed(folder);
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(TURN);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(e) => return context.failure(&format!("Error starting the network runtime: {e}")),
     };
-    let tell = |line| bar.set_message(line);
+    context.env.terminal.handle_signals_in_command();
+    let progress = context.env.terminal.spinner();
+    let tell = |line: String| progress.say(&line);
     let done = runtime.block_on(async {
         tokio::select! {
             // Signals are heard before the first server starts.
             biased;
             // Servers and their data go before the program does.
-            signal = stopped() => Err(LoadError(format!("stopped by signal: {signal}"))),
-            done = scenario(&tell) => done,
+            signal = stopped() => Err(signal),
+            done = scenario(&tell) => Ok(done),
         }
     });
-    bar.finish_and_clear();
+    drop(progress);
+    let done = match done {
+        Ok(done) => done,
+        Err(signal) => {
+            let (name, code) = signal.name_and_exit_code();
+            context.failure(&format!("Error: stopped by signal: {name}"));
+            return code;
+        }
+    };
     let text = match done {
         Ok(outcome) if json => serde_json::to_string(&outcome).map_err(|e| format!("Error formatting the data: {e}")),
         Ok(outcome) => Ok(summary(&outcome)),
@@ -144,16 +145,32 @@ where
     }
 }
 
-/// Waits until somebody wants the program to stop; gives the name of the signal.
-async fn stopped() -> &'static str {
+/// A signal that ends a scenario.
+enum StopSignal {
+    Interrupt,
+    Terminate,
+}
+
+impl StopSignal {
+    /// Its name, and the exit code of a process that it ends.
+    fn name_and_exit_code(&self) -> (&'static str, u8) {
+        match self {
+            StopSignal::Interrupt => ("interrupt", 130),
+            StopSignal::Terminate => ("terminated", 143),
+        }
+    }
+}
+
+/// Waits for a signal that stops the program.
+async fn stopped() -> StopSignal {
     let arrives = async |kind| match signal(kind) {
         Ok(mut signal) => drop(signal.recv().await),
         // Then it ends the program at once, as signals do.
         Err(_) => std::future::pending().await,
     };
     tokio::select! {
-        () = arrives(SignalKind::interrupt()) => "interrupt",
-        () = arrives(SignalKind::terminate()) => "terminated",
+        () = arrives(SignalKind::interrupt()) => StopSignal::Interrupt,
+        () = arrives(SignalKind::terminate()) => StopSignal::Terminate,
     }
 }
 

@@ -71,7 +71,7 @@ impl Cluster {
         self
     }
 
-    fn answer(&self, r: &Request) -> Response {
+    pub fn answer(&self, r: &Request) -> Response {
         if let Some((_, response)) = self.failures.iter().find(|(p, _)| r.path.starts_with(p.as_str())) {
             return response.clone();
         }

@@ -1,6 +1,8 @@
 //! Requests and answers.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -84,6 +86,22 @@ impl Meta {
     }
 }
 
+/// Takes lines about requests that are retried.
+pub(super) struct Note(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl Note {
+    /// Passes a line on.
+    pub(super) fn say(&self, line: &str) {
+        (self.0)(line);
+    }
+}
+
+impl fmt::Debug for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Note")
+    }
+}
+
 /// A client of one cluster. Requests can be made at the same time.
 #[derive(Debug)]
 pub struct Client {
@@ -95,7 +113,7 @@ pub struct Client {
     /// The last attempt at a request failed, which was told.
     pub(super) troubled: AtomicBool,
     /// Where it is told.
-    pub(super) note: fn(&str),
+    pub(super) note: Note,
 }
 
 /// One exchange.
@@ -111,12 +129,12 @@ impl Client {
     pub fn new(config: Config) -> Result<Client, ApiError> {
         let servers = Servers::new(&config).map_err(ApiError::Config)?;
         let (requests, answered, troubled) = (AtomicU64::new(0), AtomicBool::new(false), AtomicBool::new(false));
-        Ok(Client { servers, config, requests, answered, troubled, note: |_| {} })
+        Ok(Client { servers, config, requests, answered, troubled, note: Note(Arc::new(|_| {})) })
     }
 
     /// The same client, with a place for a line when a request failed and is tried for longer than a moment.
-    pub fn noting(self, note: fn(&str)) -> Client {
-        Client { note, ..self }
+    pub fn noting(self, note: impl Fn(&str) + Send + Sync + 'static) -> Client {
+        Client { note: Note(Arc::new(note)), ..self }
     }
 
     /// The address as it was given; of several, the one that requests go to now.

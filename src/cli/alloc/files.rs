@@ -147,14 +147,8 @@ impl AllocFs {
     ) -> Result<u8, ApiError> {
         let query = start.added_to(query.with("follow", "true"));
         c.wait(async {
-            let work = async {
-                let frames = c.client.frames(&path("/v1/client/fs/stream/", &stub.id, ""), &query).await?;
-                copy(frames, start.lines, |data| context.ui.bytes(data)).await
-            };
-            tokio::select! {
-                done = work => done.map(|()| 0),
-                Ok(()) = tokio::signal::ctrl_c() => Ok(0),
-            }
+            let frames = c.client.frames(&path("/v1/client/fs/stream/", &stub.id, ""), &query).await?;
+            copy(frames, start.lines, |data| context.ui.bytes(data)).await.map(|()| 0)
         })
     }
 }

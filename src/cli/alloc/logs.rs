@@ -110,12 +110,7 @@ impl AllocLogs {
                 read(if self.stderr { "stderr" } else { "stdout" }, &out).await
             }
         };
-        c.wait(async {
-            tokio::select! {
-                done = work => done.map(|()| 0),
-                Ok(()) = tokio::signal::ctrl_c() => Ok(0),
-            }
-        })
+        c.wait(work).map(|()| 0)
     }
 }
 

@@ -97,7 +97,8 @@ async fn on_terminal(
 ) -> Option<String> {
     let mut first: Option<String> = None;
     let mut id = id.to_string();
-    let mut index = how.index;
+    // What is known already is shown at once.
+    let mut index = None;
     let mut body = String::new();
     let mut failures = 0;
     let mut ticks = interval(FRAME);
@@ -110,7 +111,7 @@ async fn on_terminal(
             loop {
                 tokio::select! {
                     seen = &mut read => break seen,
-                    _ = ticks.tick() => frame.draw(lines.ui, None, &running, &body),
+                    _ = ticks.tick() => frame.draw(lines.ui, &running, &body),
                 }
             }
         };
@@ -123,7 +124,7 @@ async fn on_terminal(
                 body = format!(
                     "\nFailed fetching deployment: {e}, retrying in {shown} (attempt {failures}/{RETRIES})\n{body}"
                 );
-                frame.draw(lines.ui, None, &running, &body);
+                frame.draw(lines.ui, &running, &body);
                 sleep(pause).await;
                 continue;
             }

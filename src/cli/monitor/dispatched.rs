@@ -36,7 +36,7 @@ pub fn watch(connection: &Connection, ui: &mut Ui<'_>, what: &Watch<'_>) -> Resu
     loop {
         let (dead, failed, text) = connection.wait(look(connection, what)).map_err(|e| e.to_string())?;
         match &mut frame {
-            Some(frame) if !dead => frame.draw(ui, None, &format!("Job {name} in progress..."), &text),
+            Some(frame) if !dead => frame.draw(ui, &format!("Job {name} in progress..."), &text),
             Some(frame) => {
                 let (mark, end) = if failed { ("!", "failed") } else { ("✓", "complete") };
                 frame.end(ui, mark, &format!("Job {name} {end}"), &text);

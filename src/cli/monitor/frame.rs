@@ -2,66 +2,122 @@
 
 use unicode_width::UnicodeWidthChar;
 
+use crate::cli::render::styled::Styled;
 use crate::cli::render::ui::Ui;
 
 /// What turns while something is in progress.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// A text on a terminal, drawn again and again.
+/// A text on a terminal that is redrawn in place.
 pub(super) struct Frame {
-    /// Columns of the terminal.
-    width: usize,
-    /// Rows that the text takes now.
-    rows: usize,
+    size: Size,
+    /// The lines that are drawn now.
+    drawn: Vec<String>,
     turn: usize,
+}
+
+/// Columns and rows of a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Size {
+    width: usize,
+    height: usize,
+}
+
+impl Size {
+    /// The size of the terminal that standard output is, `None` where it has none.
+    fn of_stdout() -> Option<Size> {
+        let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+        let known = size.ws_col > 0 && size.ws_row > 0;
+        known.then(|| Size { width: size.ws_col.into(), height: size.ws_row.into() })
+    }
 }
 
 impl Frame {
     /// A frame for standard output, `None` where that is no terminal of a known size.
     pub(super) fn of_terminal(ui: &Ui<'_>) -> Option<Frame> {
-        if !ui.is_terminal() {
-            return None;
-        }
-        let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-        (size.ws_col > 0 && size.ws_row > 0).then(|| Frame { width: usize::from(size.ws_col), rows: 0, turn: 0 })
+        let size = if ui.can_redraw() { Size::of_stdout()? } else { return None };
+        Some(Frame { size, drawn: Vec::new(), turn: 0 })
     }
 
-    /// Draws a heading and a body. Without a mark the spinner stands in front of the heading.
-    pub(super) fn draw(&mut self, ui: &mut Ui<'_>, mark: Option<&str>, heading: &str, body: &str) {
+    /// Draws a heading, with the spinner in front, and as much of a body as the terminal has rows for.
+    pub(super) fn draw(&mut self, ui: &mut Ui<'_>, heading: &str, body: &str) {
+        // The window may have another size than before.
+        self.size = Size::of_stdout().unwrap_or(self.size);
         self.turn = self.turn.wrapping_add(1);
         let spinner = SPINNER.get(self.turn % SPINNER.len()).copied().unwrap_or_default();
-        let mut out = format!("  {} {heading}", mark.unwrap_or(spinner));
-        let body = ui.markup(body);
-        if !body.is_empty() {
-            let indented: Vec<String> = body.split('\n').map(|l| format!("\n    {l}")).collect();
-            out.push_str(&indented.concat());
-        }
-        ui.content(&format!("{}{out}", self.erase()));
-        ui.flush();
-        self.rows = out.split('\n').map(|line| rows(line, self.width)).sum();
+        let lines = lines(ui, spinner, heading, body);
+        self.replace(ui, self.size.clipped(lines));
     }
 
-    /// Draws for the last time.
+    /// Draws the full text for the last time, with a mark in front of the heading.
     pub(super) fn end(&mut self, ui: &mut Ui<'_>, mark: &str, heading: &str, body: &str) {
-        self.draw(ui, Some(mark), heading, body);
-        ui.content("\n");
-        ui.flush();
-        self.rows = 0;
+        let lines = lines(ui, mark, heading, body);
+        self.replace(ui, lines);
+        ui.redraw("\n", &Styled::default());
+        self.drawn.clear();
+    }
+
+    fn replace(&mut self, ui: &mut Ui<'_>, lines: Vec<Styled>) {
+        let moves = self.erase();
+        let mut text = Styled::default();
+        for (i, line) in lines.iter().enumerate() {
+            text.push(if i == 0 { "" } else { "\n" });
+            text.push(line);
+        }
+        ui.redraw(&moves, &text);
+        self.drawn = lines.iter().map(|line| line.as_str().to_string()).collect();
     }
 
     /// What removes the last drawing: the cursor stands behind it.
     fn erase(&self) -> String {
+        let drawn: usize = self.drawn.iter().map(|line| self.size.rows(line)).sum();
         let mut out = String::new();
-        for row in 0..self.rows {
+        for row in 0..drawn {
             out.push_str(if row == 0 { "\x1b[0G\x1b[2K" } else { "\x1b[1A\x1b[0G\x1b[2K" });
         }
         out
     }
 }
 
-/// How many rows a line takes.
-fn rows(line: &str, width: usize) -> usize {
-    columns(line).div_ceil(width).max(1)
+/// A heading and an indented body, line by line.
+fn lines(ui: &Ui<'_>, mark: &str, heading: &str, body: &str) -> Vec<Styled> {
+    let indented = |indent: &str, line: Styled| {
+        let mut out = Styled::from(indent);
+        out.push(line);
+        out
+    };
+    let mut lines = vec![Styled::from(format!("  {mark} {heading}"))];
+    if !body.is_empty() {
+        lines.extend(ui.markup(body).lines().map(|line| indented("    ", line)));
+    }
+    lines
+}
+
+impl Size {
+    /// As many of the lines as fit, and how many more there are: what scrolled out of the terminal can't be redrawn.
+    fn clipped(self, mut lines: Vec<Styled>) -> Vec<Styled> {
+        let mut free = self.height;
+        let fit = lines.iter().take_while(|line| {
+            let rows = self.rows(line.as_str());
+            let fits = rows <= free;
+            free = free.saturating_sub(rows);
+            fits
+        });
+        let fit = fit.count();
+        if fit < lines.len() {
+            // One row is for the note.
+            let shown = lines.len().min(fit.saturating_sub(1).max(1));
+            let more = lines.len() - shown;
+            lines.truncate(shown);
+            lines.push(format!("    ({more} more lines)").into());
+        }
+        lines
+    }
+
+    /// How many rows a line takes.
+    fn rows(self, line: &str) -> usize {
+        columns(line).div_ceil(self.width).max(1)
+    }
 }
 
 /// How many columns a line takes, escape sequences left out.
@@ -87,9 +143,8 @@ mod tests {
     fn a_drawing_removes_the_one_before() {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let mut ui = Ui::new(&mut out, &mut err, Colours::default());
-        let mut frame = Frame { width: 20, rows: 0, turn: 0 };
-        frame.draw(&mut ui, None, "runs", "a line of 26 columns......\nb");
-        assert_eq!(frame.rows, 4);
+        let mut frame = Frame { size: Size { width: 20, height: 9 }, drawn: Vec::new(), turn: 0 };
+        frame.draw(&mut ui, "runs", "a line of 26 columns......\nb");
         frame.end(&mut ui, "✓", "done", "");
         ui.finish().unwrap();
         let erased = "\x1b[0G\x1b[2K".to_string() + &"\x1b[1A\x1b[0G\x1b[2K".repeat(3);
@@ -102,6 +157,19 @@ mod tests {
     #[test]
     fn escape_sequences_take_no_columns() {
         assert_eq!(columns("\x1b[1mab\x1b[0m⠙"), 3);
-        assert_eq!([rows("", 5), rows("12345", 5), rows("123456", 5)], [1, 1, 2]);
+        let size = Size { width: 5, height: 1 };
+        assert_eq!([size.rows(""), size.rows("12345"), size.rows("123456")], [1, 1, 2]);
+    }
+
+    #[test]
+    fn a_drawing_never_scrolls() {
+        let clipped = |height, lines: &[&str]| {
+            let lines = lines.iter().map(|l| Styled::from(*l)).collect();
+            let lines = Size { width: 5, height }.clipped(lines);
+            lines.iter().map(|l| l.as_str().trim().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(clipped(3, &["a", "b", "c"]), ["a", "b", "c"]);
+        assert_eq!(clipped(3, &["a", "b", "c", "d"]), ["a", "b", "(2 more lines)"]);
+        assert_eq!(clipped(3, &["a", "b23456", "c"]), ["a", "(2 more lines)"]);
     }
 }

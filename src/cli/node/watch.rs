@@ -151,15 +151,10 @@ pub fn watch(
             index = next(index, meta.index);
         }
     };
-    c.wait(async {
-        tokio::select! {
-            done = futures_util::future::try_join(node_side, alloc_side) => match done {
-                Ok(_) => Ok(0),
-                Err(e) => Err(format!("{}: Error monitoring drain: {e}", values::time(clock(), &c.zone))),
-            },
-            Ok(()) = tokio::signal::ctrl_c() => Ok(0),
-        }
-    })
+    match c.wait(futures_util::future::try_join(node_side, alloc_side)) {
+        Ok(_) => Ok(0),
+        Err(e) => Err(format!("{}: Error monitoring drain: {e}", values::time(clock(), &c.zone))),
+    }
 }
 
 /// Where the next look begins: a server that was restored may be behind.

@@ -24,6 +24,7 @@ pub mod objects;
 pub mod past;
 pub mod plan;
 pub mod stats;
+pub mod styled;
 pub mod table;
 pub mod task_events;
 pub mod template;

@@ -54,8 +54,9 @@ pub fn print(ui: &mut Ui<'_>, view: &PlanView<'_>) {
 /// Prints a plan.
 pub fn print_body(ui: &mut Ui<'_>, view: &PlanView<'_>) {
     if let (true, Some(d)) = (view.diff, &view.plan.diff) {
-        let text = ui.markup(diff::job(d, view.verbose).trim());
-        ui.output(&format!("{text}\n"));
+        let mut text = ui.markup(diff::job(d, view.verbose).trim());
+        text.push("\n");
+        ui.output(text);
     }
     ui.output_markup("[bold]Scheduler dry-run:[reset]");
     let text = dry_run(view, ui.colours_on());

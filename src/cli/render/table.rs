@@ -3,6 +3,10 @@
 //! Cells are separated by `|` in the input, also where a value holds that character: that is how the output is defined,
 //! and why a table library does not fit.
 
+use std::borrow::Cow;
+
+use super::styled::one_line;
+
 /// How the cells of a table are joined and what empty ones show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -27,10 +31,11 @@ pub fn table<S: AsRef<str>>(lines: &[S], form: Form) -> String {
         Form::Spaced => ("  ", ""),
     };
     let cell = |text| match str::trim(text) {
-        "" => empty,
-        text => text,
+        "" => Cow::Borrowed(empty),
+        // A line feed in a value would begin a row that is not there.
+        text => one_line(text),
     };
-    let rows: Vec<Vec<&str>> = lines.iter().map(|line| line.as_ref().split('|').map(cell).collect()).collect();
+    let rows: Vec<Vec<Cow<'_, str>>> = lines.iter().map(|line| line.as_ref().split('|').map(cell).collect()).collect();
     let width = |column: usize| rows.iter().filter_map(|r| r.get(column)).map(|c| c.chars().count()).max();
     let widths: Vec<usize> = (0..).map_while(width).collect();
     let mut out = Vec::with_capacity(rows.len());

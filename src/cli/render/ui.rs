@@ -2,7 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use super::markup::markup;
+use super::styled::Styled;
+use crate::cli::terminal::Terminal;
 
 /// What decides about colours.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,27 +30,47 @@ pub struct Colours {
 }
 
 impl ColourInput<'_> {
+    /// Whether escape sequences may be printed without being asked for.
+    pub fn escapes_welcome(self) -> bool {
+        !self.no_color && self.term != Some("dumb")
+    }
+
     /// The decision.
     pub fn decide(self) -> Colours {
-        let markup = !self.disabled && (self.forced || (self.terminal && !self.no_color));
-        let channels = markup && self.terminal && !self.no_color && self.term != Some("dumb");
+        let markup = !self.disabled && (self.forced || (self.terminal && self.escapes_welcome()));
+        let channels = markup && self.terminal && self.escapes_welcome();
         Colours { markup, channels }
     }
 }
 
-/// Where messages go. A failure to write is remembered and reported once, by [`Ui::finish`].
+/// Where messages go. Control characters in them are escaped ([`Styled`]). A failure to write is remembered and reported once, by
+/// [`Ui::finish`].
 pub struct Ui<'a> {
     out: &'a mut dyn Write,
     err: &'a mut dyn Write,
     colours: Colours,
-    terminal: bool,
+    stdout_is_terminal: bool,
+    redraws: bool,
+    terminal: Terminal,
     failure: Option<io::Error>,
 }
 
 impl<'a> Ui<'a> {
-    /// A user interface over two streams.
+    /// A user interface over two streams that are no terminals.
     pub fn new(out: &'a mut dyn Write, err: &'a mut dyn Write, colours: Colours) -> Ui<'a> {
-        Ui { out, err, colours, terminal: false, failure: None }
+        let terminal = Terminal::default();
+        Ui { out, err, colours, stdout_is_terminal: false, redraws: false, terminal, failure: None }
+    }
+
+    /// The same user interface, sharing a terminal with progress; `stdout` tells whether standard output is one, `redraws` whether
+    /// texts may be redrawn there in place.
+    pub fn on_terminal(self, terminal: Terminal, stdout: bool, redraws: bool) -> Ui<'a> {
+        Ui { stdout_is_terminal: stdout, redraws: stdout && redraws, terminal, ..self }
+    }
+
+    /// The terminal that output shares with progress.
+    pub fn terminal(&self) -> &Terminal {
+        &self.terminal
     }
 
     /// Whether tags become escape sequences.
@@ -57,84 +78,104 @@ impl<'a> Ui<'a> {
         self.colours.markup
     }
 
-    /// Whether standard output is a terminal that this program may draw on.
-    pub fn is_terminal(&self) -> bool {
-        self.terminal
+    /// Whether standard output is a terminal on which texts may be redrawn in place.
+    pub fn can_redraw(&self) -> bool {
+        self.redraws
     }
 
-    /// The same user interface, on a terminal or not.
-    pub fn on_terminal(self, terminal: bool) -> Ui<'a> {
-        Ui { terminal, ..self }
-    }
-
-    /// The text with its tags replaced.
-    pub fn markup(&self, text: &str) -> String {
-        markup(text, self.colours.markup)
+    /// The text with its tags replaced and everything else escaped.
+    pub fn markup(&self, text: &str) -> Styled {
+        Styled::markup(text, self.colours.markup)
     }
 
     /// A result, on standard output.
-    pub fn output(&mut self, message: &str) {
-        let text = self.wrapped(message, 0);
+    pub fn output(&mut self, message: impl Into<Styled>) {
+        let text = self.wrapped(&message.into(), 0);
         self.write_out(&text);
     }
 
     /// A result with tags.
     pub fn output_markup(&mut self, message: &str) {
-        self.output(&self.markup(message));
+        self.output(self.markup(message));
     }
 
     /// Help and other text that is never coloured, on standard output.
-    pub fn plain(&mut self, text: &str) {
-        self.write_out(&format!("{text}\n"));
+    pub fn plain(&mut self, text: impl Into<Styled>) {
+        self.write_out(&format!("{}\n", text.into()));
     }
 
-    /// The content of a file, on standard output: as it is, without a line end behind it.
+    /// The content of a file, on standard output, without a line end behind it: as it is, but escaped on a terminal.
     pub fn content(&mut self, text: &str) {
-        self.write_out(text);
+        if self.stdout_is_terminal {
+            self.write_out(Styled::from(text).as_str());
+        } else {
+            self.write_out(text);
+        }
+    }
+
+    /// A text on standard output, at once, without a line end behind it. Whether it could be written.
+    pub fn text(&mut self, text: impl Into<Styled>) -> bool {
+        self.write_out(text.into().as_str());
+        self.flush();
+        self.failure.is_none()
+    }
+
+    /// Escape sequences that move the cursor and a text behind them, on standard output, at once. For terminals only.
+    pub fn redraw(&mut self, moves: &str, text: &Styled) {
+        self.write_out(&format!("{moves}{text}"));
+        self.flush();
     }
 
     /// A line that is never coloured, on standard error.
-    pub fn error_plain(&mut self, text: &str) {
-        self.write_err(&format!("{text}\n"));
+    pub fn error_plain(&mut self, text: impl Into<Styled>) {
+        self.write_err(&format!("{}\n", text.into()));
     }
 
     /// News, on standard output.
-    pub fn info(&mut self, message: &str) {
-        let text = self.wrapped(message, 92);
+    pub fn info(&mut self, message: impl Into<Styled>) {
+        let text = self.wrapped(&message.into(), 92);
         self.write_out(&text);
     }
 
     /// A question, on standard output: a space behind it, no line end. Shown at once.
-    pub fn ask(&mut self, question: &str) {
+    pub fn ask(&mut self, question: impl Into<Styled>) {
+        let question = question.into();
         let text = if self.colours.channels { format!("\x1b[0m{question}\x1b[0m ") } else { format!("{question} ") };
         self.write_out(&text);
         self.flush();
     }
 
-    /// Shows what was printed so far.
-    pub fn flush(&mut self) {
-        if let Err(e) = self.out.flush() {
-            self.failure.get_or_insert(e);
+    /// Ends the line of a question that was not answered; what is typed ends it otherwise.
+    pub fn end_question(&mut self) {
+        if self.stdout_is_terminal {
+            self.write_out("\n");
         }
     }
 
+    /// Shows what was printed so far.
+    pub fn flush(&mut self) {
+        let flushed = self.terminal.suspend(|| self.out.flush());
+        self.keep(flushed);
+    }
+
     /// Something to look at, on standard error.
-    pub fn warn(&mut self, message: &str) {
-        let text = self.wrapped(message, 93);
+    pub fn warn(&mut self, message: impl Into<Styled>) {
+        let text = self.wrapped(&message.into(), 93);
         self.write_err(&text);
     }
 
     /// Bytes on standard output, at once: as they are. Whether they could be written.
     pub fn bytes(&mut self, data: &[u8]) -> bool {
-        let written = self.out.write_all(data).and_then(|()| self.out.flush());
+        let written = self.terminal.suspend(|| self.out.write_all(data).and_then(|()| self.out.flush()));
         self.keep(written)
     }
 
     /// Bytes on standard error, yellow where texts have colours.
     pub fn error_bytes(&mut self, data: &[u8]) -> bool {
         let (on, off): (&[u8], &[u8]) = if self.colours.channels { (b"\x1b[93m", b"\x1b[0m") } else { (b"", b"") };
-        let written = [on, data, off].iter().try_for_each(|part| self.err.write_all(part));
-        let written = written.and_then(|()| self.err.flush());
+        let written = self.terminal.suspend(|| {
+            [on, data, off].iter().try_for_each(|part| self.err.write_all(part)).and_then(|()| self.err.flush())
+        });
         self.keep(written)
     }
 
@@ -159,14 +200,14 @@ impl<'a> Ui<'a> {
     }
 
     /// A failure, on standard error.
-    pub fn error(&mut self, message: &str) {
-        let text = self.wrapped(message, 91);
+    pub fn error(&mut self, message: impl Into<Styled>) {
+        let text = self.wrapped(&message.into(), 91);
         self.write_err(&text);
     }
 
     /// A failure with tags.
     pub fn error_markup(&mut self, message: &str) {
-        self.error(&self.markup(message));
+        self.error(self.markup(message));
     }
 
     /// Flushes both streams. The first failure to write, if any; a reader that went away is none.
@@ -178,20 +219,18 @@ impl<'a> Ui<'a> {
         }
     }
 
-    fn wrapped(&self, message: &str, code: u8) -> String {
+    fn wrapped(&self, message: &Styled, code: u8) -> String {
         if self.colours.channels { format!("\x1b[{code}m{message}\x1b[0m\n") } else { format!("{message}\n") }
     }
 
     fn write_out(&mut self, text: &str) {
-        if let Err(e) = self.out.write_all(text.as_bytes()) {
-            self.failure.get_or_insert(e);
-        }
+        let written = self.terminal.suspend(|| self.out.write_all(text.as_bytes()));
+        self.keep(written);
     }
 
     fn write_err(&mut self, text: &str) {
-        if let Err(e) = self.err.write_all(text.as_bytes()) {
-            self.failure.get_or_insert(e);
-        }
+        let written = self.terminal.suspend(|| self.err.write_all(text.as_bytes()));
+        self.keep(written);
     }
 }
 
@@ -217,7 +256,8 @@ mod tests {
         assert_eq!(decide(ColourInput { forced: true, ..ColourInput::default() }), (true, false));
         assert_eq!(decide(ColourInput { no_color: true, ..tty }), (false, false));
         assert_eq!(decide(ColourInput { no_color: true, forced: true, ..tty }), (true, false));
-        assert_eq!(decide(ColourInput { term: Some("dumb"), ..tty }), (true, false));
+        assert_eq!(decide(ColourInput { term: Some("dumb"), ..tty }), (false, false));
+        assert_eq!(decide(ColourInput { term: Some("dumb"), forced: true, ..tty }), (true, false));
         assert_eq!(decide(ColourInput { disabled: true, forced: true, ..tty }), (false, false));
     }
 

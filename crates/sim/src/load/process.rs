@@ -2,6 +2,7 @@
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -135,6 +136,8 @@ fn launch(folder: PathBuf, config: String, ports: [u16; 3], shedding: bool) -> R
         .stdin(Stdio::null())
         .stdout(log.try_clone().map_err(failed)?)
         .stderr(log)
+        // Keys such as Ctrl-C reach the program alone, which stops its servers.
+        .process_group(0)
         .spawn()
         .map_err(failed)?;
     let address = format!("http://127.0.0.1:{}", ports[0]);

@@ -1,0 +1,344 @@
+//! The terminal that this process writes to: progress on standard error, and what a signal leaves behind.
+//!
+//! Ordinary output and progress share one [`Terminal`]. Writers call [`Terminal::suspend`], which removes the progress while they
+//! write. No stream is locked for longer than one write: progress is redrawn by a thread of its own.
+
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+use std::process::exit;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::render::styled::one_line;
+use encamp_snapshot::live;
+
+/// How often progress is redrawn while nothing changes.
+const REDRAW: Duration = Duration::from_millis(200);
+/// How long the clean-up after a signal may take: a terminal that was paused takes no output.
+const CLEAN_UP: Duration = Duration::from_millis(500);
+
+/// Where progress is drawn: standard error, with room for `^C` behind it. Terminals echo that where the cursor stands; on the next
+/// row it would stay when the progress is removed.
+#[derive(Debug, Default)]
+struct ProgressLine {
+    pending: Mutex<String>,
+}
+
+/// The columns left free for `^C`.
+const ECHO_WIDTH: u16 = 3;
+/// The width of a terminal that does not tell.
+const DEFAULT_WIDTH: u16 = 80;
+
+impl ProgressLine {
+    fn push(&self, text: &str) -> io::Result<()> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
+        Ok(())
+    }
+
+    fn push_move(&self, n: usize, direction: char) -> io::Result<()> {
+        if n == 0 { Ok(()) } else { self.push(&format!("\x1b[{n}{direction}")) }
+    }
+}
+
+impl TermLike for ProgressLine {
+    fn width(&self) -> u16 {
+        let size = tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
+        if size == 0 { DEFAULT_WIDTH } else { size }.saturating_sub(ECHO_WIDTH).max(1)
+    }
+
+    fn height(&self) -> u16 {
+        tcgetwinsize(io::stderr()).map_or(1, |size| size.ws_row.max(1))
+    }
+
+    fn move_cursor_up(&self, n: usize) -> io::Result<()> {
+        self.push_move(n, 'A')
+    }
+
+    fn move_cursor_down(&self, n: usize) -> io::Result<()> {
+        self.push_move(n, 'B')
+    }
+
+    fn move_cursor_right(&self, n: usize) -> io::Result<()> {
+        self.push_move(n, 'C')
+    }
+
+    fn move_cursor_left(&self, n: usize) -> io::Result<()> {
+        self.push_move(n, 'D')
+    }
+
+    fn write_line(&self, text: &str) -> io::Result<()> {
+        self.push(text)?;
+        self.push("\n")
+    }
+
+    /// Spaces at the end, which would only move the cursor to the right edge, are left out.
+    fn write_str(&self, text: &str) -> io::Result<()> {
+        self.push(text.trim_end_matches(' '))
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        self.push("\r\x1b[2K")
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        let pending = std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner));
+        io::stderr().write_all(pending.as_bytes())
+    }
+}
+
+/// How progress is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ProgressMode {
+    /// Not at all: standard error is not a terminal.
+    #[default]
+    Hidden,
+    /// A line for each step, without escape sequences: `TERM=dumb` or `NO_COLOR`.
+    Lines,
+    /// A line that is redrawn in place.
+    Redrawn,
+}
+
+/// The terminal of a process. Clones share their state.
+#[derive(Clone, Default)]
+pub struct Terminal(Arc<State>);
+
+#[derive(Default)]
+struct State {
+    mode: ProgressMode,
+    bars: MultiProgress,
+    /// Progress that is shown now.
+    active: AtomicUsize,
+    /// The modes of the terminal before a command changed them.
+    modes: Mutex<Option<Termios>>,
+    /// The command reacts to signals itself.
+    handled: AtomicBool,
+}
+
+impl fmt::Debug for Terminal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Terminal").field("mode", &self.0.mode).finish_non_exhaustive()
+    }
+}
+
+impl Terminal {
+    /// A terminal that shows progress on standard error in this mode.
+    pub fn new(mode: ProgressMode) -> Terminal {
+        let target = match mode {
+            ProgressMode::Redrawn => ProgressDrawTarget::term_like(Box::<ProgressLine>::default()),
+            ProgressMode::Hidden | ProgressMode::Lines => ProgressDrawTarget::hidden(),
+        };
+        let bars = MultiProgress::with_draw_target(target);
+        Terminal(Arc::new(State { mode, bars, ..State::default() }))
+    }
+
+    /// Runs a write to the terminal while no progress is drawn.
+    pub fn suspend<R>(&self, write: impl FnOnce() -> R) -> R {
+        if self.0.active.load(Ordering::Acquire) == 0 { write() } else { self.0.bars.suspend(write) }
+    }
+
+    /// Progress through a known number of objects. It disappears when it is dropped.
+    pub fn counter(&self) -> Progress {
+        Progress::new(self, "Reading {msg} [{bar:30}] {pos}/{len} {eta}")
+    }
+
+    /// Progress of unknown length. It disappears when it is dropped.
+    pub fn spinner(&self) -> Progress {
+        Progress::new(self, "{spinner} {elapsed} {wide_msg}")
+    }
+
+    /// Leaves interrupts, termination and hang-ups to the command.
+    pub fn handle_signals_in_command(&self) {
+        self.0.handled.store(true, Ordering::Release);
+    }
+
+    /// Passes every key on to the program until the guard is dropped.
+    ///
+    /// # Errors
+    /// Standard input is not a terminal.
+    pub fn raw_mode(&self) -> Result<RawMode, String> {
+        let failed = |e: rustix::io::Errno| format!("the terminal can't be set up: {e}");
+        let before = tcgetattr(io::stdin()).map_err(failed)?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        *self.modes() = Some(before);
+        let guard = RawMode(self.clone());
+        tcsetattr(io::stdin(), OptionalActions::Now, &raw).map_err(failed)?;
+        Ok(guard)
+    }
+
+    fn modes(&self) -> std::sync::MutexGuard<'_, Option<Termios>> {
+        self.0.modes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn restore_modes(&self) {
+        if let Some(before) = self.modes().take() {
+            // A terminal that is gone has no modes.
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
+        }
+    }
+
+    /// Ends the process when it is interrupted, terminated or its terminal hangs up, unless the command reacts itself. The
+    /// terminal is left as it was: no progress, its modes, the cursor at the beginning of a line.
+    pub fn watch_signals(&self) {
+        let terminal = self.clone();
+        // Without the thread signals end the process at once, as they do by default.
+        let _ = std::thread::Builder::new().name("signals".into()).spawn(move || {
+            if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() {
+                runtime.block_on(terminal.react_to_signals());
+            }
+        });
+    }
+
+    async fn react_to_signals(&self) {
+        let ignored = ignored_signals();
+        let listen = |kind| listen(kind, ignored);
+        let mut interrupt = listen(SignalKind::interrupt());
+        let mut terminate = listen(SignalKind::terminate());
+        let mut hangup = listen(SignalKind::hangup());
+        loop {
+            let kind = tokio::select! {
+                () = arrives(&mut interrupt) => SignalKind::interrupt(),
+                () = arrives(&mut terminate) => SignalKind::terminate(),
+                () = arrives(&mut hangup) => SignalKind::hangup(),
+            };
+            if !self.0.handled.load(Ordering::Acquire) {
+                self.end(kind);
+            }
+        }
+    }
+
+    /// Cleans up and ends the process as if the signal had ended it.
+    fn end(&self, kind: SignalKind) -> ! {
+        let code = 128 + kind.as_raw_value();
+        let terminal = self.clone();
+        let (done, cleaned) = mpsc::channel::<()>();
+        let cleaner = std::thread::Builder::new().spawn(move || {
+            terminal.restore_modes();
+            if terminal.0.active.load(Ordering::Acquire) > 0 {
+                // Progress can't be drawn again while it is suspended.
+                terminal.0.bars.suspend(|| exit(code));
+            }
+            let _ = end_line();
+            drop(done);
+        });
+        if cleaner.is_ok() {
+            let _ = cleaned.recv_timeout(CLEAN_UP);
+        }
+        exit(code)
+    }
+}
+
+/// Moves the cursor to the beginning of a line, where something (such as `^C`) stands before it.
+fn end_line() -> io::Result<()> {
+    let (mut out, mut err) = (io::stdout(), io::stderr());
+    if err.is_terminal() {
+        err.write_all(b"\n")
+    } else if out.is_terminal() {
+        out.write_all(b"\n").and_then(|()| out.flush())
+    } else {
+        Ok(())
+    }
+}
+
+/// Listens for a signal, unless the process was started to ignore it.
+fn listen(kind: SignalKind, ignored: u64) -> Option<Signal> {
+    let bit = 1_u64.checked_shl(kind.as_raw_value().unsigned_abs().saturating_sub(1)).unwrap_or(0);
+    if ignored & bit == 0 { signal(kind).ok() } else { None }
+}
+
+/// Waits for a signal; for ever where nothing listens.
+async fn arrives(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// The signals that the process was started to ignore (`nohup`, background jobs of scripts), one bit each, from 1 up.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// The terminal passes every key on. Its modes are restored when this is dropped, or when a signal ends the process.
+pub struct RawMode(Terminal);
+
+impl Drop for RawMode {
+    fn drop(&mut self) {
+        self.0.restore_modes();
+    }
+}
+
+/// Progress of something that takes time.
+pub struct Progress {
+    terminal: Terminal,
+    bar: Option<ProgressBar>,
+}
+
+impl Progress {
+    fn new(terminal: &Terminal, template: &str) -> Progress {
+        let bar = match terminal.0.mode {
+            ProgressMode::Hidden | ProgressMode::Lines => None,
+            ProgressMode::Redrawn => {
+                let bar = terminal.0.bars.add(ProgressBar::no_length());
+                if let Ok(style) = ProgressStyle::with_template(template) {
+                    bar.set_style(style.progress_chars("=> "));
+                }
+                terminal.0.active.fetch_add(1, Ordering::AcqRel);
+                bar.enable_steady_tick(REDRAW);
+                Some(bar)
+            }
+        };
+        Progress { terminal: terminal.clone(), bar }
+    }
+
+    /// Says what happens now.
+    pub fn say(&self, what: &str) {
+        match &self.bar {
+            Some(bar) => bar.set_message(one_line(what).into_owned()),
+            None => self.line(what),
+        }
+    }
+
+    fn line(&self, what: &str) {
+        if self.terminal.0.mode == ProgressMode::Lines {
+            // Progress is not worth an error.
+            let _ = writeln!(io::stderr(), "{}", one_line(what));
+        }
+    }
+}
+
+impl live::Progress for Progress {
+    fn begin(&self, what: &'static str, total: u64) {
+        match &self.bar {
+            Some(bar) => {
+                bar.reset();
+                bar.set_length(total);
+                bar.set_message(what);
+            }
+            None => self.line(&format!("Reading {what} ({total})")),
+        }
+    }
+
+    fn advance(&self) {
+        if let Some(bar) = &self.bar {
+            bar.inc(1);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+            self.terminal.0.bars.remove(bar);
+            self.terminal.0.active.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
