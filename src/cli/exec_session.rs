@@ -83,12 +83,13 @@ impl Session {
     /// Runs a command. Its exit code; an error is the text about a stream that broke.
     pub fn run(&self, connection: &Connection, ui: &mut Ui<'_>, path: &str, query: &Query) -> Result<u8, String> {
         let query = query.clone().with("tty", self.tty.to_string());
-        let _raw = if self.tty { Some(ui.terminal().raw_mode()?) } else { None };
+        let raw = if self.tty { Some(ui.terminal().raw_mode()?) } else { None };
         let ended = connection.wait(self.stream(&connection.client, ui, path, &query));
+        drop(raw);
         match ended {
             Ok(Ended::Exited(code)) => Ok(code),
             Ok(Ended::Escaped) => {
-                ui.error_plain("\r\nConnection closed");
+                ui.error_plain("\nConnection closed");
                 Ok(0)
             }
             Err(e) => Err(e),

@@ -1,8 +1,9 @@
 //! What the commands that load real servers have in common: where data goes, the progress line, the result.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::context::Context;
 use super::flags::parse_int;
@@ -12,6 +13,8 @@ use encamp_sim::load::LoadError;
 use encamp_sim::load::outcome::Outcome;
 use encamp_sim::load::stage::Options;
 
+/// How long a signal may arrive after a server ended because of it.
+const SIGNAL_DELAY: Duration = Duration::from_millis(200);
 /// The most nodes: each needs a connection, and servers three open files for it.
 const MOST_NODES: i64 = 20_000;
 
@@ -110,16 +113,24 @@ where
         Ok(runtime) => runtime,
         Err(e) => return context.failure(&format!("Error starting the network runtime: {e}")),
     };
+    let mut signals = match runtime.block_on(async { StopSignals::listen() }) {
+        Ok(signals) => signals,
+        Err(e) => return context.failure(&format!("Error listening for signals: {e}")),
+    };
     context.env.terminal.handle_signals_in_command();
     let progress = context.env.terminal.spinner();
     let tell = |line: String| progress.say(&line);
     let done = runtime.block_on(async {
-        tokio::select! {
-            // Signals are heard before the first server starts.
+        let done = tokio::select! {
             biased;
             // Servers and their data go before the program does.
-            signal = stopped() => Err(signal),
-            done = scenario(&tell) => Ok(done),
+            signal = signals.next() => return Err(signal),
+            done = scenario(&tell) => done,
+        };
+        match done {
+            // A server may have ended because of the signal that ends the scenario.
+            Err(e) => tokio::time::timeout(SIGNAL_DELAY, signals.next()).await.map_or(Ok(Err(e)), Err),
+            done => Ok(done),
         }
     });
     drop(progress);
@@ -161,16 +172,25 @@ impl StopSignal {
     }
 }
 
-/// Waits for a signal that stops the program.
-async fn stopped() -> StopSignal {
-    let arrives = async |kind| match signal(kind) {
-        Ok(mut signal) => drop(signal.recv().await),
-        // Then it ends the program at once, as signals do.
-        Err(_) => std::future::pending().await,
-    };
-    tokio::select! {
-        () = arrives(SignalKind::interrupt()) => StopSignal::Interrupt,
-        () = arrives(SignalKind::terminate()) => StopSignal::Terminate,
+/// The signals that end a scenario.
+struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignals {
+    /// Listens from now on; inside of a runtime only.
+    fn listen() -> std::io::Result<StopSignals> {
+        let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        Ok(StopSignals { interrupt, terminate })
+    }
+
+    /// Waits for one.
+    async fn next(&mut self) -> StopSignal {
+        tokio::select! {
+            _ = self.interrupt.recv() => StopSignal::Interrupt,
+            _ = self.terminate.recv() => StopSignal::Terminate,
+        }
     }
 }
 

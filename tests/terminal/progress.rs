@@ -31,7 +31,7 @@ pub const COMMANDS: &[(&[&str], i32)] = &[
     (&["job", "plan", "-no-cache", "job.hcl", "other.hcl"], 1),
     (&["snapshot", "fetch", "-no-cache", "-out=cluster.json"], 0),
     (&["snapshot", "inspect", "-no-cache"], 0),
-    (&["what-if", "-no-cache", "-add=3:like=node-093"], 0),
+    (&["what-if", "-no-cache", "-add=3:like=node-093"], 1),
     (&["capacity", "-no-cache", "job.hcl"], 0),
 ];
 

@@ -78,11 +78,6 @@ impl Screen {
         self.received.0.lock().unwrap().parser.screen().contents()
     }
 
-    /// All bytes that the terminal got.
-    pub fn raw(&self) -> Vec<u8> {
-        self.received.0.lock().unwrap().raw.clone()
-    }
-
     /// Waits until the terminal shows a text.
     pub fn wait_for(&self, text: &str) {
         self.wait_until(&format!("{text:?} on the screen"), |screen, _| screen.contents().contains(text));

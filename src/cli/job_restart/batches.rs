@@ -27,8 +27,10 @@ enum Next {
     Batch,
     /// Because of an error.
     Failed,
-    /// Because somebody said so.
+    /// Because the answer was no.
     Stopped,
+    /// The question was not answered.
+    Unanswered,
 }
 
 impl Batches<'_> {
@@ -60,6 +62,7 @@ impl Batches<'_> {
                     break;
                 }
                 Next::Stopped => break,
+                Next::Unanswered => return 1,
             }
         }
         if errors.is_empty() {
@@ -130,7 +133,8 @@ impl Batches<'_> {
             match self.ask(question, !wrong, asks_wait, context) {
                 Some(true) => {}
                 Some(false) if wrong => return Next::Failed,
-                Some(false) | None => return Next::Stopped,
+                Some(false) => return Next::Stopped,
+                None => return Next::Unanswered,
             }
         }
         if let BatchWait::For(wait) = self.plan.wait
