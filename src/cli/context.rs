@@ -46,7 +46,8 @@ impl Environment {
             terminal: Terminal::default(),
             now: clock(),
         };
-        let colours = ColourInput { no_color: env.var("NO_COLOR").is_some(), term: env.var("TERM"), ..Default::default() };
+        let colours =
+            ColourInput { no_color: env.var("NO_COLOR").is_some(), term: env.var("TERM"), ..Default::default() };
         let mode = match (env.stderr_is_terminal, colours.escapes_welcome()) {
             (false, _) => ProgressMode::Hidden,
             (true, false) => ProgressMode::Lines,

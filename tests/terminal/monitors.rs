@@ -105,7 +105,8 @@ fn a_monitor_draws_no_more_than_the_terminal_shows() {
     let folder = bench("tall");
     let server = deploying(None);
     for size in SIZES {
-        let screen = encamp(size, &folder, &server.address, &["deployment", "status", "-monitor", "-verbose", DEPLOYMENT]);
+        let screen =
+            encamp(size, &folder, &server.address, &["deployment", "status", "-monitor", "-verbose", DEPLOYMENT]);
         screen.wait_for("more lines)");
         // Frames that scrolled could not be removed: the heading would be there once for each.
         screen.wait_until("ten frames", |_, raw| count(raw, b"in progress") >= 10);

@@ -42,7 +42,8 @@ const SHOWN: &str = "x\\x1b[2J\\x1b]0;title\\x07\\x1b[8m\\r\\x9b31m\\u202e\\x08y
 
 /// Replaces every name and message in an answer by the hostile one.
 fn poisoned(value: Value) -> Value {
-    let texts = ["Name", "NodeName", "StatusDescription", "ClientDescription", "Description", "DisplayMessage", "TaskGroup"];
+    let texts =
+        ["Name", "NodeName", "StatusDescription", "ClientDescription", "Description", "DisplayMessage", "TaskGroup"];
     match value {
         Value::Object(fields) => fields
             .into_iter()
@@ -55,9 +56,11 @@ fn poisoned(value: Value) -> Value {
 
 /// A server whose objects have hostile names, and that refuses writes with a hostile message.
 fn hostile() -> Server {
-    let states = json!({HOSTILE: {"State": "running", "Events": [{"Type": "Driver", "DisplayMessage": HOSTILE, "Time": 1}]}});
+    let states =
+        json!({HOSTILE: {"State": "running", "Events": [{"Type": "Driver", "DisplayMessage": HOSTILE, "Time": 1}]}});
     let running = alloc("aaaaaaaa-1111-2222-3333-444444444444", "running", json!({"TaskStates": states}));
-    let node = json!({"ID": NODE, "Name": "n", "Status": "ready", "Attributes": {"a": HOSTILE}, "Meta": {HOSTILE: HOSTILE}});
+    let node =
+        json!({"ID": NODE, "Name": "n", "Status": "ready", "Attributes": {"a": HOSTILE}, "Meta": {HOSTILE: HOSTILE}});
     let summary = json!({"JobID": "web", "Summary": {HOSTILE: {"Running": 1}}});
     Server::start(move |r: &Request| {
         let answer = match r.line().as_str() {

@@ -1,8 +1,8 @@
 //! Server processes on this machine: this very program, started as `agent` with a folder of its own.
 
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
