@@ -11,7 +11,9 @@ use super::Config;
 use super::config::addresses::join_port;
 use super::start::tls_files;
 use encamp_client::servers::Servers;
+use encamp_host::ids;
 use encamp_http::AppState;
+use encamp_raft::ServerId;
 use encamp_rpc::forward::{Forwarder, PassedRequests, Target};
 use encamp_rpc::gossip::{Gossip, Identity};
 use encamp_rpc::listener::{Listener, ListenerSettings, Serving};
@@ -21,9 +23,8 @@ use encamp_rpc::pool::{Pool, PoolSettings};
 use encamp_rpc::raft::RaftTransport;
 use encamp_rpc::service::{Port, Service};
 use encamp_rpc::tls;
+use encamp_server::Server;
 use encamp_server::handle::Links;
-use encamp_server::raft::ServerId;
-use encamp_server::{Server, ids};
 
 /// The port of the internal protocol where an address names none.
 const RPC_PORT: u16 = 4647;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::Config;
 use super::config::server::Scheduler;
+use encamp_host::ids;
 use encamp_jobspec::admission::ServerContext;
 use encamp_model::{PreemptionConfig, SchedulerConfiguration};
 use encamp_server::heartbeat::HeartbeatSettings;
-use encamp_server::ids;
 use encamp_server::rejection::RejectionSettings;
 use encamp_server::settings::{GcSettings, SCHEDULERS, SearchSettings, Settings, default_scheduler_config};
 
@@ -133,7 +133,7 @@ pub fn server_id(dir: &Path) -> Result<String, String> {
     match std::fs::read_to_string(&path) {
         Ok(text) => {
             let id = text.trim().to_string();
-            let good = id.parse::<encamp_server::raft::ServerId>().is_ok();
+            let good = id.parse::<encamp_raft::ServerId>().is_ok();
             if good { Ok(id) } else { Err(format!("server setup failed: {} holds no UUID", path.display())) }
         }
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {

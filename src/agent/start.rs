@@ -19,6 +19,7 @@ use super::workplace::Workplace;
 use super::{client_settings, server_settings};
 use encamp_client::Client;
 use encamp_client::servers::Servers;
+use encamp_host::ids;
 use encamp_http::app::{API_VERSION, AppState, HttpSettings};
 use encamp_http::error::multi_error;
 use encamp_http::listener::{Listener, ListenerSettings, Serving, TlsHandle};
@@ -28,7 +29,7 @@ use encamp_rpc::gossip::Gossip;
 use encamp_rpc::membership::Members;
 use encamp_rpc::nodes::{self, Remote};
 use encamp_rpc::service::Service;
-use encamp_server::{Server, ids};
+use encamp_server::Server;
 use encamp_telemetry::{Metrics, runtime};
 
 /// Why an agent does not start or reload. Displays as the line that is printed.

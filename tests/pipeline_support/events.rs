@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use encamp_model::*;
+use encamp_ops::*;
 use encamp_server::node_evals::{
     HEARTBEAT_MISSED, cluster_event, decide_status, missed_heartbeat_status, report_evals,
 };
-use encamp_server::ops::*;
 use encamp_server::rollout;
 
 use super::cluster;

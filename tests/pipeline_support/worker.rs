@@ -3,10 +3,10 @@
 
 use encamp_model::random::Random;
 use encamp_model::*;
+use encamp_ops::Operation;
 use encamp_scheduler::{Context, NodeOrder};
 use encamp_server::applier;
 use encamp_server::broker::{Delivery, wait_index};
-use encamp_server::ops::Operation;
 use encamp_server::planner::{WorkerPlanner, Workplace};
 use encamp_server::queues::PlanAnswer;
 use encamp_state::StoreSnapshot;

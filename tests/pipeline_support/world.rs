@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use encamp_model::random::Random;
 use encamp_model::*;
+use encamp_ops::{NodeRegister, Operation, Reply};
 use encamp_server::blocked::BlockedEvals;
 use encamp_server::broker::{Broker, CANCEL_BATCH, FAILED_QUEUE};
 use encamp_server::fsm::{self, Change, Limits};
 use encamp_server::loops::deployments::Deployments;
 use encamp_server::loops::drain::Drainer;
 use encamp_server::loops::driver::Machine;
-use encamp_server::ops::{NodeRegister, Operation, Reply};
 use encamp_server::{evaluating, persist, reapers};
 use encamp_state::{StateStore, StoreSnapshot};
 

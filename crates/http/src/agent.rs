@@ -13,9 +13,9 @@ use super::request::Request;
 use super::response::Response;
 use super::routes::{Outcome, Route, route};
 use encamp_model::Time;
+use encamp_raft::Member;
 use encamp_server::Server;
 use encamp_server::peers::{KnownServer, Status};
-use encamp_server::raft::Member;
 
 /// The routes.
 pub const ROUTES: &[Route] = &[

@@ -122,7 +122,7 @@ impl AppState {
         agent: Arc<dyn AgentControl>,
         metrics: Metrics,
     ) -> AppState {
-        let started = encamp_server::ids::now();
+        let started = encamp_host::ids::now();
         let (forward, membership) = (OnceLock::new(), OnceLock::new());
         AppState(Arc::new(App { settings, server, client, agent, metrics, started, forward, membership }))
     }

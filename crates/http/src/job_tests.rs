@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::shapes::{differences, same_text};
 use super::testing::TestServer;
+use encamp_host::ids;
 use encamp_model::*;
 use encamp_server::endpoints::node_rpc;
-use encamp_server::ids;
 
 const NODE: &str = "86825d37-5264-effb-1a7c-30be40b9a44c";
 const SECRET: &str = "11111111-5264-effb-1a7c-30be40b9a44c";

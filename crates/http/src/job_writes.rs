@@ -10,6 +10,7 @@ use super::json;
 use super::request::Request;
 use super::response::{Meta, Response};
 use super::routes::Outcome;
+use encamp_host::ids;
 use encamp_jobspec::canonicalize::canonicalize;
 use encamp_jobspec::parse::{ParseOptions, parse as parse_job, parse_json};
 use encamp_model::requests::*;
@@ -18,7 +19,6 @@ use encamp_model::*;
 use encamp_server::dispatch::DispatchRequest;
 use encamp_server::endpoints::job::Target;
 use encamp_server::endpoints::{dispatch as dispatching, job as endpoint, job_changes as changes, scale as scaling};
-use encamp_server::ids;
 
 /// The longest job file that is parsed: its parts take many times the room of its text.
 const MAX_SPEC: usize = 4 << 20;

@@ -45,8 +45,8 @@
 //!   [`acl_off`]; [`events`].
 //! - What the node agent answers: [`client`], [`fs`], [`exec`] over a [`websocket`].
 //!
-//! **May use** `encamp_client`, `encamp_jobspec`, `encamp_model`, `encamp_server`, `encamp_state`, `encamp_telemetry`.
-//! **Never** holds rules of writes.
+//! **May use** `encamp_client`, `encamp_host`, `encamp_jobspec`, `encamp_model`, `encamp_ops`, `encamp_raft`,
+//! `encamp_server`, `encamp_state`, `encamp_telemetry`. **Never** holds rules of writes.
 
 pub mod access;
 pub mod acl_off;

@@ -13,9 +13,9 @@ use super::routes::{Outcome, Route, route};
 use encamp_model::duration::parse_duration;
 use encamp_model::responses::JobListStub;
 use encamp_model::*;
+use encamp_raft::Member;
 use encamp_server::endpoints::{operator, system};
 use encamp_server::peers::Status;
-use encamp_server::raft::Member;
 use encamp_server::watch::WatchKey;
 use encamp_state::Table;
 

@@ -15,10 +15,11 @@ use super::error::Error;
 use super::json;
 use super::params::{Query, decimal_int, decimal_uint, parse_bool};
 use super::response::Meta;
+use encamp_host::ids;
 use encamp_model::duration::parse_duration;
 use encamp_model::outcome::NO_LEADER;
+use encamp_server::Server;
 use encamp_server::watch::WatchKey;
-use encamp_server::{Server, ids};
 use encamp_state::StateStore;
 
 /// The largest body that is kept in memory. The reference has no limit; memory has one.

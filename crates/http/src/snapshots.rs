@@ -16,9 +16,10 @@ use super::error::Error;
 use super::request::Request;
 use super::response::Response;
 use super::routes::{Outcome, Route, route};
+use encamp_host::ids;
+use encamp_server::Server;
 use encamp_server::endpoints::operator;
 use encamp_server::store::Store;
-use encamp_server::{Server, ids};
 use encamp_state::StoreSnapshot;
 
 /// The most that is unpacked of an archive.

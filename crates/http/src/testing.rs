@@ -9,8 +9,9 @@ use super::local::LocalClient;
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, Request};
+use encamp_host::ids;
+use encamp_server::Server;
 use encamp_server::settings::Settings;
-use encamp_server::{Server, ids};
 use encamp_telemetry::Metrics;
 use serde_json::Value;
 

@@ -17,8 +17,8 @@ use super::request::{ReadOptions, Request, found};
 use super::response::Response;
 use super::routes::{Outcome, Route, route};
 use encamp_model::{VariableEncrypted, VariableLock, VariableMetadata};
+use encamp_ops::VariableReply;
 use encamp_server::endpoints::variables::{self, Items, Written};
-use encamp_server::ops::VariableReply;
 use encamp_server::watch::{WatchKey, row_key};
 use encamp_state::{StateStore, Table};
 

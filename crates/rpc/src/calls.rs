@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::gossip::Identity;
 use encamp_model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, ServiceRegistration, SignedIdentity};
+use encamp_raft::ServerId;
 use encamp_server::errands::{Errand, Outcome};
-use encamp_server::raft::ServerId;
 
 /// A call: the type is its arguments.
 pub trait Call: Serialize + DeserializeOwned + Send + Sync + 'static {

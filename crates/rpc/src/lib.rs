@@ -6,7 +6,8 @@
 //!
 //! **Never** decides anything: rules are in [`encamp_server`], and the answers' texts with them.
 //!
-//! **May use** `encamp_client`, `encamp_http`, `encamp_model`, `encamp_server`. **Never** holds rules of writes.
+//! **May use** `encamp_client`, `encamp_host`, `encamp_http`, `encamp_model`, `encamp_ops`, `encamp_raft`,
+//! `encamp_server`. **Never** holds rules of writes.
 
 pub mod calls;
 pub mod forward;

@@ -15,9 +15,9 @@ use super::pool::Pool;
 use super::service::Service;
 use encamp_http::app::{Membership, Pending};
 use encamp_model::duration;
+use encamp_raft::{Peer, ServerId};
 use encamp_server::Server;
 use encamp_server::peers::{Bootstrap, Change, KnownServer, Status, View, bootstrap};
-use encamp_server::raft::{Peer, ServerId};
 
 /// Longest wait for an answer while joining.
 const ANSWER: Duration = Duration::from_secs(5);

@@ -13,8 +13,9 @@ use super::pool::Pool;
 use super::service::{Answers, Service, hold_pause};
 use super::wire::CallError;
 use encamp_client::servers::{Allocs, Answer, ClientAllocs, Credentials, NodeReply, Servers, ServersError};
+use encamp_host::ids;
 use encamp_model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, ServiceRegistration, SignedIdentity};
-use encamp_server::{Error, ids};
+use encamp_server::Error;
 
 /// How long a call is repeated (`spec/client.md §3.5`).
 const HOLD: Duration = Duration::from_secs(5);

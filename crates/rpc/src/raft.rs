@@ -10,10 +10,10 @@ use super::gossip::Gossip;
 use super::pool::Pool;
 use super::service::{Answers, Service};
 use super::wire::CallError;
+use encamp_raft::{Answer, Message, Peer, Pending, ServerId, Transport, TransportError};
 use encamp_server::Error;
 use encamp_server::errands::{Errand, Outcome};
 use encamp_server::handle::Others;
-use encamp_server::raft::{Answer, Message, Peer, Pending, ServerId, Transport, TransportError};
 
 /// A message, and for whom it is: another server may have taken over its address.
 #[derive(Debug, Serialize, Deserialize)]

@@ -14,11 +14,12 @@ use super::gossip::Gossip;
 use super::listener::Handler;
 use super::pool::Pool;
 use super::wire::{self, CallError, FORWARDED};
+use encamp_host::ids;
+use encamp_raft::ServerId;
 use encamp_server::endpoints::identity;
 use encamp_server::endpoints::node_rpc::{self, NodeAnswer};
 use encamp_server::errands;
-use encamp_server::raft::ServerId;
-use encamp_server::{Error, Server, ids};
+use encamp_server::{Error, Server};
 
 /// How long a call waits for a leader.
 const HOLD: Duration = Duration::from_secs(5);
@@ -94,7 +95,7 @@ impl Service {
         if C::ANYWHERE || self.leads() {
             return Ok(self.carry_out(call).await?);
         }
-        let bytes = encamp_server::codec::encode(&call).map_err(Error::internal)?;
+        let bytes = encamp_ops::codec::encode(&call).map_err(Error::internal)?;
         match self.with_leader(C::METHOD, &bytes, C::REPEATABLE).await? {
             Some(response) => wire::result(response).await,
             // Elected meanwhile.

@@ -6,7 +6,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::calls::Call;
-use encamp_server::{Error, codec};
+use encamp_ops::codec;
+use encamp_server::Error;
 
 /// What the paths of calls begin with. The number changes when old agents could misread new messages.
 const PREFIX: &str = "/rpc/v1/";

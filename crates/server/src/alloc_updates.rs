@@ -7,10 +7,10 @@ use tokio::sync::oneshot;
 
 use super::error::Error;
 use super::handle::Server;
-use super::ids;
 use super::node_evals::report_evals;
-use super::ops::Operation;
+use encamp_host::ids;
 use encamp_model::Allocation;
+use encamp_ops::Operation;
 
 /// How long reports are gathered, from the first one on.
 const GATHER: Duration = Duration::from_millis(50);

@@ -9,14 +9,14 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::fsm;
 use super::handle::Server;
-use super::ids;
-use super::ops::{Operation, PlanResults, PlannedStop, Reply};
 use super::plan_check::{self, Checked};
 use super::queues::{PendingPlan, PlanAnswer};
 use super::rejection::{self, RejectionTracker};
-use super::threads::{self, Instant};
 use super::travel;
+use encamp_host::ids;
+use encamp_host::threads::{self, Instant};
 use encamp_model::*;
+use encamp_ops::{Operation, PlanResults, PlannedStop, Reply};
 use encamp_state::{StateStore, Table};
 
 /// Longest wait for the state a plan was made on.

@@ -10,12 +10,12 @@ use tokio::sync::mpsc;
 use super::broker::{BrokerError, Delivery, wait_index};
 use super::error::Error;
 use super::handle::Server;
-use super::ids;
-use super::ops::Operation;
 use super::queues::{PendingPlan, PlanAnswer, Queues};
-use super::threads::{self, Instant, NoMessage};
 use super::travel::{self, Verdict, attach_job};
+use encamp_host::ids;
+use encamp_host::threads::{self, Instant, NoMessage};
 use encamp_model::*;
+use encamp_ops::Operation;
 
 /// Longest wait for an evaluation.
 const LONGEST_DEQUEUE: Duration = Duration::from_secs(5);

@@ -1,7 +1,7 @@
 //! Errors of the server's calls, as clients see them (`spec/http-api.md §3`).
 
-use super::raft::ProposeError;
 use encamp_model::outcome::NO_LEADER;
+use encamp_raft::ProposeError;
 
 /// A refused or failed call: what clients test for is the status and the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

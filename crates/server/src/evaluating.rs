@@ -4,8 +4,8 @@
 use super::blocked::{BlockedEvals, Released};
 use super::broker::Broker;
 use super::fsm::{Applied, Change};
-use super::ops::Operation;
 use encamp_model::Evaluation;
+use encamp_ops::Operation;
 use encamp_state::StateStore;
 
 /// What the blocked evaluations learn of a write; gives the evaluations that the broker is to get ([`take_over`]). `now` in
@@ -77,8 +77,8 @@ mod tests {
 
     use super::*;
     use crate::fsm::{self, Limits};
-    use crate::ops::{JobRegister, PlanResults, Reply};
     use crate::tests::job;
+    use encamp_ops::{JobRegister, PlanResults, Reply};
 
     const NOW: i64 = 1_700_000_000_000_000_000;
 

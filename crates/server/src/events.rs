@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::fsm::Change;
-use super::latest;
-use super::ops::EVALUATION_UPDATED;
+use encamp_host::latest;
 use encamp_model::*;
+use encamp_ops::EVALUATION_UPDATED;
 
 /// The object of an event as it was written; what is shown of it is the reader's.
 #[derive(Debug, Clone)]

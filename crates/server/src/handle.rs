@@ -13,22 +13,22 @@ use super::applier::Applier;
 use super::errands::{Errand, Outcome};
 use super::error::Error;
 use super::fsm::Limits;
-use super::ids;
 use super::keyring::Keyring;
-use super::latest;
-use super::ops::{Operation, Reply};
+use super::leader;
 use super::queues::Queues;
-use super::raft::{
-    Consensus, Machine, Member, NoTransport, Peer, ProposeError, ServerId, SnapshotWriter, StartError, Transport,
-};
 use super::rate::Rate;
 use super::settings::Settings;
 use super::store::Store;
-use super::threads;
 use super::worker::Worker;
-use super::{leader, raft};
+use encamp_host::ids;
+use encamp_host::latest;
+use encamp_host::threads;
 use encamp_model::outcome::NOT_READY;
 use encamp_model::{Bytes, duration};
+use encamp_ops::{Operation, Reply};
+use encamp_raft::{
+    Consensus, Machine, Member, NoTransport, Peer, ProposeError, ServerId, SnapshotWriter, StartError, Transport,
+};
 use encamp_state::StoreSnapshot;
 use encamp_telemetry::Metrics;
 
@@ -174,7 +174,7 @@ impl Server {
             settings.id.parse().map_err(|_| StartError::Settings("the server's ID is no UUID".into()))?;
         let peer =
             Peer { name: format!("{}.{}", settings.name, settings.region), address: settings.rpc_address.clone() };
-        let mut raft_settings = raft::Settings::alone(settings.data_dir.join("raft"), id, peer);
+        let mut raft_settings = encamp_raft::Settings::alone(settings.data_dir.join("raft"), id, peer);
         raft_settings.raft_multiplier = settings.raft_multiplier;
         raft_settings.snapshot_threshold = settings.snapshot_threshold;
         raft_settings.snapshot_interval = settings.snapshot_interval;

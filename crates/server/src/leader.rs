@@ -13,10 +13,10 @@ use super::endpoints::keyring;
 use super::error::Error;
 use super::handle::Server;
 use super::heartbeat::herd::Herd;
-use super::ids;
-use super::ops::Operation;
 use super::{evaluating, gc, node_status, reapers};
+use encamp_host::ids;
 use encamp_model::*;
+use encamp_ops::Operation;
 
 /// How often timers are looked at.
 const TICK: Duration = Duration::from_millis(100);

@@ -1,7 +1,7 @@
 //! The server: everything between an API write and a committed allocation (`spec/server.md`).
 //!
-//! - [`handle`]: a running server ([`Server`]), and the one way to write. [`settings`], [`error`], [`ids`].
-//! - [`ops`]: the operations of the log. [`fsm`]: what they do to the store. [`raft`]: agreement and durability; [`codec`].
+//! - [`handle`]: a running server ([`Server`]), and the one way to write. [`settings`], [`error`].
+//! - [`fsm`]: what the operations of the log (`encamp_ops`) do to the store. Agreement and durability are in `encamp_raft`.
 //! - [`store`]: the store of a running server, with [`watch`]es, [`events`] and snapshots ([`persist`]).
 //! - Pure parts of the leader, driven by whoever holds them: [`broker`], [`blocked`], [`plan_queue`], [`rejection`],
 //!   [`heartbeat`], [`reapers`], [`node_evals`], [`periodic`], [`dispatch`], [`plan_check`], [`rollout`],
@@ -11,18 +11,16 @@
 //! - [`peers`]: the servers that know each other, and who of them is a member of consensus.
 //! - [`leader`]: taking over and handing over; [`loops`], [`gc`], [`node_status`], [`metrics`]: what it does meanwhile.
 //! - [`keyring`]: root keys, what is encrypted and signed with them.
-//! - [`latest`]: values that can be waited for. `threads`: how everything outside of the asynchronous runtime starts and waits.
 //! - [`endpoints`]: what the server does for its callers. [`alloc_updates`]: reports of nodes, gathered. [`rate`]: how often something
 //!   may be done.
 //!
-//! **May use** `encamp_jobspec`, `encamp_model`, `encamp_plan`, `encamp_scheduler`, `encamp_state`, `encamp_telemetry`.
-//! **Never** holds HTTP types, printing.
+//! **May use** `encamp_host`, `encamp_jobspec`, `encamp_model`, `encamp_ops`, `encamp_plan`, `encamp_raft`,
+//! `encamp_scheduler`, `encamp_state`, `encamp_telemetry`. **Never** holds HTTP types, printing.
 
 pub mod alloc_updates;
 pub mod applier;
 pub mod blocked;
 pub mod broker;
-pub mod codec;
 pub mod dispatch;
 pub mod endpoints;
 pub mod errands;
@@ -33,15 +31,12 @@ pub mod fsm;
 pub mod gc;
 pub mod handle;
 pub mod heartbeat;
-pub mod ids;
 pub mod keyring;
-pub mod latest;
 pub mod leader;
 pub mod loops;
 pub mod metrics;
 pub mod node_evals;
 pub mod node_status;
-pub mod ops;
 pub mod peers;
 pub mod periodic;
 pub mod persist;
@@ -49,14 +44,12 @@ pub mod plan_check;
 pub mod plan_queue;
 pub mod planner;
 pub mod queues;
-pub mod raft;
 pub mod rate;
 pub mod reapers;
 pub mod rejection;
 pub mod rollout;
 pub mod settings;
 pub mod store;
-mod threads;
 mod travel;
 pub mod var_locks;
 pub mod watch;

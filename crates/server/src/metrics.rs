@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::handle::Server;
-use super::ids;
+use encamp_host::ids;
 use encamp_model::SECOND;
 
 /// How often the gauges are set.

@@ -6,11 +6,11 @@ use futures_util::future::join_all;
 
 use super::error::Error;
 use super::handle::Server;
-use super::ids;
 use super::node_evals::node_status::DOWN;
 use super::node_evals::{HEARTBEAT_MISSED, cluster_event, missed_heartbeat_status, node_evals, system_jobs};
-use super::ops::{NodeChange, NodeStatus, Operation, Reply};
+use encamp_host::ids;
 use encamp_model::*;
+use encamp_ops::{NodeChange, NodeStatus, Operation, Reply};
 use encamp_state::State;
 
 /// Most nodes of one operation: it makes evaluations of all their jobs.

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use super::raft::{Member, Peer, ServerId};
 use encamp_model::AutopilotConfiguration;
+use encamp_raft::{Member, Peer, ServerId};
 
 /// How a server is, as far as the others know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,9 +183,13 @@ impl View<'_> {
 mod tests {
     use super::*;
 
+    fn id(n: u64) -> ServerId {
+        format!("00000000-0000-0000-0000-{n:012x}").parse().expect("a UUID")
+    }
+
     fn known(n: u64, status: Status) -> KnownServer {
         KnownServer {
-            id: n.into(),
+            id: id(n),
             name: format!("s{n}.global"),
             region: "global".into(),
             datacenter: "dc1".into(),
@@ -197,12 +201,12 @@ mod tests {
     }
 
     fn member(n: u64, voter: bool) -> Member {
-        Member { id: n.into(), peer: known(n, Status::Alive).peer(), leader: n == 1, voter }
+        Member { id: id(n), peer: known(n, Status::Alive).peer(), leader: n == 1, voter }
     }
 
     fn next(known: &[KnownServer], members: &[Member], stable: bool) -> Option<Change> {
         let view = View {
-            own: 1.into(),
+            own: id(1),
             region: "global",
             expect: 3,
             known,
@@ -218,37 +222,37 @@ mod tests {
     #[test]
     fn the_lowest_of_enough_servers_begins() {
         let three: Vec<_> = (1..4).map(|n| known(n, Alive)).collect();
-        let begins = bootstrap(1.into(), "global", 3, &three);
+        let begins = bootstrap(id(1), "global", 3, &three);
         assert_eq!(begins, Bootstrap::Begin(three.iter().map(|k| (k.id, k.peer())).collect()));
-        assert_eq!(bootstrap(2.into(), "global", 3, &three), Bootstrap::Wait);
-        assert_eq!(bootstrap(1.into(), "global", 3, &three[..2]), Bootstrap::Wait);
-        assert_eq!(bootstrap(1.into(), "global", 0, &three), Bootstrap::Wait);
+        assert_eq!(bootstrap(id(2), "global", 3, &three), Bootstrap::Wait);
+        assert_eq!(bootstrap(id(1), "global", 3, &three[..2]), Bootstrap::Wait);
+        assert_eq!(bootstrap(id(1), "global", 0, &three), Bootstrap::Wait);
         let mut one_down = three.clone();
         one_down[2].status = Failed;
-        assert_eq!(bootstrap(1.into(), "global", 3, &one_down), Bootstrap::Wait);
+        assert_eq!(bootstrap(id(1), "global", 3, &one_down), Bootstrap::Wait);
         let mut elsewhere = three.clone();
         elsewhere[2].region = "other".into();
-        assert_eq!(bootstrap(1.into(), "global", 3, &elsewhere), Bootstrap::Wait);
+        assert_eq!(bootstrap(id(1), "global", 3, &elsewhere), Bootstrap::Wait);
         let mut other = three;
         other[2].expect = 5;
-        assert!(matches!(bootstrap(1.into(), "global", 3, &other), Bootstrap::Conflict(_)));
+        assert!(matches!(bootstrap(id(1), "global", 3, &other), Bootstrap::Conflict(_)));
     }
 
     #[test]
     fn new_servers_get_a_vote_when_they_are_stable() {
         let known: Vec<_> = (1..5).map(|n| known(n, Alive)).collect();
         let mut members: Vec<_> = (1..4).map(|n| member(n, true)).collect();
-        assert_eq!(next(&known, &members, false), Some(Change::Add(4.into(), known[3].peer())));
+        assert_eq!(next(&known, &members, false), Some(Change::Add(id(4), known[3].peer())));
         members.push(member(4, false));
         assert_eq!(next(&known, &members, false), None);
-        assert_eq!(next(&known, &members, true), Some(Change::Promote(4.into())));
+        assert_eq!(next(&known, &members, true), Some(Change::Promote(id(4))));
     }
 
     #[test]
     fn who_leaves_is_removed_unless_the_majority_goes_with_it() {
         let members: Vec<_> = (1..4).map(|n| member(n, true)).collect();
         let status = |a, b| vec![known(1, Alive), known(2, a), known(3, b)];
-        assert_eq!(next(&status(Left, Alive), &members, true), Some(Change::Remove(2.into())));
+        assert_eq!(next(&status(Left, Alive), &members, true), Some(Change::Remove(id(2))));
         assert_eq!(next(&status(Left, Failed), &members, true), None, "one of the two that stay is dead");
         let own = vec![known(1, Left), known(2, Alive), known(3, Alive)];
         assert_eq!(next(&own, &members, true), None, "a leader does not remove itself here");
@@ -261,7 +265,7 @@ mod tests {
         assert_eq!(next(&list, &members, true), None);
         list.push(known(4, Alive));
         members.push(member(4, true));
-        assert_eq!(next(&list, &members, true), Some(Change::Remove(3.into())));
+        assert_eq!(next(&list, &members, true), Some(Change::Remove(id(3))));
     }
 
     #[test]
@@ -269,10 +273,10 @@ mod tests {
         let members: Vec<_> = (1..4).map(|n| member(n, true)).collect();
         let mut moved: Vec<_> = (1..4).map(|n| known(n, Alive)).collect();
         moved[1].rpc = "10.0.0.2:1".into();
-        assert_eq!(next(&moved, &members, true), Some(Change::Rename(2.into(), moved[1].peer())));
+        assert_eq!(next(&moved, &members, true), Some(Change::Rename(id(2), moved[1].peer())));
         // Another server came with the address of one that is gone.
         let mut ghost = vec![known(1, Alive), known(2, Failed), known(3, Alive), known(9, Alive)];
         ghost[3].rpc = ghost[1].rpc.clone();
-        assert_eq!(next(&ghost, &members, true), Some(Change::Remove(2.into())));
+        assert_eq!(next(&ghost, &members, true), Some(Change::Remove(id(2))));
     }
 }

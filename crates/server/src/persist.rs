@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::codec;
 use encamp_model::*;
+use encamp_ops::codec;
 use encamp_state::{StateStore, Table};
 
 /// The version this program writes.

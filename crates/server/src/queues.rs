@@ -13,14 +13,14 @@ use super::broker::{Broker, BrokerError, Delivery, Finished};
 use super::evaluating;
 use super::fsm::{Applied, Change};
 use super::heartbeat::{HeartbeatSettings, Heartbeats};
-use super::ids;
-use super::ops::{Operation, VariableChange};
 use super::periodic::PeriodicTracker;
 use super::plan_queue::{FLUSHED, PlanQueue};
 use super::store::Listener;
-use super::threads::{Instant, Signal};
 use super::var_locks::LockTimers;
+use encamp_host::ids;
+use encamp_host::threads::{Instant, Signal};
 use encamp_model::*;
+use encamp_ops::{Operation, VariableChange};
 
 /// A plan on its way to the applier.
 pub struct PendingPlan {

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::events::Events;
 use super::fsm::{self, Applied, Limits};
-use super::latest;
-use super::ops::{Operation, Reply};
 use super::watch::{WatchKey, Watches};
+use encamp_host::latest;
+use encamp_ops::{Operation, Reply};
 use encamp_state::{StateStore, StoreSnapshot};
 
 /// Who is told about every write, in the order of the log: the leader's queues.

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::endpoints::{node_rpc, operator};
 use super::handle::Server;
-use super::ids;
-use super::ops::{JobRegister, Operation};
 use super::settings::Settings;
 use super::store::Store;
+use encamp_host::ids;
 use encamp_model::*;
+use encamp_ops::{JobRegister, Operation};
 use encamp_telemetry::Metrics;
 
 /// A directory that goes away with the test.

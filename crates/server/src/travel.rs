@@ -140,7 +140,7 @@ mod tests {
     async fn plans_keep_the_job_that_they_were_made_for() {
         use crate::tests::{Dir, job, put_job, start};
         let dir = Dir::new();
-        let server = start(&dir, &crate::ids::uuid()).await;
+        let server = start(&dir, &encamp_host::ids::uuid()).await;
         put_job(&server, job("web", 1)).await;
         let old = server.snapshot().state().job("default", "web").cloned().unwrap();
         let alloc = Arc::new(Allocation { id: "a".into(), job: Some(old.clone()), ..Default::default() });
@@ -176,16 +176,16 @@ mod tests {
         let sent = travelling(&plan);
         let jobs = |list: &ByNode| list.values().flatten().map(|a| a.job.is_some()).collect::<Vec<_>>();
         assert_eq!((jobs(&sent.node_update), jobs(&sent.node_allocation)), (vec![false], vec![false, true]));
-        let bytes = super::super::codec::encode(&sent).expect("written");
-        let read: Plan = super::super::codec::decode(&bytes).expect("read");
+        let bytes = encamp_ops::codec::encode(&sent).expect("written");
+        let read: Plan = encamp_ops::codec::decode(&bytes).expect("read");
         assert_eq!(read.node_allocation, sent.node_allocation);
 
         let with = |placed: Vec<Arc<Allocation>>| {
             let (node_update, node_allocation) = (on(vec![alloc("stop", 1)]), on(placed));
             let accepted = Checked { node_update, node_allocation, ..Checked::default() };
             let sent = Verdict::new(PlanAnswer { accepted, ..PlanAnswer::default() }, sizes(&plan));
-            let bytes = super::super::codec::encode(&sent).expect("written");
-            (bytes.len(), super::super::codec::decode::<Verdict>(&bytes).expect("read").of(&plan).accepted)
+            let bytes = encamp_ops::codec::encode(&sent).expect("written");
+            (bytes.len(), encamp_ops::codec::decode::<Verdict>(&bytes).expect("read").of(&plan).accepted)
         };
         let [new, old] = [0, 1].map(|n| plan.node_allocation["n"][n].clone());
         let (long, part) = with(vec![new.clone()]);

@@ -9,13 +9,13 @@ use std::time::Duration;
 use super::broker::{CORE, Delivery, wait_index};
 use super::errands::{self, Errand, Outcome};
 use super::handle::Server;
-use super::ids;
-use super::ops::Operation;
 use super::planner::{WorkerPlanner, Workplace};
 use super::queues::PlanAnswer;
-use super::threads::{self, Instant};
 use super::travel;
+use encamp_host::ids;
+use encamp_host::threads::{self, Instant};
 use encamp_model::*;
+use encamp_ops::Operation;
 use encamp_scheduler::{Context, NodeOrder};
 use encamp_state::StoreSnapshot;
 

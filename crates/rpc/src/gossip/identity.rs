@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
+use encamp_raft::ServerId;
 use encamp_server::peers::{KnownServer, Status};
-use encamp_server::raft::ServerId;
 
 /// A server as it tells others of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -25,9 +25,9 @@ pub use identity::Identity;
 use packets::{Envelope, LONGEST, Packed};
 use table::Table;
 
-use encamp_server::ids;
+use encamp_host::ids;
+use encamp_raft::ServerId;
 use encamp_server::peers::KnownServer;
-use encamp_server::raft::ServerId;
 
 /// Commands that wait.
 const QUEUE: usize = 64;

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use super::identity::Identity;
-use encamp_server::ids;
+use encamp_host::ids;
 
 /// Longest content of a datagram, in bytes; with what seals it, it fits into one frame of the usual networks.
 pub const LONGEST: usize = 1350;

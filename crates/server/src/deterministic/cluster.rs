@@ -11,10 +11,10 @@ use super::sim::Sim;
 use crate::Server;
 use crate::handle::Links;
 use crate::heartbeat::HeartbeatSettings;
-use crate::raft::{Peer, ServerId};
 use crate::settings::Settings;
 use encamp_model::SECOND;
 use encamp_model::random::Random;
+use encamp_raft::{Peer, ServerId};
 use encamp_telemetry::Metrics;
 
 /// The servers, and what they live on.

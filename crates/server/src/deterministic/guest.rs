@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use super::sim::{self, Sim};
-use crate::threads::STACK;
+use encamp_host::threads::STACK;
 
 /// What the unwinding of an abandoned guest carries.
 struct Abandoned;
@@ -62,11 +62,6 @@ impl Baton {
 thread_local! {
     /// The baton of this thread, if it is a guest's.
     static BATON: std::cell::RefCell<Option<Arc<Baton>>> = const { std::cell::RefCell::new(None) };
-}
-
-/// Whether this thread belongs to a simulation.
-pub fn simulated() -> bool {
-    sim::running()
 }
 
 /// Whether this thread is a guest's, which may wait.

@@ -9,12 +9,13 @@ use super::cluster::Cluster;
 use super::network::{Lost, Place};
 use super::users::{self, Stop};
 use crate::endpoints::{job_changes, scale};
-use crate::ops::{JobRegister, Operation};
 use crate::tests::job;
-use crate::{Error, Server, ids};
+use crate::{Error, Server};
+use encamp_host::ids;
 use encamp_model::random::Random;
 use encamp_model::requests::{EvalOptions, ScalingRequest};
 use encamp_model::*;
+use encamp_ops::{JobRegister, Operation};
 
 const PATIENCE: Duration = Duration::from_secs(4);
 /// How many jobs there may be.

@@ -6,7 +6,7 @@
 //! - [`cluster`]: the servers. Who uses them ([`users`]): [`registers`], [`jobs`], [`nodes`]. What goes wrong: [`faults`].
 //! - What is checked: all the time [`watch`] and [`ledger`], in the end [`rest`] and [`linear`].
 //!
-//! The server does not know of it but through `server::threads`, `server::ids` and `raft::disk`.
+//! The server does not know of it: it is the [simulation](encamp_host::simulation) that threads of a run turn to.
 
 pub mod cluster;
 #[path = "../../../../tests/property_support/count.rs"]
@@ -22,7 +22,6 @@ pub mod nodes;
 pub mod registers;
 pub mod rest;
 pub mod run;
-pub mod runtime;
 pub mod sim;
 mod tests;
 pub mod users;

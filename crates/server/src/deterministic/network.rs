@@ -10,12 +10,12 @@ use tokio::sync::oneshot;
 
 use super::sim::Sim;
 use crate::Server;
-use crate::codec;
 use crate::errands::{self, Errand, Outcome};
 use crate::error::Error;
 use crate::handle::Others;
-use crate::raft::{Message, Peer, Pending, ServerId, Transport, TransportError};
 use encamp_model::random::Random;
+use encamp_ops::codec;
+use encamp_raft::{Message, Peer, Pending, ServerId, Transport, TransportError};
 
 /// How long a caller waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);

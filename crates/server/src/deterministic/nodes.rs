@@ -11,7 +11,8 @@ use super::network::{Lost, Place};
 use super::users::{self, Stop};
 use crate::endpoints::node_rpc::{self, NodeAnswer};
 use crate::tests::node;
-use crate::{Error, Server, ids};
+use crate::{Error, Server};
+use encamp_host::ids;
 use encamp_model::random::Random;
 use encamp_model::*;
 

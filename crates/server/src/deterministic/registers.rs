@@ -11,11 +11,12 @@ use super::linear::{self, Call, Did, Value};
 use super::network::{Lost, Place};
 use super::users::{self, Stop};
 use crate::endpoints::variables;
-use crate::ops::{JobRegister, Operation, VariableReply};
 use crate::tests::job;
-use crate::{Error, Server, ids};
+use crate::{Error, Server};
+use encamp_host::ids;
 use encamp_model::VariableEncrypted;
 use encamp_model::random::Random;
+use encamp_ops::{JobRegister, Operation, VariableReply};
 
 /// How long a client waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(4);

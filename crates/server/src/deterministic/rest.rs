@@ -8,8 +8,8 @@ use super::Verdict;
 use super::cluster::Cluster;
 use super::watch::given_once;
 use crate::Server;
-use crate::codec;
 use encamp_model::*;
+use encamp_ops::codec;
 use encamp_state::StoreSnapshot;
 
 /// How long it may take: evaluations that failed are tried again after six minutes at most.

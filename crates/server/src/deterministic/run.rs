@@ -11,7 +11,7 @@ use super::registers::{self, History, Register};
 use super::sim::{Bug, Sim};
 use super::users::Stop;
 use super::{faults, jobs, rest};
-use crate::ids;
+use encamp_host::ids;
 
 /// Clients of registers.
 const CLIENTS: usize = 3;

@@ -4,13 +4,18 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::future::Future;
+use std::path::Path;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use encamp_host::simulation::{self, Simulation};
 use tokio::time::Instant;
 
 use super::disk::Disk;
+use super::guest;
 use super::watch::Watch;
 use encamp_model::SECOND;
 use encamp_model::random::Random;
@@ -64,31 +69,9 @@ pub fn running() -> bool {
     CURRENT.with_borrow(Option::is_some)
 }
 
-/// The made-up time, in Unix nanoseconds, on threads of a simulation.
-pub fn now() -> Option<i64> {
-    CURRENT.with_borrow(|c| c.as_ref().map(|s| s.now()))
-}
-
-/// Fills with made-up chance; false on other threads.
-pub fn fill(bytes: &mut [u8]) -> bool {
-    CURRENT.with_borrow(|c| {
-        let Some(sim) = c else { return false };
-        let mut ids = lock(&sim.ids);
-        bytes.chunks_mut(8).for_each(|part| part.copy_from_slice(&ids.number().to_le_bytes()[..part.len()]));
-        true
-    })
-}
-
 /// Whether this thread's simulation has a bug.
 pub fn has(bug: Bug) -> bool {
     CURRENT.with_borrow(|c| c.as_ref().is_some_and(|s| s.bug == Some(bug)))
-}
-
-/// The disk that a path is on, if it is a made-up one: `/simulated/<disk>/…`.
-pub fn disk_of(path: &std::path::Path) -> Option<Arc<Disk>> {
-    let mut parts = path.strip_prefix("/simulated").ok()?.components();
-    let name = parts.next()?.as_os_str().to_str()?;
-    CURRENT.with_borrow(|c| lock(&c.as_ref()?.disks).get(name).cloned())
 }
 
 /// The text of a panic.
@@ -121,7 +104,7 @@ impl Sim {
     /// Makes this thread one of the simulation, until the guard is dropped.
     pub fn enter(self: &Arc<Self>) -> Inside {
         CURRENT.set(Some(self.clone()));
-        Inside
+        Inside { _host: simulation::enter(self.clone()) }
     }
 
     /// The clock begins now.
@@ -202,8 +185,37 @@ impl Sim {
     }
 }
 
+/// What the server asks of its machine.
+impl Simulation for Sim {
+    fn now(&self) -> i64 {
+        self.now()
+    }
+
+    fn fill(&self, bytes: &mut [u8]) {
+        let mut ids = lock(&self.ids);
+        bytes.chunks_mut(8).for_each(|part| part.copy_from_slice(&ids.number().to_le_bytes()[..part.len()]));
+    }
+
+    fn spawn(&self, work: Box<dyn FnOnce() + Send>) {
+        guest::spawn(work);
+    }
+
+    fn wait_for(&self, future: Pin<&mut dyn Future<Output = ()>>) {
+        guest::block_on(future);
+    }
+
+    /// Made-up disks are at `/simulated/<disk>`.
+    fn disk_of(&self, path: &Path) -> Option<Arc<dyn simulation::Disk>> {
+        let mut parts = path.strip_prefix("/simulated").ok()?.components();
+        let name = parts.next()?.as_os_str().to_str()?;
+        lock(&self.disks).get(name).map(|disk| disk.clone() as _)
+    }
+}
+
 /// This thread belongs to a simulation until this is dropped.
-pub struct Inside;
+pub struct Inside {
+    _host: simulation::Inside,
+}
 
 impl Drop for Inside {
     fn drop(&mut self) {

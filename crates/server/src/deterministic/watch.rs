@@ -7,10 +7,10 @@ use super::Verdict;
 use super::count::{taken, within_capacity};
 use super::network::Place;
 use super::sim::{self, Sim};
-use crate::codec;
-use crate::ops::Operation;
-use crate::raft::{Message, ServerId};
 use encamp_model::*;
+use encamp_ops::Operation;
+use encamp_ops::codec;
+use encamp_raft::{Message, ServerId};
 use encamp_state::{State, StateStore};
 
 /// What was seen so far.

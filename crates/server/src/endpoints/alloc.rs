@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use super::job_reads;
 use crate::Server;
 use crate::error::Error;
-use crate::ids;
-use crate::ops::Operation;
+use encamp_host::ids;
 use encamp_model::responses::*;
 use encamp_model::*;
+use encamp_ops::Operation;
 
 /// Stops an allocation; its job is looked at again, which replaces it.
 ///

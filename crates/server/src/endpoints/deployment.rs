@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::Server;
 use crate::error::Error;
-use crate::ids;
-use crate::ops::{DeploymentAllocHealth, DeploymentPromotion, DeploymentStatus, Operation};
 use crate::rollout::{self, Cause, Failure};
+use encamp_host::ids;
 use encamp_model::responses::*;
 use encamp_model::*;
+use encamp_ops::{DeploymentAllocHealth, DeploymentPromotion, DeploymentStatus, Operation};
 use encamp_state::StateStore;
 
 /// A deployment that goes on, and its job.

@@ -6,9 +6,9 @@ use super::job::check_accepting;
 use crate::Server;
 use crate::dispatch::{self, DispatchRequest};
 use crate::error::Error;
-use crate::ids;
-use crate::ops::{JobRegister, Operation, Reply};
+use encamp_host::ids;
 use encamp_model::responses::*;
+use encamp_ops::{JobRegister, Operation, Reply};
 
 /// Dispatches a parameterized job. `exempt`: the caller may although the cluster takes no jobs.
 ///

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::Server;
 use crate::error::Error;
-use crate::ops::Operation;
 use encamp_model::requests::*;
 use encamp_model::responses::*;
 use encamp_model::*;
+use encamp_ops::Operation;
 use encamp_scheduler::reschedule;
 use encamp_state::StateStore;
 

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use super::node_rpc::authenticate;
 use crate::Server;
 use crate::error::Error;
-use crate::ids;
 use crate::keyring::claims::{AUDIENCE, Claims, DEFAULT, Issue, fixed_id};
 use crate::keyring::{Keyring, jwt};
 use crate::settings::Settings;
-use crate::threads;
+use encamp_host::ids;
+use encamp_host::threads;
 use encamp_model::*;
 use encamp_state::StateStore;
 

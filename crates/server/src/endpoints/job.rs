@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use crate::Server;
 use crate::error::Error;
-use crate::ids;
-use crate::ops::{JobRegister, Operation};
+use encamp_host::ids;
 use encamp_jobspec::admission::validate::add_warning;
 use encamp_jobspec::admission::validate::source_size_warning;
 use encamp_jobspec::admission::{
@@ -17,6 +16,7 @@ use encamp_jobspec::convert::{ConvertOptions, to_server};
 use encamp_model::requests::*;
 use encamp_model::responses::*;
 use encamp_model::*;
+use encamp_ops::{JobRegister, Operation};
 use encamp_plan::{PlanError, plan_job};
 use encamp_state::StateStore;
 

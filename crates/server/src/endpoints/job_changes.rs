@@ -7,13 +7,13 @@ use std::sync::Arc;
 use super::job::{Put, admission_context, put_job};
 use crate::Server;
 use crate::error::Error;
-use crate::ids;
 use crate::loops::periodic::{self, Launched};
-use crate::ops::{JobDeregister, Operation};
+use encamp_host::ids;
 use encamp_jobspec::admission;
 use encamp_model::requests::*;
 use encamp_model::responses::*;
 use encamp_model::*;
+use encamp_ops::{JobDeregister, Operation};
 use encamp_scheduler::reschedule;
 use encamp_state::StateStore;
 

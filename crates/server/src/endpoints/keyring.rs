@@ -6,8 +6,8 @@ use crate::Server;
 use crate::error::Error;
 use crate::gc;
 use crate::keyring::{KeyringError, new_key};
-use crate::ops::Operation;
 use encamp_model::{RootKey, root_key_state as state};
+use encamp_ops::Operation;
 
 impl From<KeyringError> for Error {
     fn from(e: KeyringError) -> Error {

@@ -2,8 +2,8 @@
 
 use crate::Server;
 use crate::error::{Error, multi_error};
-use crate::ops::Operation;
 use encamp_model::*;
+use encamp_ops::Operation;
 
 /// Writes a namespace; gives the index.
 ///

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use super::node_rpc::NodeAnswer;
+use crate::Server;
 use crate::error::Error;
 use crate::node_evals::cluster_event;
 use crate::node_status;
-use crate::ops::Operation;
-use crate::{Server, ids};
+use encamp_host::ids;
 use encamp_model::*;
+use encamp_ops::Operation;
 
 fn node_of(server: &Server, id: &str) -> Result<Arc<Node>, Error> {
     let snapshot = server.snapshot();

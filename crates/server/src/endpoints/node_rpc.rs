@@ -7,13 +7,13 @@ use std::time::Duration;
 use super::identity;
 use crate::Server;
 use crate::error::Error;
-use crate::ids;
 use crate::loops::drain::set::{DrainRequest, set_drain};
 use crate::node_evals::{decide_status, is_status, node_status::*};
 use crate::node_status::{self, Changed, set_status};
-use crate::ops::{NodeRegister, Operation};
 use crate::watch::WatchKey;
+use encamp_host::ids;
 use encamp_model::*;
+use encamp_ops::{NodeRegister, Operation};
 use encamp_state::{StateStore, Table};
 
 /// The answer to a registration, a heartbeat, or another change of a node.

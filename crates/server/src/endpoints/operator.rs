@@ -3,10 +3,10 @@
 use crate::Server;
 use crate::error::Error;
 use crate::leader::evaluate_unless_paused;
-use crate::ops::{Operation, Reply};
 use crate::persist;
-use crate::raft::Member;
 use encamp_model::*;
+use encamp_ops::{Operation, Reply};
+use encamp_raft::Member;
 
 /// Writes the scheduler configuration; with `cas`, only if the stored one has that ModifyIndex. Tells whether it was
 /// written, and the index.
@@ -88,7 +88,7 @@ pub async fn transfer_leadership(server: &Server, id: Option<&str>, address: Opt
         (Some(""), None) => return Err(Error::bad("id must be non-empty")),
         (None, Some("")) => return Err(Error::bad("address must be non-empty")),
         (Some(id), None) if id.len() != 36 => return Err(Error::bad("id must be a uuid: uuid string is wrong length")),
-        (Some(id), None) if id.parse::<crate::raft::ServerId>().is_err() => {
+        (Some(id), None) if id.parse::<encamp_raft::ServerId>().is_err() => {
             return Err(Error::bad("id must be a uuid: uuid is improperly formatted"));
         }
         _ => {}

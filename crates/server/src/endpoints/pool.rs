@@ -2,8 +2,8 @@
 
 use crate::Server;
 use crate::error::{Error, multi_error};
-use crate::ops::Operation;
 use encamp_model::*;
+use encamp_ops::Operation;
 
 /// TTL of the identities of nodes in a pool that does not say, in nanoseconds.
 pub const IDENTITY_TTL: i64 = 24 * HOUR;

@@ -3,12 +3,12 @@
 use super::job::{Put, check_accepting, put_job};
 use crate::Server;
 use crate::error::Error;
-use crate::ids;
-use crate::ops::Operation;
+use encamp_host::ids;
 use encamp_jobspec::admission::check_modify_index;
 use encamp_model::requests::*;
 use encamp_model::responses::*;
 use encamp_model::*;
+use encamp_ops::Operation;
 use encamp_state::StateStore;
 
 /// What can be said about a request without looking at the job; gives the group.

@@ -6,8 +6,8 @@ use sha2::{Digest, Sha256};
 
 use crate::Server;
 use crate::error::Error;
-use crate::ops::Operation;
 use encamp_model::*;
+use encamp_ops::Operation;
 
 /// Removes a registration; gives the index.
 ///

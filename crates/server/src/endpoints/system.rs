@@ -3,7 +3,7 @@
 use crate::Server;
 use crate::error::Error;
 use crate::gc;
-use crate::ops::Operation;
+use encamp_ops::Operation;
 
 /// Has garbage collected, whatever its age.
 ///

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use zeroize::{Zeroize, Zeroizing};
 
+use crate::Server;
 use crate::error::{Error, multi_error};
-use crate::ops::{Operation, Reply, Sealed, VariableChange, VariableReply, VariableWrite};
-use crate::{Server, ids};
+use encamp_host::ids;
 use encamp_model::*;
+use encamp_ops::{Operation, Reply, Sealed, VariableChange, VariableReply, VariableWrite};
 
 /// Bytes of all keys and values of a variable.
 const MAX_SIZE: usize = 65_536;

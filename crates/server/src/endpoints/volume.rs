@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::Server;
 use crate::error::{Error, multi_error};
 use crate::fsm::refuse_used;
-use crate::ids;
-use crate::ops::Operation;
+use encamp_host::ids;
 use encamp_model::*;
+use encamp_ops::Operation;
 use encamp_scheduler::constraint::Check;
 use encamp_state::State;
 

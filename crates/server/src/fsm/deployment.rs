@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::alloc::Writes;
 use super::txn::Txn;
 use super::{Limits, eval, job};
-use crate::ops::{DeploymentAllocHealth, DeploymentPromotion, DeploymentStatus};
 use encamp_model::*;
+use encamp_ops::{DeploymentAllocHealth, DeploymentPromotion, DeploymentStatus};
 
 const RUNNING: &str = "Deployment is running";
 

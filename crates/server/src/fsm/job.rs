@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::txn::{Change, Txn};
 use super::{Limits, alloc, eval, purge, status, summary};
-use crate::ops::{JobDeregister, JobRegister, Reply};
 use crate::{dispatch, periodic};
 use encamp_jobspec::admission::check_modify_index;
 use encamp_model::*;
+use encamp_ops::{JobDeregister, JobRegister, Reply};
 use encamp_state::Table;
 
 /// A job is registered.

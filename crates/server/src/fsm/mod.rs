@@ -28,9 +28,9 @@ pub use volume::refuse_used;
 
 use std::sync::Arc;
 
-use super::ops::{Operation, Reply};
 use super::persist;
 use encamp_model::{Deployment, Evaluation};
+use encamp_ops::{Operation, Reply};
 use encamp_state::StateStore;
 
 /// Settings of the state machine; equal on all servers.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::txn::{Change, Txn, Unblock};
 use super::volume;
 use crate::node_evals::cluster_event;
-use crate::ops::{DrainUpdate, NodeDrain, NodeRegister, NodeStatus};
 use encamp_model::*;
+use encamp_ops::{DrainUpdate, NodeDrain, NodeRegister, NodeStatus};
 use encamp_state::Table;
 
 /// How many events a node keeps.

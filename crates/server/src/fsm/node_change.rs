@@ -10,9 +10,9 @@ use rustc_hash::FxHashSet;
 use super::txn::Txn;
 use super::{Limits, eval, run};
 use crate::node_evals::{node_evals, registration_makes_evals, system_jobs, transition_makes_evals};
-use crate::ops::{NodeChange, Operation, Reply};
 use encamp_model::random::Random;
 use encamp_model::{Evaluation, Node};
+use encamp_ops::{NodeChange, Operation, Reply};
 
 /// Applies a change, then writes its evaluations; gives their IDs.
 pub fn apply(txn: &mut Txn, c: &NodeChange, limits: Limits) -> Result<Reply, String> {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::alloc::{Writes, merge_transition, statuses_after_plan};
 use super::txn::Txn;
 use super::{deployment, eval, node};
-use crate::ops::PlanResults;
 use encamp_model::*;
+use encamp_ops::PlanResults;
 use encamp_plan::apply::{keeps_volumes, merged_deployment, volume_claims};
 use encamp_state::Table;
 

@@ -8,10 +8,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::*;
-use crate::ops::*;
 use crate::persist;
 use encamp_model::random::Random;
 use encamp_model::*;
+use encamp_ops::*;
 use encamp_state::Table;
 
 const JOBS: [&str; 4] = ["web", "db", "cron", "batch/dispatch-1"];

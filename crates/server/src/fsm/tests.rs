@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::codec;
-use crate::ops::*;
 use encamp_model::*;
+use encamp_ops::codec;
+use encamp_ops::*;
 
 fn new_store() -> StateStore {
     StateStore::new()

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::txn::Txn;
-use crate::ops::{Sealed, VariableChange, VariableReply, VariableWrite};
 use encamp_model::VariableEncrypted;
+use encamp_ops::{Sealed, VariableChange, VariableReply, VariableWrite};
 
 /// Writes, removes, locks or releases a variable; tells what became of it. Conflicts write nothing. Items whose key was
 /// removed meanwhile are refused: nobody could decrypt them.
@@ -75,8 +75,8 @@ fn with_items(txn: &Txn, w: &VariableWrite, stored: Option<&VariableEncrypted>, 
 mod tests {
     use super::*;
     use crate::fsm::{Change, Limits, apply};
-    use crate::ops::{Operation, Reply};
     use encamp_model::{Bytes, Namespace, RootKey, SECOND, VariableLock, WrappedRootKey};
+    use encamp_ops::{Operation, Reply};
     use encamp_state::{StateStore, Table};
 
     fn sealed(text: &str) -> Sealed {

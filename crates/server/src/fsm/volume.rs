@@ -83,7 +83,7 @@ pub fn follow(txn: &mut Txn, node: &Node) {
 mod tests {
     use super::*;
     use crate::fsm::{Limits, apply};
-    use crate::ops::{NodeRegister, Operation, Reply};
+    use encamp_ops::{NodeRegister, Operation, Reply};
     use encamp_state::StateStore;
 
     fn node(volumes: &[(&str, &str)]) -> Operation {

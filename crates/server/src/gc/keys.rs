@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::handle::Server;
 use crate::keyring::{KeyringError, new_key};
-use crate::ops::Operation;
 use encamp_model::{WrappedRootKey, root_key_state as state};
+use encamp_ops::Operation;
 use encamp_state::{StateStore, StoreSnapshot};
 
 /// What is to be done about the age of the active key.

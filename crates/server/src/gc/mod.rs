@@ -15,11 +15,11 @@ use tokio::task::JoinSet;
 use super::broker::CORE;
 use super::error::Error;
 use super::handle::Server;
-use super::ids;
 use super::node_status;
-use super::ops::Operation;
 use super::settings::GcSettings;
+use encamp_host::ids;
 use encamp_model::*;
+use encamp_ops::Operation;
 use encamp_state::StoreSnapshot;
 use rules::Collected;
 

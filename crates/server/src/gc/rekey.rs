@@ -6,11 +6,11 @@ use std::time::Duration;
 use super::keys::in_state;
 use crate::error::Error;
 use crate::handle::Server;
-use crate::ids;
-use crate::ops::{Operation, VariableChange, VariableWrite};
 use crate::rate::Rate;
-use crate::threads::Instant;
+use encamp_host::ids;
+use encamp_host::threads::Instant;
 use encamp_model::{VariableEncrypted, duration, root_key_state as state};
+use encamp_ops::{Operation, VariableChange, VariableWrite};
 use encamp_state::StoreSnapshot;
 
 /// How long one evaluation works at it: half the time after which it is given to somebody else.

@@ -158,7 +158,7 @@ pub fn fixed_id(alloc_id: &str, task: &str) -> String {
     let hash = Sha256::digest(format!("{alloc_id}/{task}/{DEFAULT}"));
     let mut bytes = [0; 16];
     bytes.iter_mut().zip(hash).for_each(|(to, from)| *to = from);
-    crate::ids::uuid_of(bytes)
+    encamp_host::ids::uuid_of(bytes)
 }
 
 #[cfg(test)]

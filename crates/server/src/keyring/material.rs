@@ -11,7 +11,7 @@ use rsa::rand_core::{CryptoRng, Error as RandomError, RngCore};
 use zeroize::Zeroizing;
 
 use super::{KeyringError, PublicKey};
-use crate::ids;
+use encamp_host::ids;
 use encamp_model::{Bytes, RootKey, WrappedRootKey};
 
 /// The algorithm of data keys, as keys name it.

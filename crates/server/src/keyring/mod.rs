@@ -17,11 +17,11 @@ use std::time::Duration;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use crate::ids;
-use crate::latest;
-use crate::ops::Sealed;
-use crate::threads;
+use encamp_host::ids;
+use encamp_host::latest;
+use encamp_host::threads;
 use encamp_model::{Bytes, RootKey, WrappedRootKey, root_key_state};
+use encamp_ops::Sealed;
 use encamp_state::StateStore;
 use material::Key;
 

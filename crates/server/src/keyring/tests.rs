@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::fsm::{Limits, apply};
-use crate::ops::{Operation, Reply};
 use encamp_model::{Bytes, RootKey};
+use encamp_ops::{Operation, Reply};
 
 fn key(id: &str, state: &str) -> Arc<WrappedRootKey> {
     let meta = RootKey { key_id: id.into(), state: state.into(), create_time: 7, ..Default::default() };

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Server;
-use crate::ids;
-use crate::ops::Operation;
 use crate::rate::Rate;
-use crate::threads::Instant;
 use crate::watch::WatchKey;
+use encamp_host::ids;
+use encamp_host::threads::Instant;
 use encamp_model::duration;
+use encamp_ops::Operation;
 use encamp_state::StateStore;
 
 /// How many times as long as a look took the next one waits.

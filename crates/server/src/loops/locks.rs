@@ -7,10 +7,10 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use crate::Server;
-use crate::ids;
-use crate::ops::{Operation, Reply, VariableChange, VariableReply, VariableWrite};
 use crate::var_locks::Lost;
+use encamp_host::ids;
 use encamp_model::duration;
+use encamp_ops::{Operation, Reply, VariableChange, VariableReply, VariableWrite};
 
 /// Longest sleep: the wall clock may be set, or the machine suspended, while the timer sleeps.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);

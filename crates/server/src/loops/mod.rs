@@ -28,7 +28,7 @@ pub async fn start(server: &Server, tasks: &mut JoinSet<()>) -> Result<(), Error
     let rate = Rate::new(server.settings().deploy_query_rate, DEPLOYMENT_BURST);
     tasks.spawn(driver::run(server.clone(), deployments::Deployments::default(), rate));
     tasks.spawn(driver::run(server.clone(), drain::Drainer::default(), Rate::new(DRAIN_RATE, DRAIN_RATE)));
-    periodic::catch_up(server, super::ids::now()).await?;
+    periodic::catch_up(server, encamp_host::ids::now()).await?;
     tasks.spawn(periodic::drive(server.clone()));
     locks::start(server);
     tasks.spawn(locks::drive(server.clone()));

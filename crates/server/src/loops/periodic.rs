@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::Server;
 use crate::error::Error;
-use crate::ids;
-use crate::ops::{JobRegister, Operation};
 use crate::periodic::{check_force, child, evaluation, may_launch, missed_launch};
+use encamp_host::ids;
 use encamp_model::{Job, duration};
+use encamp_ops::{JobRegister, Operation};
 
 /// Longest sleep: the wall clock may be set, or the machine suspended, while the timer sleeps.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);

@@ -7,8 +7,8 @@ use super::drain::set::{DrainRequest, set_drain};
 use super::periodic;
 use crate::Server;
 use crate::endpoints::node_rpc;
-use crate::ids;
 use crate::tests::*;
+use encamp_host::ids;
 use encamp_model::*;
 
 const HOUR: i64 = 3600 * SECOND;

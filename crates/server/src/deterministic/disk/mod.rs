@@ -9,11 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use encamp_host::simulation;
+
 use super::guest;
 use super::sim::{self, Bug};
 use encamp_model::random::Random;
 
-pub use file::File;
+use file::File;
 
 /// Written whole or not at all.
 const SECTOR: u64 = 512;
@@ -179,71 +181,6 @@ impl Disk {
         !state.pending.is_empty() || state.inodes.values().any(|i| !i.pending.is_empty())
     }
 
-    /// Opens a file.
-    pub fn open(self: &Arc<Self>, path: &Path) -> io::Result<File> {
-        let inode = *self.lock().names.get(&local(path)).ok_or_else(|| missing(path))?;
-        Ok(File::new(self, inode))
-    }
-
-    /// Makes a file, or empties it.
-    pub fn create(self: &Arc<Self>, path: &Path) -> io::Result<File> {
-        let mut state = self.lock();
-        if let Some(inode) = state.names.get(&local(path)).copied() {
-            drop(state);
-            self.change(inode, Change::Length(0));
-            return Ok(File::new(self, inode));
-        }
-        let inode = state.next;
-        state.next += 1;
-        state.inodes.insert(inode, Inode::default());
-        state.rename(Rename::Add(local(path), inode));
-        Ok(File::new(self, inode))
-    }
-
-    /// Removes a name.
-    pub fn remove(&self, path: &Path) -> io::Result<()> {
-        let mut state = self.lock();
-        if !state.names.contains_key(&local(path)) {
-            return Err(missing(path));
-        }
-        state.rename(Rename::Remove(local(path)));
-        Ok(())
-    }
-
-    /// Moves a file to another name, all at once.
-    pub fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let mut state = self.lock();
-        if !state.names.contains_key(&local(from)) {
-            return Err(missing(from));
-        }
-        state.rename(Rename::Move(local(from), local(to)));
-        Ok(())
-    }
-
-    /// Names of the files in a directory. Directories are where their files are.
-    pub fn names(&self, dir: &Path) -> Vec<String> {
-        let (state, dir) = (self.lock(), local(dir));
-        let inside = state.names.keys().filter(|p| p.parent() == Some(dir.as_path()));
-        inside.filter_map(|p| Some(p.file_name()?.to_str()?.to_string())).collect()
-    }
-
-    /// Makes the names in a directory durable.
-    pub fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.delay();
-        let mut state = self.lock();
-        state.check()?;
-        let dir = local(dir);
-        let State { pending, durable_names, .. } = &mut *state;
-        pending.retain(|r| {
-            let here = r.dir() == Some(dir.as_path());
-            if here {
-                r.apply(durable_names);
-            }
-            !here
-        });
-        Ok(())
-    }
-
     fn change(&self, inode: u64, change: Change) {
         if let Some(inode) = self.lock().inodes.get_mut(&inode) {
             inode.change(change);
@@ -279,6 +216,67 @@ impl Disk {
         if ms > 0 {
             guest::block_on(tokio::time::sleep(Duration::from_millis(ms)));
         }
+    }
+}
+
+impl simulation::Disk for Disk {
+    fn open(self: Arc<Self>, path: &Path) -> io::Result<Box<dyn simulation::File>> {
+        let inode = *self.lock().names.get(&local(path)).ok_or_else(|| missing(path))?;
+        Ok(Box::new(File::new(&self, inode)))
+    }
+
+    fn create(self: Arc<Self>, path: &Path) -> io::Result<Box<dyn simulation::File>> {
+        let mut state = self.lock();
+        if let Some(inode) = state.names.get(&local(path)).copied() {
+            drop(state);
+            self.change(inode, Change::Length(0));
+            return Ok(Box::new(File::new(&self, inode)));
+        }
+        let inode = state.next;
+        state.next += 1;
+        state.inodes.insert(inode, Inode::default());
+        state.rename(Rename::Add(local(path), inode));
+        Ok(Box::new(File::new(&self, inode)))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.lock();
+        if !state.names.contains_key(&local(path)) {
+            return Err(missing(path));
+        }
+        state.rename(Rename::Remove(local(path)));
+        Ok(())
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.lock();
+        if !state.names.contains_key(&local(from)) {
+            return Err(missing(from));
+        }
+        state.rename(Rename::Move(local(from), local(to)));
+        Ok(())
+    }
+
+    fn names(&self, dir: &Path) -> Vec<String> {
+        let (state, dir) = (self.lock(), local(dir));
+        let inside = state.names.keys().filter(|p| p.parent() == Some(dir.as_path()));
+        inside.filter_map(|p| Some(p.file_name()?.to_str()?.to_string())).collect()
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.delay();
+        let mut state = self.lock();
+        state.check()?;
+        let dir = local(dir);
+        let State { pending, durable_names, .. } = &mut *state;
+        pending.retain(|r| {
+            let here = r.dir() == Some(dir.as_path());
+            if here {
+                r.apply(durable_names);
+            }
+            !here
+        });
+        Ok(())
     }
 }
 

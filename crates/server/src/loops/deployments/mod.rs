@@ -14,10 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::driver::Machine;
-use crate::ops::{DeploymentPromotion, DeploymentStatus, Operation};
 use crate::rollout::{self, Cause};
 use crate::watch::WatchKey;
 use encamp_model::*;
+use encamp_ops::{DeploymentPromotion, DeploymentStatus, Operation};
 use encamp_state::{StateStore, Table};
 
 /// How long the updates of one deployment are gathered, from the first one on.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fsm::{self, Limits};
-use crate::ops::Reply;
+use encamp_ops::Reply;
 
 const START: i64 = 1000 * SECOND;
 const MINUTES: i64 = 600 * SECOND;
@@ -100,7 +100,7 @@ impl World {
             ..Default::default()
         };
         let placements = vec![Arc::new(placed)];
-        self.apply(&Operation::PlanResults(Box::new(crate::ops::PlanResults {
+        self.apply(&Operation::PlanResults(Box::new(encamp_ops::PlanResults {
             eval_id: "planned".into(),
             placements,
             now: self.now,

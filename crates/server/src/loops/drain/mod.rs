@@ -16,9 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::driver::Machine;
-use crate::ops::{DrainUpdate, NodeDrain, Operation};
 use crate::watch::{WatchKey, row_key};
 use encamp_model::*;
+use encamp_ops::{DrainUpdate, NodeDrain, Operation};
 use encamp_state::{StateStore, Table};
 use rules::JobKey;
 

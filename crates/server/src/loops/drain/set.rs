@@ -6,10 +6,10 @@ use super::event;
 use crate::Server;
 use crate::endpoints::node_rpc::NodeAnswer;
 use crate::error::Error;
-use crate::ids;
 use crate::node_status::change;
-use crate::ops::{DrainUpdate, NodeDrain, Operation};
+use encamp_host::ids;
 use encamp_model::*;
+use encamp_ops::{DrainUpdate, NodeDrain, Operation};
 
 /// A request to drain a node, or to stop that.
 #[derive(Debug, Clone, Default)]

@@ -39,7 +39,7 @@ impl World {
         for op in &work {
             let index = self.store.latest_index() + 1;
             let applied = fsm::apply(&mut self.store, index, op, Limits::default());
-            assert_eq!(applied.reply, crate::ops::Reply::Done);
+            assert_eq!(applied.reply, encamp_ops::Reply::Done);
         }
         work
     }

@@ -1,0 +1,75 @@
+//! Clock, IDs and chance for the server: everything below takes them as arguments.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::simulation;
+
+/// Now, in Unix nanoseconds.
+pub fn now() -> i64 {
+    if let Some(simulation) = simulation::current() {
+        return simulation.now();
+    }
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// A random number from the operating system.
+pub fn random() -> u64 {
+    let mut bytes = [0u8; 8];
+    fill(&mut bytes);
+    u64::from_le_bytes(bytes)
+}
+
+/// A random number below `n`; 0 if `n` is 0.
+pub fn random_below(n: u64) -> u64 {
+    random().checked_rem(n).unwrap_or(0)
+}
+
+/// A random UUID (version 4).
+pub fn uuid() -> String {
+    let mut b = [0u8; 16];
+    fill(&mut b);
+    uuid_of(b)
+}
+
+/// A UUID made of bytes.
+pub fn uuid_of(mut b: [u8; 16]) -> String {
+    b[6] = b[6] & 0x0f | 0x40;
+    b[8] = b[8] & 0x3f | 0x80;
+    let n = u128::from_be_bytes(b);
+    let part = |shift: u32, digits: u32| (n >> shift) & ((1u128 << (4 * digits)) - 1);
+    format!("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", part(96, 8), part(80, 4), part(64, 4), part(48, 4), part(0, 12))
+}
+
+/// Fills with bytes from the operating system, for secrets.
+///
+/// # Errors
+/// It has none.
+pub fn secret(bytes: &mut [u8]) -> Result<(), getrandom::Error> {
+    if let Some(simulation) = simulation::current() {
+        simulation.fill(bytes);
+        return Ok(());
+    }
+    getrandom::fill(bytes)
+}
+
+/// Fills with bytes from the operating system. Should it ever have none, the clock and the place of the buffer stand in.
+fn fill(bytes: &mut [u8]) {
+    if secret(bytes).is_err() {
+        let mut r = encamp_model::random::Random::new(now().unsigned_abs() ^ bytes.as_ptr() as u64, "fallback");
+        bytes.iter_mut().for_each(|b| *b = r.number().to_le_bytes()[0]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn uuids_have_their_form() {
+        let id = super::uuid();
+        let parts: Vec<usize> = id.split('-').map(str::len).collect();
+        assert_eq!(parts, [8, 4, 4, 4, 12]);
+        assert_eq!(&id[14..15], "4");
+        assert_ne!(id, super::uuid());
+        assert!(super::random_below(0) == 0 && super::random_below(3) < 3);
+    }
+}

@@ -1,0 +1,113 @@
+//! A machine that is made up: its clock, its chance, its threads and its disks.
+//!
+//! A simulation belongs to the threads on which it was [`enter`]ed. On all others there is none, and to ask costs one look at a
+//! variable of the thread.
+
+use std::cell::RefCell;
+use std::fmt::Debug;
+use std::future::Future;
+use std::io;
+use std::path::Path;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+
+/// A made-up machine.
+pub trait Simulation: Send + Sync {
+    /// The time, in Unix nanoseconds.
+    fn now(&self) -> i64;
+    /// Fills with random bytes.
+    fn fill(&self, bytes: &mut [u8]);
+    /// Starts a thread. It belongs to the simulation.
+    fn spawn(&self, work: Box<dyn FnOnce() + Send>);
+    /// Polls the future until it is ready, on a thread of the simulation, while others go on.
+    fn wait_for(&self, future: Pin<&mut dyn Future<Output = ()>>);
+    /// The made-up disk that the path is on, if it is on one.
+    fn disk_of(&self, path: &Path) -> Option<Arc<dyn Disk>>;
+}
+
+/// A made-up disk. Directories are where their files are.
+pub trait Disk: Send + Sync {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// There is none.
+    fn open(self: Arc<Self>, path: &Path) -> io::Result<Box<dyn File>>;
+    /// Makes a file, or empties it.
+    ///
+    /// # Errors
+    /// It can't be made.
+    fn create(self: Arc<Self>, path: &Path) -> io::Result<Box<dyn File>>;
+    /// Removes a name.
+    ///
+    /// # Errors
+    /// It is not there.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Gives a file another name, all at once.
+    ///
+    /// # Errors
+    /// It is not there.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Names of the files in a directory.
+    fn names(&self, dir: &Path) -> Vec<String>;
+    /// Makes the names in a directory durable.
+    ///
+    /// # Errors
+    /// The disk failed.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+}
+
+/// A file on a made-up disk.
+pub trait File: Debug + Send + Sync {
+    /// Its length.
+    fn length(&self) -> u64;
+    /// Cuts it, or fills it with zeros.
+    fn set_length(&self, length: u64);
+    /// Writes at a place.
+    fn write_at(&self, bytes: &[u8], at: u64);
+    /// Reads at a place, all that is asked for.
+    ///
+    /// # Errors
+    /// The file is too short.
+    fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()>;
+    /// Makes it durable: its content, and its length unless `data_alone` says that it is not needed.
+    ///
+    /// # Errors
+    /// The disk failed.
+    fn sync(&self, data_alone: bool) -> io::Result<()>;
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Arc<dyn Simulation>>> = const { RefCell::new(None) };
+}
+
+/// Makes this thread one of the simulation, until the guard is dropped.
+pub fn enter(simulation: Arc<dyn Simulation>) -> Inside {
+    CURRENT.set(Some(simulation));
+    Inside(())
+}
+
+/// This thread belongs to a simulation until this is dropped.
+pub struct Inside(());
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        CURRENT.set(None);
+    }
+}
+
+/// The simulation that this thread belongs to.
+pub(crate) fn current() -> Option<Arc<dyn Simulation>> {
+    CURRENT.with_borrow(Clone::clone)
+}
+
+/// The made-up disk that the path is on, if it is on one.
+pub(crate) fn disk_of(path: &Path) -> Option<Arc<dyn Disk>> {
+    current()?.disk_of(path)
+}
+
+/// Waits for a future on a thread of the simulation.
+pub(crate) fn wait<F: Future>(simulation: &dyn Simulation, future: F) -> F::Output {
+    let mut output = None;
+    simulation.wait_for(pin!(async { output = Some(future.await) }));
+    output.expect("a simulation waits until the future is ready")
+}

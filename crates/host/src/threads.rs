@@ -1,0 +1,207 @@
+//! The server's own threads, and how they wait: workers, the plan applier, the writer of the log, work that blocks.
+//!
+//! Everything that runs outside of the asynchronous runtime starts and waits through this module. On threads of a
+//! [simulation](crate::simulation) it decides when whose turn is; otherwise these are plain threads.
+
+use std::future::Future;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use rustix::process::{getpriority_process, setpriority_process};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{Receiver, UnboundedReceiver};
+use tokio::sync::{Notify, oneshot};
+
+use crate::simulation;
+
+/// A moment of the clock that timers of the runtime follow.
+pub use tokio::time::Instant;
+
+/// Stack of a thread: schedulers recurse.
+pub const STACK: usize = 8 << 20;
+
+/// Starts a thread that nobody waits for.
+///
+/// # Errors
+/// The system has no room for it.
+pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    if let Some(simulation) = simulation::current() {
+        simulation.spawn(Box::new(work));
+        return Ok(());
+    }
+    std::thread::Builder::new().name(name.into()).stack_size(STACK).spawn(work).map(drop)
+}
+
+/// Waits for a future, on a thread outside of the runtime.
+pub fn block_on<F: Future>(runtime: &Handle, future: F) -> F::Output {
+    if let Some(simulation) = simulation::current() {
+        return simulation::wait(&*simulation, future);
+    }
+    runtime.block_on(future)
+}
+
+/// Sleeps, on a thread outside of the runtime.
+pub fn sleep(duration: Duration) {
+    if let Some(simulation) = simulation::current() {
+        return simulation::wait(&*simulation, tokio::time::sleep(duration));
+    }
+    std::thread::sleep(duration);
+}
+
+/// Waits for a message, on a thread outside of the runtime; `None` once nobody can send any more.
+pub fn receive<T>(from: &mut UnboundedReceiver<T>) -> Option<T> {
+    if let Some(simulation) = simulation::current() {
+        return simulation::wait(&*simulation, from.recv());
+    }
+    from.blocking_recv()
+}
+
+/// Why there is no message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoMessage {
+    /// None came in time.
+    Late,
+    /// Nobody can send any more.
+    Never,
+}
+
+/// Waits for a message for a time, on a thread outside of the runtime. The runtime has no part in it: it may be gone before the thread.
+///
+/// # Errors
+/// There is none.
+pub fn receive_within<T>(from: &mut Receiver<T>, most: Duration) -> Result<T, NoMessage> {
+    if let Some(simulation) = simulation::current() {
+        let received = simulation::wait(&*simulation, async { tokio::time::timeout(most, from.recv()).await });
+        return received.map_err(|_| NoMessage::Late)?.ok_or(NoMessage::Never);
+    }
+    let deadline = Instant::now() + most;
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    loop {
+        if let Poll::Ready(received) = from.poll_recv(&mut Context::from_waker(&waker)) {
+            return received.ok_or(NoMessage::Never);
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(NoMessage::Late);
+        }
+        std::thread::park_timeout(left);
+    }
+}
+
+/// Wakes a thread that is parked.
+struct Unpark(std::thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Work that did not come to its end: it panicked, or the runtime stopped.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unfinished(String);
+
+/// Runs what may block on a thread that may.
+///
+/// # Errors
+/// It panicked, or the runtime stopped.
+pub async fn unblock<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Unfinished> {
+    if let Some(simulation) = simulation::current() {
+        let (done, finished) = oneshot::channel();
+        simulation.spawn(Box::new(move || drop(done.send(work()))));
+        return finished.await.map_err(|_| Unfinished("the task panicked".into()));
+    }
+    tokio::task::spawn_blocking(work).await.map_err(|e| Unfinished(e.to_string()))
+}
+
+/// How much less than others a thread in the background gets of a busy processor (a nice value).
+const BACKGROUND: i32 = 10;
+
+/// Leaves busy processors to others from now on, as this thread. Where that can't be done the work is still done.
+fn give_way() {
+    if getpriority_process(None).is_ok_and(|nice| nice < BACKGROUND) {
+        let _ = setpriority_process(None, BACKGROUND);
+    }
+}
+
+/// Runs long work on a thread of its own that leaves busy processors to others.
+///
+/// # Errors
+/// It panicked, or there is no room for the thread.
+pub async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Unfinished> {
+    let (done, finished) = oneshot::channel();
+    spawn("background", move || {
+        give_way();
+        let _ = done.send(work());
+    })
+    .map_err(|e| Unfinished(e.to_string()))?;
+    finished.await.map_err(|_| Unfinished("the task panicked".into()))
+}
+
+/// Wakes threads that wait with a lock.
+#[derive(Debug, Default)]
+pub struct Signal {
+    threads: Condvar,
+    /// Those of a simulation.
+    simulated: Notify,
+}
+
+impl Signal {
+    /// Lets go of the lock, waits for a wake-up, a time at most, and takes the lock again. May return early.
+    pub fn wait<'a, T>(&self, lock: &'a Mutex<T>, held: MutexGuard<'a, T>, most: Duration) -> MutexGuard<'a, T> {
+        if let Some(simulation) = simulation::current() {
+            let mut woken = std::pin::pin!(self.simulated.notified());
+            // Registered before the lock is free, so that no wake-up is missed.
+            woken.as_mut().enable();
+            drop(held);
+            let _ = simulation::wait(&*simulation, tokio::time::timeout(most, woken));
+            return lock.lock().unwrap_or_else(PoisonError::into_inner);
+        }
+        // Only threads of a simulation take the lock anew.
+        let _ = lock;
+        self.threads.wait_timeout(held, most).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Wakes one who waits.
+    pub fn notify_one(&self) {
+        self.threads.notify_one();
+        self.simulated.notify_waiters();
+    }
+
+    /// Wakes all who wait.
+    pub fn notify_all(&self) {
+        self.threads.notify_all();
+        self.simulated.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn work_in_the_background_comes_back() {
+        let priority = || getpriority_process(None).expect("known");
+        let here = priority();
+        assert_eq!(in_background(priority).await, Ok(here.max(BACKGROUND)));
+        assert_eq!(priority(), here);
+        assert_eq!(in_background(|| panic!("on purpose")).await, Err::<(), _>(Unfinished("the task panicked".into())));
+    }
+
+    #[test]
+    fn messages_are_waited_for() {
+        let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
+        let short = Duration::from_millis(1);
+        assert_eq!(receive_within(&mut receiver, short), Err(NoMessage::Late));
+        let sends = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            sender.blocking_send(7)
+        });
+        assert_eq!(receive_within(&mut receiver, Duration::from_secs(60)), Ok(7));
+        assert_eq!(sends.join().expect("ended"), Ok(()));
+        assert_eq!(receive_within(&mut receiver, short), Err(NoMessage::Never));
+    }
+}

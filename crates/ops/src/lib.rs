@@ -1,0 +1,554 @@
+//! The operations of the replicated log (`spec/server.md §18`): what is asked, with every clock reading, random choice and
+//! new ID already made by the leader, so that each server applies it alike. [`codec`]: how they are written.
+//!
+//! **May use** `encamp_model`. **Never** holds what operations do: that is in `encamp_server`.
+
+pub mod codec;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use encamp_model::*;
+
+/// The type of events about evaluations that were written for their own sake.
+pub const EVALUATION_UPDATED: &str = "EvaluationUpdated";
+
+/// One entry of the replicated log: an operation with its request. Times are Unix nanoseconds unless stated.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Operation {
+    /// Changes nothing: proves that all earlier entries are applied.
+    Barrier,
+    /// A node registers, or changes what it says of itself.
+    NodeRegister(Box<NodeRegister>),
+    /// Nodes are removed.
+    NodeDeregister {
+        /// Node IDs.
+        ids: Vec<String>,
+    },
+    /// A node's status.
+    NodeStatus(NodeStatus),
+    /// Drain strategies are set or removed.
+    NodeDrain(NodeDrain),
+    /// A node's eligibility.
+    NodeEligibility {
+        /// The node.
+        id: String,
+        /// `eligible` or `ineligible`.
+        eligibility: String,
+        /// Shown in the node's events.
+        event: Option<NodeEvent>,
+        /// Now.
+        updated_at: i64,
+    },
+    /// Several nodes get another status; those that are gone are passed over.
+    NodeStatusBatch {
+        /// One per node.
+        statuses: Vec<NodeStatus>,
+    },
+    /// One of the changes above with the evaluations that follow from it; answered by [`Reply::Evaluations`].
+    NodeChange(Box<NodeChange>),
+    /// Events clients report about themselves, by node.
+    NodeEvents {
+        /// Node ID and its new events.
+        events: BTreeMap<String, Vec<NodeEvent>>,
+    },
+    /// Pools are written.
+    NodePoolUpsert {
+        /// Whole records.
+        pools: Vec<NodePool>,
+    },
+    /// Pools are removed.
+    NodePoolDelete {
+        /// Names.
+        names: Vec<String>,
+    },
+    /// Namespaces are written.
+    NamespaceUpsert {
+        /// Whole records.
+        namespaces: Vec<Namespace>,
+    },
+    /// Namespaces are removed.
+    NamespaceDelete {
+        /// Names.
+        names: Vec<String>,
+    },
+    /// A job is registered.
+    JobRegister(Box<JobRegister>),
+    /// A job is stopped or purged.
+    JobDeregister(Box<JobDeregister>),
+    /// Jobs are purged by garbage collection, without evaluations.
+    JobBatchDeregister {
+        /// Namespace and ID.
+        jobs: Vec<(String, String)>,
+    },
+    /// A version of a job is called stable or not.
+    JobStability {
+        /// Namespace and ID.
+        job: (String, String),
+        /// Which version.
+        version: u64,
+        /// Stable or not.
+        stable: bool,
+    },
+    /// A tag is put on a version of a job, or taken off.
+    JobVersionTag {
+        /// Namespace and ID.
+        job: (String, String),
+        /// The tag's name.
+        name: String,
+        /// The tag and its version; none takes the tag of that name off.
+        tag: Option<(u64, JobVersionTag)>,
+    },
+    /// Evaluations are written.
+    EvalUpdate {
+        /// Whole records.
+        evals: Vec<Evaluation>,
+    },
+    /// Evaluations and allocations are removed.
+    EvalDelete {
+        /// Evaluation IDs.
+        evals: Vec<String>,
+        /// Allocation IDs.
+        allocs: Vec<String>,
+    },
+    /// Clients report on allocations.
+    AllocClientUpdate {
+        /// Records whose client-owned fields count.
+        allocs: Vec<Arc<Allocation>>,
+        /// Evaluations that follow.
+        evals: Vec<Evaluation>,
+        /// Now.
+        now: i64,
+    },
+    /// Allocations are told to migrate, reschedule or stop.
+    AllocTransition {
+        /// By allocation ID; flags that are set win, others stay.
+        transitions: BTreeMap<String, DesiredTransition>,
+        /// Evaluations that follow.
+        evals: Vec<Evaluation>,
+    },
+    /// What the plan applier accepted.
+    PlanResults(Box<PlanResults>),
+    /// A deployment's status, with what follows.
+    DeploymentStatus(Box<DeploymentStatus>),
+    /// Canaries are promoted.
+    DeploymentPromotion(Box<DeploymentPromotion>),
+    /// The health of a deployment's allocations is set by hand.
+    DeploymentAllocHealth(Box<DeploymentAllocHealth>),
+    /// Deployments are removed.
+    DeploymentDelete {
+        /// Deployment IDs.
+        ids: Vec<String>,
+    },
+    /// All summaries are counted anew.
+    ReconcileSummaries {
+        /// Namespace, job ID, group: how many placements are queued.
+        queued: Vec<(String, String, String, i64)>,
+    },
+    /// Something was scaled, or failed to be.
+    ScalingEvent {
+        /// Namespace and ID of the job.
+        job: (String, String),
+        /// The group.
+        group: String,
+        /// What happened.
+        event: ScalingEvent,
+    },
+    /// The scheduler configuration.
+    SchedulerConfig {
+        /// The new one.
+        config: SchedulerConfiguration,
+        /// Write only if the stored one has this ModifyIndex.
+        cas: Option<u64>,
+    },
+    /// The autopilot configuration.
+    Autopilot {
+        /// The new one.
+        config: AutopilotConfiguration,
+        /// Write only if the stored one has this ModifyIndex.
+        cas: Option<u64>,
+    },
+    /// The identity of the cluster: written once.
+    ClusterMetadata(ClusterMetadata),
+    /// Services are registered.
+    ServiceUpsert {
+        /// Whole records.
+        services: Vec<ServiceRegistration>,
+    },
+    /// A registration is removed.
+    ServiceDelete {
+        /// Namespace and registration ID.
+        id: (String, String),
+    },
+    /// All registrations of a node are removed.
+    ServiceDeleteByNode {
+        /// The node.
+        node_id: String,
+    },
+    /// A root key is written, or changes its state.
+    RootKeyUpsert {
+        /// The whole record. An active one makes the key that was active inactive.
+        key: Arc<WrappedRootKey>,
+        /// What was encrypted with the keys before is to be written anew: they become rekeying instead.
+        rekey: bool,
+    },
+    /// A root key is removed.
+    RootKeyDelete {
+        /// Its ID.
+        id: String,
+        /// Even if variables are encrypted with it.
+        force: bool,
+    },
+    /// A host volume is written.
+    HostVolumeRegister {
+        /// The whole record.
+        volume: Arc<HostVolume>,
+    },
+    /// A host volume is removed.
+    HostVolumeDelete {
+        /// Its ID.
+        id: String,
+    },
+    /// Everything is replaced by what a snapshot holds; indexes in it are older than this entry's.
+    Restore {
+        /// As `encamp_server::store::Store::write_snapshot` wrote it.
+        state: Bytes,
+    },
+    /// A variable is written, removed, locked or released.
+    Variable(Box<VariableWrite>),
+}
+
+/// See [`Operation::NodeRegister`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NodeRegister {
+    /// The node.
+    pub node: Node,
+    /// Make the node's pool if it is missing.
+    pub create_pool: bool,
+    /// Now.
+    pub now: i64,
+}
+
+/// See [`Operation::NodeChange`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NodeChange {
+    /// What changes.
+    pub change: Operation,
+    /// Decides the IDs of the evaluations.
+    pub seed: u64,
+    /// When the evaluations were made.
+    pub now: i64,
+}
+
+/// See [`Operation::NodeStatus`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NodeStatus {
+    /// The node.
+    pub id: String,
+    /// Its new status.
+    pub status: String,
+    /// Shown in the node's events.
+    pub event: Option<NodeEvent>,
+    /// The key that signed its new identity; empty: the identity is the old one.
+    #[serde(default)]
+    pub identity_key_id: String,
+    /// Now.
+    pub updated_at: i64,
+}
+
+/// See [`Operation::NodeDrain`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NodeDrain {
+    /// By node ID.
+    pub nodes: BTreeMap<String, DrainUpdate>,
+    /// Shown in the nodes' events, by node ID.
+    pub events: BTreeMap<String, NodeEvent>,
+    /// Now.
+    pub updated_at: i64,
+}
+
+/// What happens to one node's drain.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct DrainUpdate {
+    /// The new strategy; none ends the drain.
+    pub strategy: Option<DrainStrategy>,
+    /// Without a strategy: the node takes allocations again.
+    pub mark_eligible: bool,
+    /// The drain ends because it is done.
+    pub complete: bool,
+    /// What operators note about the drain.
+    pub meta: BTreeMap<String, String>,
+    /// Who asked.
+    pub accessor_id: String,
+}
+
+/// See [`Operation::JobRegister`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct JobRegister {
+    /// The job as admitted. Indexes and version are the state machine's.
+    pub job: Arc<Job>,
+    /// The evaluation that goes with it.
+    pub eval: Option<Evaluation>,
+    /// The text it was made from.
+    pub submission: Option<JobSubmission>,
+    /// Refuse unless the stored job has this JobModifyIndex; 0: unless there is none.
+    pub enforce_index: Option<u64>,
+    /// Now.
+    pub now: i64,
+}
+
+/// See [`Operation::JobDeregister`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct JobDeregister {
+    /// Namespace and ID.
+    pub job: (String, String),
+    /// Remove every trace instead of stopping.
+    pub purge: bool,
+    /// The job's allocations stop without their shutdown delay.
+    pub no_shutdown_delay: bool,
+    /// The evaluation that goes with it.
+    pub eval: Option<Evaluation>,
+    /// When it was asked.
+    pub submit_time: i64,
+}
+
+/// A stop the scheduler planned.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlannedStop {
+    /// The allocation.
+    pub id: String,
+    /// Why.
+    pub desired_description: String,
+    /// Its client status, if the plan decides it (lost).
+    pub client_status: String,
+    /// The evaluation that follows up, if any.
+    pub followup_eval_id: String,
+}
+
+/// See [`Operation::PlanResults`].
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct PlanResults {
+    /// The evaluation the plan was made for.
+    pub eval_id: String,
+    /// The job of the placements that carry none.
+    pub job: Option<Arc<Job>>,
+    /// Allocations to stop.
+    pub stops: Vec<PlannedStop>,
+    /// Allocations evicted, and the allocation each makes room for.
+    pub victims: Vec<(String, String)>,
+    /// New and changed allocations.
+    pub placements: Vec<Arc<Allocation>>,
+    /// The key that signs the identities of those that have none yet.
+    #[serde(default)]
+    pub signing_key_id: String,
+    /// The deployment, new or changed.
+    pub deployment: Option<Deployment>,
+    /// Status changes of deployments, in order.
+    pub deployment_updates: Vec<DeploymentStatusUpdate>,
+    /// Nodes that rejected too many plans, with the event to show.
+    pub ineligible_nodes: Vec<(String, NodeEvent)>,
+    /// One evaluation per job that lost allocations.
+    pub preemption_evals: Vec<Evaluation>,
+    /// Now.
+    pub now: i64,
+}
+
+/// See [`Operation::DeploymentStatus`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DeploymentStatus {
+    /// The change.
+    pub update: DeploymentStatusUpdate,
+    /// The job version to go back to.
+    pub job: Option<Arc<Job>>,
+    /// The evaluation that follows.
+    pub eval: Option<Evaluation>,
+    /// Now.
+    pub now: i64,
+}
+
+/// See [`Operation::DeploymentPromotion`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DeploymentPromotion {
+    /// The deployment.
+    pub id: String,
+    /// The groups; none: all.
+    pub groups: Option<Vec<String>>,
+    /// The evaluation that follows.
+    pub eval: Option<Evaluation>,
+    /// Now.
+    pub now: i64,
+}
+
+/// See [`Operation::DeploymentAllocHealth`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DeploymentAllocHealth {
+    /// The deployment.
+    pub id: String,
+    /// Allocations that are healthy.
+    pub healthy: Vec<String>,
+    /// Allocations that are not.
+    pub unhealthy: Vec<String>,
+    /// The deployment's status, if it changes.
+    pub update: Option<DeploymentStatusUpdate>,
+    /// The job version to go back to.
+    pub job: Option<Arc<Job>>,
+    /// The evaluation that follows.
+    pub eval: Option<Evaluation>,
+    /// Now.
+    pub now: i64,
+}
+
+/// See [`Operation::Variable`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct VariableWrite {
+    /// Namespace and path.
+    pub key: (String, String),
+    /// What happens to it.
+    pub change: VariableChange,
+    /// Only if the stored one has this ModifyIndex; 0: only if there is none.
+    pub cas: Option<u64>,
+    /// The lock that the caller holds, or asks for; empty: none.
+    pub lock_id: String,
+    /// Now.
+    pub now: i64,
+}
+
+/// What happens to a variable.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum VariableChange {
+    /// It gets other items.
+    Set(Sealed),
+    /// It is removed.
+    Delete,
+    /// It gets other items and is locked.
+    Acquire(Sealed, VariableLock),
+    /// The lock is given back.
+    Release,
+}
+
+/// Items of a variable, encrypted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sealed {
+    /// The key that encrypts them.
+    pub key_id: String,
+    /// What it makes of them.
+    pub data: Bytes,
+}
+
+/// What became of a variable (`spec/http-api.md §8.3, §8.4`).
+#[derive(Debug, Clone, PartialEq)]
+pub enum VariableReply {
+    /// Done. The variable as it is now; none: it is gone.
+    Written(Option<Arc<VariableEncrypted>>),
+    /// It has another ModifyIndex than it should: as it is, none if there is none.
+    Conflict(Option<Arc<VariableEncrypted>>),
+    /// Somebody else holds its lock, or the caller holds it no longer.
+    Locked,
+    /// There is no lock to give back.
+    NotLocked,
+    /// There is no such variable to release.
+    Missing,
+}
+
+/// What applying an operation gives its caller.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    /// Done.
+    Done,
+    /// A compare-and-set: whether it was written.
+    Written(bool),
+    /// The dispatched job that has the idempotency token already: its ID and CreateIndex.
+    Dispatched {
+        /// The child.
+        job_id: String,
+        /// Its CreateIndex.
+        create_index: u64,
+    },
+    /// Done; the IDs of the evaluations that were made.
+    Evaluations(Vec<String>),
+    /// What became of a variable.
+    Variable(VariableReply),
+    /// Refused; nothing was changed.
+    Refused(String),
+}
+
+impl Operation {
+    /// The name of the operation in metrics (`spec/server.md §24`).
+    pub fn metric(&self) -> &'static str {
+        match self {
+            Operation::Barrier => "barrier",
+            Operation::NodeRegister(_) => "register_node",
+            Operation::NodeDeregister { .. } => "batch_deregister_node",
+            Operation::NodeStatus(_) | Operation::NodeStatusBatch { .. } => "node_status_update",
+            Operation::NodeDrain(_) => "batch_node_drain_update",
+            Operation::NodeEligibility { .. } => "node_eligibility_update",
+            Operation::NodeChange(c) => c.change.metric(),
+            Operation::NodeEvents { .. } => "upsert_node_events",
+            Operation::NodePoolUpsert { .. } => "apply_node_pool_upsert",
+            Operation::NodePoolDelete { .. } => "apply_node_pool_delete",
+            Operation::NamespaceUpsert { .. } => "apply_namespace_upsert",
+            Operation::NamespaceDelete { .. } => "apply_namespace_delete",
+            Operation::JobRegister(_) => "register_job",
+            Operation::JobDeregister(_) => "deregister_job",
+            Operation::JobBatchDeregister { .. } => "batch_deregister_job",
+            Operation::JobStability { .. } => "apply_job_stability",
+            Operation::JobVersionTag { .. } => "apply_job_version_tag",
+            Operation::EvalUpdate { .. } => "update_eval",
+            Operation::EvalDelete { .. } => "delete_eval",
+            Operation::AllocClientUpdate { .. } => "alloc_client_update",
+            Operation::AllocTransition { .. } => "alloc_update_desired_transition",
+            Operation::PlanResults(_) => "apply_plan_results",
+            Operation::DeploymentStatus(_) => "apply_deployment_status_update",
+            Operation::DeploymentPromotion(_) => "apply_deployment_promotion",
+            Operation::DeploymentAllocHealth(_) => "apply_deployment_alloc_health",
+            Operation::DeploymentDelete { .. } => "apply_deployment_delete",
+            Operation::ReconcileSummaries { .. } => "reconcile_summaries",
+            Operation::ScalingEvent { .. } => "upsert_scaling_event",
+            Operation::SchedulerConfig { .. } => "apply_scheduler_config",
+            Operation::Autopilot { .. } => "autopilot",
+            Operation::ClusterMetadata(_) => "cluster_meta",
+            Operation::ServiceUpsert { .. } => "apply_service_registration_upsert",
+            Operation::ServiceDelete { .. } => "apply_service_registration_delete_id",
+            Operation::ServiceDeleteByNode { .. } => "apply_service_registration_delete_node_id",
+            Operation::RootKeyUpsert { .. } => "apply_wrapped_root_key_upsert",
+            Operation::RootKeyDelete { .. } => "apply_wrapped_root_key_delete",
+            Operation::HostVolumeRegister { .. } => "apply_host_volume_register",
+            Operation::HostVolumeDelete { .. } => "apply_host_volume_delete",
+            Operation::Restore { .. } => "restore",
+            Operation::Variable(_) => "apply_sv_operation",
+        }
+    }
+
+    /// The type of the events the operation makes, none if it makes no events (`spec/server.md §18`).
+    pub fn event_type(&self) -> Option<&'static str> {
+        Some(match self {
+            Operation::NodeRegister(_) => "NodeRegistration",
+            Operation::NodeStatus(_) | Operation::NodeStatusBatch { .. } | Operation::NodeEvents { .. } => {
+                "NodeStreamEvent"
+            }
+            Operation::NodeDrain(_) => "NodeDrain",
+            Operation::NodeEligibility { .. } => "NodeEligibility",
+            Operation::NodeChange(c) => c.change.event_type().unwrap_or(EVALUATION_UPDATED),
+            Operation::NodePoolUpsert { .. } => "NodePoolUpserted",
+            Operation::NodePoolDelete { .. } => "NodePoolDeleted",
+            Operation::JobRegister(_) => "JobRegistered",
+            Operation::JobDeregister(_) => "JobDeregistered",
+            Operation::JobBatchDeregister { .. } => "JobBatchDeregistered",
+            Operation::EvalUpdate { .. } => EVALUATION_UPDATED,
+            Operation::AllocClientUpdate { .. } => "AllocationUpdated",
+            Operation::AllocTransition { .. } => "AllocationUpdateDesiredStatus",
+            Operation::PlanResults(_) => "PlanResult",
+            Operation::DeploymentStatus(_) => "DeploymentStatusUpdate",
+            Operation::DeploymentPromotion(_) => "DeploymentPromotion",
+            Operation::DeploymentAllocHealth(_) => "DeploymentAllocHealth",
+            Operation::ServiceUpsert { .. } => "ServiceRegistration",
+            Operation::ServiceDelete { .. } | Operation::ServiceDeleteByNode { .. } => "ServiceDeregistration",
+            Operation::Variable(_) => "VariableUpdated",
+            Operation::HostVolumeRegister { .. } => "HostVolumeRegistered",
+            Operation::HostVolumeDelete { .. } => "HostVolumeDeleted",
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,471 @@
+//! The handle on consensus.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use openraft::error::{CheckIsLeaderError, Fatal, RaftError};
+use openraft::{ChangeMembers, Config, LogIdOptionExt, Raft, SnapshotPolicy};
+use tokio::sync::oneshot;
+
+use super::applier::{Applier, Shared};
+use super::error::StoreError;
+use super::log::Log;
+use super::machine::Machine;
+use super::network::{Answer, Message, Network, Transport};
+use super::propose::{self, Outcome, ProposeError, Queue};
+use super::room::Room;
+use super::snapshots::Snapshots;
+use super::status::{self, Configuration, Leadership, Member, Stats};
+use super::types::{Peer, ServerId, Types};
+use encamp_host::latest;
+use encamp_host::threads::{self, Instant};
+use encamp_ops::Operation;
+use encamp_ops::codec;
+use encamp_telemetry::Metrics;
+
+/// Settings (`spec/server.md §23`).
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Directory of log, votes and snapshots; made if it is missing.
+    pub dir: PathBuf,
+    /// This server.
+    pub id: ServerId,
+    /// Its name and address, as others shall know them.
+    pub peer: Peer,
+    /// First members of a new cluster; not looked at once there is a log. Empty: wait until a leader comes.
+    pub bootstrap: BTreeMap<ServerId, Peer>,
+    /// Stretches heartbeats and elections, 1 to 10.
+    pub raft_multiplier: u32,
+    /// How often it is checked whether a snapshot is due.
+    pub snapshot_interval: Duration,
+    /// Operations since the last snapshot that make a new one due.
+    pub snapshot_threshold: u64,
+    /// Entries of the log kept behind a snapshot, for servers that are a little late.
+    pub trailing_logs: u64,
+    /// Longest wait for a proposal or a barrier.
+    pub timeout: Duration,
+    /// Where times of the log and of agreement are recorded.
+    pub metrics: Metrics,
+}
+
+impl Settings {
+    /// The defaults, for a cluster of this server alone.
+    pub fn alone(dir: PathBuf, id: ServerId, peer: Peer) -> Settings {
+        Settings {
+            dir,
+            id,
+            bootstrap: BTreeMap::from([(id, peer.clone())]),
+            peer,
+            raft_multiplier: 1,
+            snapshot_interval: Duration::from_secs(120),
+            snapshot_threshold: 8192,
+            trailing_logs: 10240,
+            timeout: Duration::from_secs(30),
+            metrics: Metrics::default(),
+        }
+    }
+
+    /// openraft's settings. A leader shows up ten times per election timeout; a follower that hears nothing waits out the
+    /// leader's lease and a random half to whole timeout.
+    fn openraft(&self) -> Result<Config, StartError> {
+        let unit = 100 * u64::from(self.raft_multiplier.clamp(1, 10));
+        Config {
+            cluster_name: "encamp".into(),
+            heartbeat_interval: unit,
+            election_timeout_min: 5 * unit,
+            election_timeout_max: 10 * unit,
+            install_snapshot_timeout: 10_000,
+            snapshot_max_chunk_size: 1 << 20,
+            max_payload_entries: 64,
+            replication_lag_threshold: self.trailing_logs,
+            snapshot_policy: SnapshotPolicy::Never,
+            max_in_snapshot_log_to_keep: self.trailing_logs,
+            ..Config::default()
+        }
+        .validate()
+        .map_err(|e| StartError::Settings(e.to_string()))
+    }
+
+    /// How long a leader stays leader without an answer from a quorum. No server votes for another one earlier.
+    fn lease(&self) -> Duration {
+        Duration::from_millis(1000) * self.raft_multiplier.clamp(1, 10)
+    }
+}
+
+/// Why consensus did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Files can't be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Settings contradict each other.
+    #[error("raft settings: {0}")]
+    Settings(String),
+    /// openraft refused.
+    #[error("can't start consensus: {0}")]
+    Raft(String),
+    /// The directory holds another cluster's log.
+    #[error("{} holds the log of a cluster without this server ({id}); members are {members}", dir.display())]
+    Foreign {
+        /// The directory.
+        dir: PathBuf,
+        /// This server.
+        id: ServerId,
+        /// IDs of the members.
+        members: String,
+    },
+}
+
+impl From<Fatal<ServerId>> for StartError {
+    fn from(fatal: Fatal<ServerId>) -> StartError {
+        StartError::Raft(fatal.to_string())
+    }
+}
+
+/// A running node; clones share it. It stops by [`Consensus::shutdown`].
+#[derive(Clone)]
+pub struct Consensus {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    raft: Raft<Types>,
+    log: Log,
+    progress: Shared,
+    queue: Queue,
+    leadership: latest::Receiver<Leadership>,
+    timeout: Duration,
+    lease: Duration,
+    /// This server hands over: it proposes nothing and sends no signs of life.
+    silent: AtomicBool,
+    /// It stands for election when it hears of no leader.
+    stands: AtomicBool,
+    /// It lets others go first after an election without a winner.
+    rests: AtomicBool,
+    /// When the leader last sent something.
+    heard: Mutex<Option<Instant>>,
+}
+
+impl Consensus {
+    /// Opens log and snapshots, restores the state and joins in. Returns before there is a leader; see
+    /// [`Consensus::leadership`]. A server alone elects itself at once.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub async fn start(
+        settings: Settings,
+        machine: Arc<dyn Machine>,
+        transport: Arc<dyn Transport>,
+    ) -> Result<Consensus, StartError> {
+        let config = Arc::new(settings.openraft()?);
+        let (dir, metrics) = (settings.dir.clone(), settings.metrics.clone());
+        let opened = threads::unblock(move || {
+            let log = Log::open(&dir)?;
+            log.record_in(metrics);
+            let applier = Applier::open(machine, Snapshots::open(&dir.join("snapshots"))?)?;
+            Ok::<_, StoreError>((log, applier))
+        });
+        let (log, applier) = opened.await.map_err(|e| StartError::Raft(e.to_string()))??;
+        let started = Self::join_in(&settings, config, &log, applier, transport).await;
+        if started.is_err() {
+            // Lets go of the directory.
+            let _ = log.close().await;
+        }
+        started
+    }
+
+    async fn join_in(
+        settings: &Settings,
+        config: Arc<Config>,
+        log: &Log,
+        applier: Applier,
+        transport: Arc<dyn Transport>,
+    ) -> Result<Consensus, StartError> {
+        let progress = applier.progress();
+        let (restored, purged) = (progress.lock().last, log.purged());
+        if restored.index() < purged.index() {
+            let purged = purged.map_or(0, |p| p.index);
+            return Err(StoreError::Gap { path: settings.dir.clone(), purged }.into());
+        }
+        let (network, core) = Network::new(transport);
+        let raft = Raft::new(settings.id, config, network, log.clone(), applier).await?;
+        let _ = core.set(raft.clone());
+        if let Err(error) = Self::begin(settings, &raft).await {
+            let _ = raft.shutdown().await;
+            return Err(error);
+        }
+        let leadership = status::watch_leadership(&raft, settings.lease());
+        let inner = Inner {
+            queue: propose::start(raft.clone(), log.clone(), Room::of(&settings.dir), settings.metrics.clone()),
+            raft,
+            log: log.clone(),
+            progress,
+            leadership,
+            timeout: settings.timeout,
+            lease: settings.lease(),
+            silent: AtomicBool::new(false),
+            stands: AtomicBool::new(true),
+            rests: AtomicBool::new(false),
+            heard: Mutex::new(None),
+        };
+        let consensus = Consensus { inner: Arc::new(inner) };
+        tokio::spawn(consensus.clone().keep_snapshots(settings.snapshot_interval, settings.snapshot_threshold));
+        tokio::spawn(consensus.clone().keep_lease());
+        tokio::spawn(consensus.clone().keep_address(settings.id, settings.peer.clone()));
+        Ok(consensus)
+    }
+
+    /// Makes a new cluster, or takes part in the old one.
+    async fn begin(settings: &Settings, raft: &Raft<Types>) -> Result<(), StartError> {
+        if !raft.is_initialized().await? {
+            if !settings.bootstrap.is_empty() {
+                let made = raft.initialize(settings.bootstrap.clone()).await;
+                made.map_err(|e| StartError::Raft(e.to_string()))?;
+            }
+            return Ok(());
+        }
+        let voters = raft.with_raft_state(|s| s.membership_state.effective().voter_ids().collect::<Vec<_>>()).await?;
+        if voters == [settings.id] {
+            raft.trigger().elect().await?;
+        } else if settings.bootstrap.len() == 1 && !voters.contains(&settings.id) {
+            let members = voters.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            return Err(StartError::Foreign { dir: settings.dir.clone(), id: settings.id, members });
+        }
+        Ok(())
+    }
+
+    /// Has an operation agreed upon, made durable and applied; gives its index and the reply.
+    ///
+    /// # Errors
+    /// See [`ProposeError`]. After `Timeout`, and after `NotLeader` when leadership was lost meanwhile, the operation may
+    /// still be applied.
+    pub async fn propose(&self, op: Operation) -> Outcome {
+        self.propose_shared(Arc::new(op)).await
+    }
+
+    /// [`Consensus::propose`] without a copy.
+    ///
+    /// # Errors
+    /// See there.
+    pub async fn propose_shared(&self, op: Arc<Operation>) -> Outcome {
+        if cfg!(debug_assertions) {
+            readable(&op)?;
+        }
+        if self.handing_over() {
+            return Err(ProposeError::NotLeader { leader: None });
+        }
+        let (waiting, outcome) = oneshot::channel();
+        let stopped = || ProposeError::Fatal(self.why_stopped());
+        let proposed = async {
+            self.inner.queue.send((op, waiting, Instant::now())).await.map_err(|_| stopped())?;
+            outcome.await.map_err(|_| stopped())?
+        };
+        tokio::time::timeout(self.inner.timeout, proposed).await.unwrap_or(Err(ProposeError::Timeout))
+    }
+
+    /// Makes sure that this server leads and that its state holds all that was acknowledged before.
+    ///
+    /// # Errors
+    /// See [`ProposeError`]; nothing was proposed.
+    pub async fn barrier(&self) -> Result<(), ProposeError> {
+        let reached = tokio::time::timeout(self.inner.timeout, self.inner.raft.ensure_linearizable()).await;
+        match reached {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(RaftError::APIError(CheckIsLeaderError::ForwardToLeader(f)))) => {
+                Err(ProposeError::NotLeader { leader: f.leader_id.zip(f.leader_node) })
+            }
+            Ok(Err(RaftError::APIError(CheckIsLeaderError::QuorumNotEnough(_)))) => {
+                Err(ProposeError::NotLeader { leader: None })
+            }
+            Ok(Err(RaftError::Fatal(_))) => Err(ProposeError::Fatal(self.why_stopped())),
+            Err(_) => Err(ProposeError::Timeout),
+        }
+    }
+
+    /// A watch on who leads, and on whether the node still runs.
+    pub fn leadership(&self) -> latest::Receiver<Leadership> {
+        self.inner.leadership.clone()
+    }
+
+    /// Whether this server leads, as far as it knows now.
+    pub fn leads(&self) -> bool {
+        self.inner.leadership.borrow().is_leader
+    }
+
+    /// How far the log is.
+    pub fn stats(&self) -> Stats {
+        let metrics = self.inner.raft.metrics().borrow().clone();
+        let (log, progress) = (&self.inner.log, self.inner.progress.lock().clone());
+        let (last, applied) = (log.last(), progress.last.index());
+        let ahead = |upto: Option<u64>| progress.index + log.width_between(applied, upto);
+        let commit_index = ahead(log.committed().index());
+        let heard = *self.inner.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let role = status::role(metrics.state);
+        Stats {
+            role,
+            term: metrics.current_term,
+            last_log_index: ahead(last.index()),
+            last_log_term: last.map_or(0, |l| l.leader_id.term),
+            last_entry: last.map_or(0, |l| l.index),
+            commit_index,
+            applied_index: progress.index,
+            fsm_pending: commit_index - progress.index,
+            last_snapshot_index: progress.snapshot.0,
+            last_snapshot_term: progress.snapshot.1,
+            purged: log.purged().map_or(0, |p| p.index),
+            latest_configuration_index: progress.membership_index,
+            num_peers: metrics.membership_config.voter_ids().filter(|v| *v != metrics.id).count() as u64,
+            last_contact: if role == status::Role::Leader { Some(Duration::ZERO) } else { heard.map(|h| h.elapsed()) },
+        }
+    }
+
+    /// Members of the cluster, as last agreed upon.
+    pub fn configuration(&self) -> Configuration {
+        let leader = self.inner.leadership.borrow().leader.as_ref().map(|(id, _)| *id);
+        let progress = self.inner.progress.lock();
+        let voters: Vec<ServerId> = progress.membership.voter_ids().collect();
+        let member = |(id, peer): (&ServerId, &Peer)| Member {
+            id: *id,
+            peer: peer.clone(),
+            leader: leader == Some(*id),
+            voter: voters.contains(id),
+        };
+        Configuration { index: progress.membership_index, servers: progress.membership.nodes().map(member).collect() }
+    }
+
+    /// Why the node has stopped; `None` while it runs. A log that can't be written counts at once: consensus notices it a
+    /// moment later.
+    pub fn stopped(&self) -> Option<String> {
+        let inner = &self.inner;
+        let failed = || inner.leadership.borrow().failed.is_some().then(|| self.why_stopped());
+        inner.log.failure().or_else(failed)
+    }
+
+    pub(super) fn raft(&self) -> &Raft<Types> {
+        &self.inner.raft
+    }
+
+    pub(super) fn log(&self) -> &Log {
+        &self.inner.log
+    }
+
+    pub(super) fn lease(&self) -> Duration {
+        self.inner.lease
+    }
+
+    pub(super) fn silent(&self) -> &AtomicBool {
+        &self.inner.silent
+    }
+
+    pub(super) fn stands(&self) -> &AtomicBool {
+        &self.inner.stands
+    }
+
+    pub(super) fn rests(&self) -> &AtomicBool {
+        &self.inner.rests
+    }
+
+    /// Whether it is silent, so that another server may lead.
+    pub(super) fn handing_over(&self) -> bool {
+        self.inner.silent.load(Ordering::Acquire)
+    }
+
+    /// Why the node does not run.
+    fn why_stopped(&self) -> String {
+        status::why_stopped(&self.inner.raft, &self.inner.log)
+    }
+
+    /// Answers a message of another server.
+    pub async fn handle(&self, message: Message) -> Answer {
+        let raft = &self.inner.raft;
+        self.stand(true);
+        if !matches!(message, Message::Vote(_)) {
+            *self.inner.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        }
+        match message {
+            Message::Append(request) => Answer::Append(raft.append_entries(request).await),
+            Message::Vote(request) => Answer::Vote(raft.vote(request).await),
+            Message::Snapshot(request) => Answer::Snapshot(raft.install_snapshot(request).await),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn break_disk(&self) {
+        self.inner.log.break_disk();
+    }
+
+    /// Has a snapshot written now, whether one is due or not; returns before it is written.
+    ///
+    /// # Errors
+    /// The node has stopped.
+    pub async fn snapshot(&self) -> Result<(), ProposeError> {
+        self.inner.raft.trigger().snapshot().await.map_err(|e| ProposeError::Fatal(e.to_string()))
+    }
+
+    /// Stops the node and lets go of its directory. Proposals on their way end with [`ProposeError::Fatal`].
+    ///
+    /// # Errors
+    /// The log had failed, or was closed before.
+    pub async fn shutdown(&self) -> Result<(), StoreError> {
+        let stopped = self.inner.raft.shutdown().await;
+        let closed = self.inner.log.close().await;
+        stopped.map_err(|e| StoreError::Machine(format!("consensus stopped badly: {e}")))?;
+        closed
+    }
+
+    /// Has snapshots written when they are due.
+    async fn keep_snapshots(self, interval: Duration, threshold: u64) {
+        let mut leadership = self.leadership();
+        loop {
+            let sleeping = tokio::time::sleep(interval);
+            let stopped = leadership.wait_for(|l| l.failed.is_some());
+            tokio::select! {
+                biased;
+                () = sleeping => {}
+                _ = stopped => return,
+            }
+            let due = {
+                let progress = self.inner.progress.lock();
+                progress.index - progress.snapshot.0.min(progress.index) >= threshold
+            };
+            if due && self.snapshot().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Tells the cluster this server's name and address, if they changed while it was down. Done by the leader for itself.
+    async fn keep_address(self, id: ServerId, peer: Peer) {
+        let mut leadership = self.leadership();
+        loop {
+            let Ok(now) = leadership.wait_for(|l| l.is_leader || l.failed.is_some()).await else {
+                return;
+            };
+            if now.failed.is_some() {
+                return;
+            }
+            let known = now.leader.is_some_and(|(_, p)| p == peer);
+            if known
+                || self
+                    .inner
+                    .raft
+                    .change_membership(ChangeMembers::SetNodes(BTreeMap::from([(id, peer.clone())])), true)
+                    .await
+                    .is_ok()
+            {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+}
+
+/// An operation that can't be read back would be lost at the next start; programs under test find out early.
+fn readable(op: &Operation) -> Result<(), ProposeError> {
+    let bytes = codec::encode(op).map_err(|e| ProposeError::Fatal(format!("an operation can't be encoded: {e}")))?;
+    let read: Result<Operation, _> = codec::decode(&bytes);
+    read.map(drop).map_err(|e| ProposeError::Fatal(format!("an operation can't be read back: {e}")))
+}

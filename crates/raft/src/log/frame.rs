@@ -1,0 +1,177 @@
+//! Frames: how an entry lies in a segment file. All numbers are little-endian.
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 4 | `ENCL` |
+//! | 1 | kind: 1 entry, 2 committed entry's ID (no payload) |
+//! | 3 | zero |
+//! | 4 | length of the payload |
+//! | 4 | how many indexes the entry takes |
+//! | 8 | index of the entry in the log |
+//! | 8 | term of the leader that made it |
+//! | 16 | zero: a term has one leader |
+//! | 8 | how much of the file was durable when the frame was written |
+//! | 4 | CRC32 of the payload |
+//! | 4 | CRC32 of all before |
+//! | … | payload: MessagePack (`encamp_ops::codec`) |
+//!
+//! The durable length tells damage from a torn write: a frame below the durable length of a later frame was acknowledged.
+
+use openraft::{CommittedLeaderId, LogId};
+
+use crate::error::StoreError;
+use crate::types::{EntryId, ServerId, Types, width};
+use encamp_ops::codec;
+
+/// Length of a frame without its payload.
+pub(super) const HEADER: usize = 64;
+const MAGIC: &[u8; 4] = b"ENCL";
+/// Sectors are written whole or not at all.
+const SECTOR: usize = 512;
+
+/// What a frame holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Entry,
+    Committed,
+}
+
+/// The head of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Header {
+    pub kind: Kind,
+    pub len: u32,
+    pub width: u32,
+    pub id: EntryId,
+    /// Bytes of the file that were durable when the frame was written.
+    pub durable: u64,
+    pub sum: u32,
+}
+
+impl Header {
+    pub fn encode(&self) -> [u8; HEADER] {
+        let mut out = [0; HEADER];
+        let leader = self.id.leader_id;
+        out[0..4].copy_from_slice(MAGIC);
+        out[4] = match self.kind {
+            Kind::Entry => 1,
+            Kind::Committed => 2,
+        };
+        out[8..12].copy_from_slice(&self.len.to_le_bytes());
+        out[12..16].copy_from_slice(&self.width.to_le_bytes());
+        out[16..24].copy_from_slice(&self.id.index.to_le_bytes());
+        out[24..32].copy_from_slice(&leader.term.to_le_bytes());
+        out[48..56].copy_from_slice(&self.durable.to_le_bytes());
+        out[56..60].copy_from_slice(&self.sum.to_le_bytes());
+        let sum = crc32fast::hash(&out[..60]);
+        out[60..64].copy_from_slice(&sum.to_le_bytes());
+        out
+    }
+
+    /// `None` if the bytes are no head of a frame, or a damaged one.
+    pub fn decode(bytes: &[u8; HEADER]) -> Option<Header> {
+        let u32_at = |at: usize| bytes.get(at..)?.first_chunk().map(|b| u32::from_le_bytes(*b));
+        let u64_at = |at: usize| bytes.get(at..)?.first_chunk().map(|b| u64::from_le_bytes(*b));
+        if !bytes.starts_with(MAGIC) || u32_at(60)? != crc32fast::hash(&bytes[..60]) {
+            return None;
+        }
+        let kind = match bytes[4] {
+            1 => Kind::Entry,
+            2 => Kind::Committed,
+            _ => return None,
+        };
+        let leader = CommittedLeaderId::new(u64_at(24)?, ServerId::default());
+        let id = LogId::new(leader, u64_at(16)?);
+        Some(Header { kind, len: u32_at(8)?, width: u32_at(12)?, id, durable: u64_at(48)?, sum: u32_at(56)? })
+    }
+}
+
+/// An entry as bytes, before its place is known.
+#[derive(Debug)]
+pub(super) struct Encoded {
+    pub id: EntryId,
+    pub width: u32,
+    pub payload: Vec<u8>,
+    sum: u32,
+}
+
+impl Encoded {
+    pub fn new(entry: &openraft::Entry<Types>) -> Result<Encoded, StoreError> {
+        let index = entry.log_id.index;
+        let failed = |why: String| StoreError::Codec { index, action: "encoded", why };
+        let payload = codec::encode(&entry.payload).map_err(failed)?;
+        if payload.len() > u32::MAX as usize - HEADER {
+            return Err(failed("it is longer than 4 GiB".into()));
+        }
+        let sum = crc32fast::hash(&payload);
+        Ok(Encoded { id: entry.log_id, width: width(&entry.payload), payload, sum })
+    }
+
+    pub fn write(&self, durable: u64, out: &mut Vec<u8>) {
+        let len = self.payload.len() as u32;
+        let header = Header { kind: Kind::Entry, len, width: self.width, id: self.id, durable, sum: self.sum };
+        out.extend_from_slice(&header.encode());
+        out.extend_from_slice(&self.payload);
+    }
+}
+
+/// Writes down that entries up to `id` are committed.
+pub(super) fn write_committed(id: EntryId, durable: u64, out: &mut Vec<u8>) {
+    let header = Header { kind: Kind::Committed, len: 0, width: 0, id, durable, sum: crc32fast::hash(&[]) };
+    out.extend_from_slice(&header.encode());
+}
+
+/// Reads an entry back. `bytes` is the whole frame.
+pub(super) fn decode_entry(bytes: &[u8], id: EntryId) -> Result<openraft::Entry<Types>, String> {
+    let (head, payload) = bytes.split_first_chunk::<HEADER>().ok_or("it is cut off")?;
+    let header = Header::decode(head).ok_or("its head has a wrong checksum")?;
+    if header.id != id || header.kind != Kind::Entry {
+        return Err(format!("entry {} lies where {id} should be", header.id));
+    }
+    if header.sum != crc32fast::hash(payload) {
+        return Err("it has a wrong checksum".into());
+    }
+    let payload = codec::decode(payload).map_err(|e| format!("it can't be decoded: {e}"))?;
+    Ok(openraft::Entry { log_id: id, payload })
+}
+
+/// What is wrong with a frame that can't be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Broken {
+    /// It was never written to its end.
+    Torn,
+    /// All of it was written, but it changed since.
+    Changed(&'static str),
+}
+
+/// Why the frame at the beginning of `rest` can't be read. A write that was cut off by a crash leaves the file too short,
+/// or sectors of zeros; anything else happened to the file later. `offset` is the frame's place in its file.
+pub(super) fn diagnose(rest: &[u8], offset: u64) -> Broken {
+    let Some((head, payload)) = rest.split_first_chunk::<HEADER>() else { return Broken::Torn };
+    let (end, why) = match Header::decode(head) {
+        Some(h) if payload.len() < h.len as usize => return Broken::Torn,
+        Some(h) => (HEADER + h.len as usize, "the frame has a wrong checksum"),
+        None => (HEADER, "the frame's head has a wrong checksum"),
+    };
+    let mut at = 0;
+    while at < end {
+        let in_sector = (offset as usize).wrapping_add(at) % SECTOR;
+        let next = (at + SECTOR - in_sector).min(end);
+        if rest.get(at..next).is_some_and(|chunk| chunk.iter().all(|b| *b == 0)) {
+            return Broken::Torn;
+        }
+        at = next;
+    }
+    Broken::Changed(why)
+}
+
+/// Whether an intact frame after the one at `offset` says that this one was durable. `rest` begins with the broken frame.
+pub(super) fn was_durable(rest: &[u8], offset: u64) -> bool {
+    (1..rest.len()).any(|at| {
+        let Some((head, payload)) = rest.get(at..).and_then(|r| r.split_first_chunk::<HEADER>()) else { return false };
+        head.starts_with(MAGIC)
+            && Header::decode(head).is_some_and(|h| {
+                h.durable > offset && payload.get(..h.len as usize).is_some_and(|p| crc32fast::hash(p) == h.sum)
+            })
+    })
+}

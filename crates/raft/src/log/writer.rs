@@ -1,0 +1,243 @@
+//! The thread that writes the log: all appends that wait are written and made durable together.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use openraft::storage::LogFlushed;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::oneshot;
+
+use super::Core;
+use super::frame::{self, Encoded};
+use super::index::Place;
+use super::segment::{HEAD, Segment};
+use crate::error::StoreError;
+use crate::files::{self, Lock};
+use crate::types::{EntryId, Types};
+use encamp_host::threads;
+use encamp_ops::codec;
+
+/// Name of the file with the last vote.
+pub(super) const VOTE: &str = "vote";
+/// Name of the file with the ID of the last purged entry.
+pub(super) const PURGED: &str = "purged";
+/// Most bytes of appends that share one write.
+const GROUP_BYTES: usize = 8 << 20;
+
+/// What tells the caller that it is done.
+pub(super) type Done = oneshot::Sender<Result<(), StoreError>>;
+
+/// What the thread is asked to do; done in order.
+pub(super) enum Job {
+    Append(Vec<Encoded>, Flushed),
+    Vote(Vec<u8>, Done),
+    Truncate(u64, Done),
+    Purge(EntryId, Done),
+    Close(Done),
+}
+
+/// Who hears that an append is durable.
+pub(super) enum Flushed {
+    Raft(LogFlushed<Types>),
+    #[cfg(test)]
+    Caller(Done),
+}
+
+impl Flushed {
+    pub fn tell(self, result: &Result<(), Arc<StoreError>>) {
+        match self {
+            Flushed::Raft(callback) => callback.log_io_completed(match result {
+                Ok(()) => Ok(()),
+                Err(e) => Err(io::Error::other(e.to_string())),
+            }),
+            #[cfg(test)]
+            Flushed::Caller(done) => {
+                let _ = done.send(result.as_ref().copied().map_err(|e| StoreError::Refused(e.to_string())));
+            }
+        }
+    }
+}
+
+pub(super) struct Writer {
+    pub core: Arc<Core>,
+    pub dir: PathBuf,
+    /// A segment that has grown to this length is not appended to, in bytes.
+    pub segment_bytes: u64,
+    /// Where the next frame goes in the newest segment.
+    pub end: u64,
+    /// How much of the newest segment is durable.
+    pub durable: u64,
+    /// The committed entry that was last written down.
+    pub committed: Option<EntryId>,
+    /// Goes with the thread.
+    pub lock: Lock,
+}
+
+impl Writer {
+    /// Works until the log is closed or nobody can ask for more.
+    pub fn run(mut self, mut jobs: UnboundedReceiver<Job>) {
+        let mut next = threads::receive(&mut jobs);
+        while let Some(job) = next.take() {
+            match job {
+                Job::Append(entries, flushed) => {
+                    let (mut group, mut bytes) = (vec![(entries, flushed)], 0);
+                    while bytes < GROUP_BYTES {
+                        match jobs.try_recv() {
+                            Ok(Job::Append(entries, flushed)) => {
+                                bytes += entries.iter().map(|e| e.payload.len()).sum::<usize>();
+                                group.push((entries, flushed));
+                            }
+                            Ok(other) => {
+                                next = Some(other);
+                                break;
+                            }
+                            Err(_) => break,
+                        }
+                    }
+                    let (entries, waiting): (Vec<_>, Vec<_>) = group.into_iter().unzip();
+                    let result = self.guarded(|w| w.append(&entries)).map_err(Arc::new);
+                    waiting.into_iter().for_each(|w| w.tell(&result));
+                }
+                Job::Vote(vote, done) => {
+                    let _ = done.send(self.guarded(|w| files::replace(&w.dir, VOTE, &vote)));
+                }
+                Job::Truncate(from, done) => {
+                    let _ = done.send(self.guarded(|w| w.truncate(from)));
+                }
+                Job::Purge(upto, done) => {
+                    let _ = done.send(self.guarded(|w| w.purge(upto)));
+                }
+                Job::Close(done) => {
+                    let result = self.guarded(Writer::write_committed);
+                    drop(self.lock);
+                    let _ = done.send(result);
+                    return;
+                }
+            }
+            next = next.or_else(|| threads::receive(&mut jobs));
+        }
+    }
+
+    /// Does it unless something failed before. After a failure nobody knows what is on disk: nothing is written any more.
+    fn guarded(&mut self, work: impl FnOnce(&mut Writer) -> Result<(), StoreError>) -> Result<(), StoreError> {
+        self.core.check()?;
+        work(self).inspect_err(|e| self.core.fail(e))
+    }
+
+    fn append(&mut self, groups: &[Vec<Encoded>]) -> Result<(), StoreError> {
+        let Some(first) = groups.iter().flatten().next() else { return Ok(()) };
+        let _timer = self.core.metrics.get().map(|m| m.timer("raft.log.append"));
+        let segment = self.room(first.id.index)?;
+        let mut bytes = Vec::new();
+        let mut places = Vec::new();
+        for entry in groups.iter().flatten() {
+            let at = bytes.len();
+            entry.write(self.durable, &mut bytes);
+            let place =
+                Place { segment: segment.clone(), offset: self.end + at as u64, len: (bytes.len() - at) as u32 };
+            places.push((entry.id.index, place));
+        }
+        let committed = self.core.index().committed;
+        if committed != self.committed
+            && let Some(id) = committed
+        {
+            frame::write_committed(id, self.durable, &mut bytes);
+        }
+        self.write(&segment, &bytes)?;
+        self.committed = committed;
+        let mut index = self.core.index();
+        for (at, place) in places {
+            index.set_place(at, place);
+        }
+        index.shrink_cache();
+        Ok(())
+    }
+
+    /// The segment that the next write goes to.
+    fn room(&mut self, first: u64) -> Result<Arc<Segment>, StoreError> {
+        let newest = self.core.index().segments.last().cloned();
+        if let Some(segment) = newest
+            && self.end < self.segment_bytes
+        {
+            return Ok(segment);
+        }
+        let segment = Arc::new(Segment::create(&self.dir, first)?);
+        (self.end, self.durable) = (HEAD, HEAD);
+        self.core.index().segments.push(segment.clone());
+        Ok(segment)
+    }
+
+    fn write(&mut self, segment: &Segment, bytes: &[u8]) -> Result<(), StoreError> {
+        segment.file.write_all_at(bytes, self.end).map_err(StoreError::io("write", &segment.path))?;
+        segment.file.sync_data().map_err(StoreError::io("sync", &segment.path))?;
+        self.end += bytes.len() as u64;
+        self.durable = self.end;
+        Ok(())
+    }
+
+    /// Writes down what is committed, if that is news, so that a restarted server applies it at once.
+    fn write_committed(&mut self) -> Result<(), StoreError> {
+        let (committed, newest) = {
+            let index = self.core.index();
+            (index.committed, index.segments.last().cloned())
+        };
+        if let (Some(id), Some(segment)) = (committed, newest)
+            && committed != self.committed
+            && self.end != u64::MAX
+        {
+            let mut bytes = Vec::new();
+            frame::write_committed(id, self.durable, &mut bytes);
+            self.write(&segment, &bytes)?;
+            self.committed = committed;
+        }
+        Ok(())
+    }
+
+    fn truncate(&mut self, from: u64) -> Result<(), StoreError> {
+        let (cut, gone) = {
+            let mut index = self.core.index();
+            let cut = index.slot(from).and_then(|s| s.place.clone());
+            index.truncate(from);
+            let keep = index.segments.partition_point(|s| s.first < from);
+            (cut, index.segments.split_off(keep))
+        };
+        // From the newest on: whatever is left when it fails has no hole.
+        for segment in gone.iter().rev() {
+            files::remove(&segment.path)?;
+        }
+        if !gone.is_empty() {
+            files::sync_dir(&self.dir)?;
+        }
+        let newest = self.core.index().segments.last().cloned();
+        let Some(segment) = newest else { return Ok(()) };
+        match cut {
+            Some(cut) if Arc::ptr_eq(&cut.segment, &segment) => {
+                segment.file.set_len(cut.offset).map_err(StoreError::io("truncate", &segment.path))?;
+                segment.file.sync_all().map_err(StoreError::io("sync", &segment.path))?;
+                (self.end, self.durable) = (cut.offset, cut.offset);
+            }
+            // The cut was at the beginning of a segment: the one before it is the newest now, and full.
+            _ if !gone.is_empty() => (self.end, self.durable) = (u64::MAX, u64::MAX),
+            _ => {}
+        }
+        // What is committed may have been written behind the cut.
+        self.committed = None;
+        Ok(())
+    }
+
+    fn purge(&mut self, upto: EntryId) -> Result<(), StoreError> {
+        let failed = |why| StoreError::Codec { index: upto.index, action: "encoded", why };
+        let id = codec::encode(&upto).map_err(failed)?;
+        files::replace(&self.dir, PURGED, &id)?;
+        let gone = {
+            let mut index = self.core.index();
+            index.purge(upto);
+            index.take_purged_segments()
+        };
+        for segment in gone {
+            files::remove(&segment.path)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,31 @@
+//! What consensus asks of the state that the log builds.
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+use encamp_ops::{Operation, Reply};
+
+/// The state that is built by applying the log. Calls to `apply`, `skip`, `snapshot` and `restore` never overlap and come in
+/// the order of the log; indexes rise by one from call to call, from 1 in an empty state.
+///
+/// A call that panics stops the node: the state can't be trusted any more.
+pub trait Machine: Send + Sync + 'static {
+    /// Applies one operation. Whatever it refuses is told by the reply.
+    fn apply(&self, index: u64, op: &Arc<Operation>) -> Reply;
+
+    /// An entry without an operation: the index moves, nothing else.
+    fn skip(&self, index: u64);
+
+    /// A handle on the state as it is now; it must be cheap. Writing happens on another thread, while more is applied.
+    fn snapshot(&self) -> Box<dyn SnapshotWriter>;
+
+    /// Replaces the state by what [`SnapshotWriter::write`] wrote; the checksum has been checked. `index` is the index
+    /// of the last operation in it. An error must leave the state as it was.
+    fn restore(&self, index: u64, from: &mut dyn Read) -> io::Result<()>;
+}
+
+/// A state to be written.
+pub trait SnapshotWriter: Send {
+    /// Writes all of it; runs on a thread that may block.
+    fn write(self: Box<Self>, to: &mut dyn Write) -> io::Result<()>;
+}

@@ -1,0 +1,148 @@
+//! Changes of the members of consensus, and of who leads.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use openraft::ChangeMembers;
+use openraft::error::{ChangeMembershipError, ClientWriteError, RaftError};
+
+use super::consensus::Consensus;
+use super::types::{Peer, ServerId};
+use encamp_host::threads::Instant;
+
+/// Longest wait for a change to be agreed upon.
+const AGREED: Duration = Duration::from_secs(10);
+/// How long a leader that hands over stays silent at most.
+const SILENCE: Duration = Duration::from_secs(6);
+/// Pause between two looks at a member that is to lead.
+const STEP: Duration = Duration::from_millis(50);
+
+impl Consensus {
+    /// Whether there is a log. A server with one takes part in the cluster it belongs to, and never makes another one.
+    pub async fn has_log(&self) -> bool {
+        self.raft().is_initialized().await.unwrap_or(true)
+    }
+
+    /// Makes a new cluster of these members.
+    ///
+    /// # Errors
+    /// There is a log already, or the node has stopped.
+    pub async fn make_cluster(&self, members: BTreeMap<ServerId, Peer>) -> Result<(), String> {
+        self.raft().initialize(members).await.map_err(|e| e.to_string())
+    }
+
+    /// Lets a server follow, without a vote.
+    ///
+    /// # Errors
+    /// This server does not lead, or another change goes on.
+    pub async fn add_member(&self, id: ServerId, peer: Peer) -> Result<(), String> {
+        self.agreed(async { self.raft().add_learner(id, peer, false).await.map(drop).map_err(|e| e.to_string()) }).await
+    }
+
+    /// Gives a member a vote.
+    ///
+    /// # Errors
+    /// See [`Consensus::add_member`].
+    pub async fn give_vote(&self, id: ServerId) -> Result<(), String> {
+        self.change(ChangeMembers::AddVoterIds(BTreeSet::from([id])), true).await
+    }
+
+    /// Changes name and address of a member.
+    ///
+    /// # Errors
+    /// See [`Consensus::add_member`].
+    pub async fn rename_member(&self, id: ServerId, peer: Peer) -> Result<(), String> {
+        self.change(ChangeMembers::SetNodes(BTreeMap::from([(id, peer)])), true).await
+    }
+
+    /// Removes a member, which may be this very server.
+    ///
+    /// # Errors
+    /// See [`Consensus::add_member`]; the last voter can't go.
+    pub async fn remove_member(&self, id: ServerId) -> Result<(), String> {
+        let members = self.configuration().servers;
+        let voters = members.iter().filter(|m| m.voter).count();
+        match members.iter().find(|m| m.id == id) {
+            None => Ok(()),
+            Some(m) if m.voter && voters == 1 => Err("the last server of a cluster can not be removed".into()),
+            Some(m) if m.voter => self.change(ChangeMembers::RemoveVoters(BTreeSet::from([id])), false).await,
+            Some(_) => self.change(ChangeMembers::RemoveNodes(BTreeSet::from([id])), false).await,
+        }
+    }
+
+    async fn change(&self, change: ChangeMembers<ServerId, Peer>, retain: bool) -> Result<(), String> {
+        self.agreed(async {
+            loop {
+                match self.raft().change_membership(change.clone(), retain).await {
+                    // The change before this one is still being agreed upon.
+                    Err(RaftError::APIError(ClientWriteError::ChangeMembershipError(
+                        ChangeMembershipError::InProgress(_),
+                    ))) => tokio::time::sleep(STEP).await,
+                    done => return done.map(drop).map_err(|e| e.to_string()),
+                }
+            }
+        })
+        .await
+    }
+
+    async fn agreed(&self, change: impl Future<Output = Result<(), String>>) -> Result<(), String> {
+        tokio::time::timeout(AGREED, change).await.unwrap_or_else(|_| Err("no majority agreed in time".into()))
+    }
+
+    /// How many entries a member is behind the leader's log; `None` if this server does not lead or has not heard of it.
+    pub fn behind(&self, id: ServerId) -> Option<u64> {
+        let metrics = self.raft().metrics().borrow().clone();
+        let matched = (*metrics.replication?.get(&id)?)?.index;
+        Some(metrics.last_log_index.unwrap_or(0).saturating_sub(matched))
+    }
+
+    /// Wants to lead now.
+    ///
+    /// # Errors
+    /// The node has stopped.
+    pub async fn elect(&self) -> Result<(), String> {
+        self.raft().trigger().elect().await.map_err(|e| e.to_string())
+    }
+
+    /// Falls silent until a member has all entries and nobody is bound to this leader any more, then has it stand for election
+    /// by `ask`. Nothing is proposed meanwhile. True if leadership went away in time.
+    pub async fn hand_over<F: Future<Output = ()>>(&self, to: ServerId, mut ask: impl FnMut() -> F) -> bool {
+        let _silence = Silence::begin(self);
+        let begun = Instant::now();
+        let mut leadership = self.leadership();
+        let moved = async {
+            while self.behind(to).is_some_and(|entries| entries > 0) {
+                tokio::time::sleep(STEP).await;
+            }
+            // Votes are refused to others for as long as a leader may think that it leads.
+            tokio::time::sleep_until(begun + self.lease() + STEP).await;
+            loop {
+                ask().await;
+                let other = leadership.wait_for(|l| l.leader.as_ref().is_some_and(|_| !l.is_leader));
+                if let Ok(gone) = tokio::time::timeout(self.lease(), other).await {
+                    return gone.is_ok();
+                }
+            }
+        };
+        tokio::time::timeout(SILENCE, moved).await.unwrap_or(false)
+    }
+}
+
+/// Neither signs of life nor proposals until this is dropped.
+struct Silence<'a>(&'a Consensus);
+
+impl Silence<'_> {
+    fn begin(of: &Consensus) -> Silence<'_> {
+        of.silent().store(true, Ordering::Release);
+        of.raft().runtime_config().heartbeat(false);
+        Silence(of)
+    }
+}
+
+impl Drop for Silence<'_> {
+    fn drop(&mut self) {
+        self.0.silent().store(false, Ordering::Release);
+        self.0.raft().runtime_config().heartbeat(true);
+    }
+}

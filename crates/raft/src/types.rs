@@ -1,0 +1,222 @@
+//! What the log is made of: server IDs, peers, batches of operations.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use openraft::{EntryPayload, LogId, StorageError};
+use serde::{Deserialize, Serialize, de, ser};
+
+use encamp_ops::codec;
+use encamp_ops::{Operation, Reply};
+
+use super::runtime::Runtime;
+use super::snapshots::SnapshotFile;
+
+openraft::declare_raft_types!(
+    /// The types of our log, as openraft wants to know them.
+    pub Types:
+        D = Batch,
+        R = Applied,
+        NodeId = ServerId,
+        Node = Peer,
+        Entry = openraft::Entry<Types>,
+        SnapshotData = SnapshotFile,
+        Responder = openraft::impls::OneshotResponder<Types>,
+        AsyncRuntime = Runtime,
+);
+
+/// Place of an entry in the log: leader's term, leader, index of the entry.
+pub type EntryId = LogId<ServerId>;
+/// What openraft takes for an error of ours; every one stops the node.
+pub type StorageFailure = StorageError<ServerId>;
+
+/// ID of a server: a UUID.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ServerId(pub(super) u64, pub(super) u64);
+
+impl fmt::Display for ServerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (high, low) = (self.0, self.1);
+        let parts = (high >> 32, (high >> 16) & 0xffff, high & 0xffff, low >> 48, low & 0xffff_ffff_ffff);
+        write!(f, "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", parts.0, parts.1, parts.2, parts.3, parts.4)
+    }
+}
+
+/// The text is not a UUID.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("server ID {0:?} is not a UUID")]
+pub struct NotAnId(String);
+
+impl FromStr for ServerId {
+    type Err = NotAnId;
+
+    fn from_str(text: &str) -> Result<ServerId, NotAnId> {
+        let bad = || NotAnId(text.to_string());
+        let lengths = text.split('-').map(str::len);
+        if !lengths.eq([8, 4, 4, 4, 12]) || !text.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit()) {
+            return Err(bad());
+        }
+        let all = u128::from_str_radix(&text.replace('-', ""), 16).map_err(|_| bad())?;
+        Ok(ServerId((all >> 64) as u64, all as u64))
+    }
+}
+
+#[cfg(test)]
+impl From<u64> for ServerId {
+    fn from(n: u64) -> ServerId {
+        ServerId(0, n)
+    }
+}
+
+/// A member of the cluster, as the configuration in the log keeps it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peer {
+    /// The server's name, `<node>.<region>`.
+    pub name: String,
+    /// Where other servers reach it, `host:port`.
+    pub address: String,
+}
+
+/// One entry of the log: operations that were proposed at about the same time, applied in order. Each takes an index of
+/// its own; entries without operations (a new leader's blank one, memberships) take one index too.
+///
+/// Its encoding is kept: the same bytes go to disk and to every other server, and from there to its disk.
+#[derive(Clone)]
+pub struct Batch(Arc<Content>);
+
+struct Content {
+    operations: Vec<Arc<Operation>>,
+    encoded: Vec<u8>,
+}
+
+impl Batch {
+    /// Of operations.
+    ///
+    /// # Errors
+    /// One of them can't be encoded.
+    pub fn new(operations: Vec<Arc<Operation>>) -> Result<Batch, String> {
+        let encoded = codec::encode(&operations)?;
+        Ok(Batch(Arc::new(Content { operations, encoded })))
+    }
+
+    /// Of an encoding.
+    fn read(encoded: Vec<u8>) -> Result<Batch, String> {
+        let operations = codec::decode(&encoded)?;
+        Ok(Batch(Arc::new(Content { operations, encoded })))
+    }
+
+    /// What it holds.
+    pub fn operations(&self) -> &[Arc<Operation>] {
+        &self.0.operations
+    }
+}
+
+/// Says how many operations it holds; what they hold may be secret.
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Batch({} operations)", self.operations().len())
+    }
+}
+
+impl Serialize for Batch {
+    fn serialize<S: ser::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(&self.0.encoded)
+    }
+}
+
+impl<'de> Deserialize<'de> for Batch {
+    fn deserialize<D: de::Deserializer<'de>>(from: D) -> Result<Batch, D::Error> {
+        from.deserialize_any(Bytes)
+    }
+}
+
+struct Bytes;
+
+impl<'de> de::Visitor<'de> for Bytes {
+    type Value = Batch;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("encoded operations")
+    }
+
+    fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Batch, E> {
+        Batch::read(bytes.to_vec()).map_err(E::custom)
+    }
+
+    fn visit_byte_buf<E: de::Error>(self, bytes: Vec<u8>) -> Result<Batch, E> {
+        Batch::read(bytes).map_err(E::custom)
+    }
+
+    /// As logs held them at first.
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut operations: A) -> Result<Batch, A::Error> {
+        let mut read = Vec::new();
+        while let Some(operation) = operations.next_element()? {
+            read.push(operation);
+        }
+        Batch::new(read).map_err(de::Error::custom)
+    }
+}
+
+/// What applying a [`Batch`] gave.
+#[derive(Debug, Clone)]
+pub struct Applied {
+    /// Index of the first operation.
+    pub first: u64,
+    /// One reply per operation.
+    pub replies: Vec<Reply>,
+}
+
+/// openraft wants replies to be serialisable, but never does it: they stay in the process.
+impl Serialize for Applied {
+    fn serialize<S: ser::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        Err(ser::Error::custom("replies stay in the process"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Applied {
+    fn deserialize<D: de::Deserializer<'de>>(_: D) -> Result<Applied, D::Error> {
+        Err(de::Error::custom("replies stay in the process"))
+    }
+}
+
+/// How many indexes an entry takes.
+pub(super) fn width(payload: &EntryPayload<Types>) -> u32 {
+    match payload {
+        EntryPayload::Normal(batch) => u32::try_from(batch.operations().len()).unwrap_or(u32::MAX),
+        EntryPayload::Blank | EntryPayload::Membership(_) => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_uuids() {
+        let text = "0f24e4e7-a36f-cb68-2ae9-d90e37a1b6a5";
+        let id: ServerId = text.parse().expect("a UUID");
+        assert_eq!(id.to_string(), text);
+        for bad in [
+            "",
+            "0f24e4e7",
+            "0f24e4e7-a36f-cb68-2ae9-d90e37a1b6ag",
+            "0f24e4e7a36f-cb68-2ae9-d90e-37a1b6a5",
+            "+f24e4e7-a36f-cb68-2ae9-d90e37a1b6a5",
+        ] {
+            assert!(bad.parse::<ServerId>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn entries_are_encoded_once() {
+        let batch = Batch::new((0..3).map(|_| Arc::new(Operation::Barrier)).collect()).expect("encoded");
+        let written = codec::encode(&batch).expect("written");
+        let read: Batch = codec::decode(&written).expect("read");
+        assert_eq!((read.operations().len(), &read.0.encoded), (3, &batch.0.encoded));
+        // An older log.
+        let read: Batch = codec::decode(&batch.0.encoded).expect("read");
+        assert_eq!((read.operations().len(), &read.0.encoded), (3, &batch.0.encoded));
+        assert!(codec::decode::<Batch>(&codec::encode(&7).expect("written")).is_err());
+    }
+}
