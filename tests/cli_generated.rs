@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use encamp::cli::command::Registry;
 use encamp::cli::completion::{SHELLS, script};
 use encamp::cli::manual;
-use encamp::cli::registry::Registry;
 
 fn generated() -> BTreeMap<PathBuf, String> {
     let registry = Registry::new();

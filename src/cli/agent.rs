@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::agent_flags::AgentFlags;
+use super::command::Run;
 use super::context::Context;
-use super::registry::Run;
 use crate::agent::config::{self, Config, Finding, Sources};
 use crate::agent::log::{FileSettings, Level, LogSettings};
 use crate::agent::notify::{self, State};

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
+use super::command::Run;
 use super::context::Context;
 use super::data;
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
-use super::registry::Run;
 
 /// Show figures of the agent
 ///

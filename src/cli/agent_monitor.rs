@@ -1,11 +1,11 @@
 //! `monitor`: the log of an agent, live (`spec/cli.md §15.3`).
 
+use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
 use super::data::text;
 use super::general::GeneralFlags;
 use super::objects;
-use super::registry::Run;
 use super::render::styled::Styled;
 use encamp_api::Query;
 use encamp_api::stream::Event;

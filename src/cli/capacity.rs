@@ -2,11 +2,11 @@
 
 use super::changes::ChangeFlags;
 use super::cluster::ClusterFlags;
+use super::command::Run;
 use super::context::{Context, Environment};
 use super::diagnostics::Refused;
 use super::general::GeneralFlags;
 use super::job_file::{JobFile, JobFileFlags};
-use super::registry::Run;
 use super::render::capacity as render;
 use encamp_plan::capacity::{Loss, Subject, capacity, subject, survival};
 use encamp_plan::server_context;

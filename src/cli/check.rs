@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
+use super::command::Run;
 use super::context::Context;
 use super::data::text;
 use super::flags::parse_int;
 use super::general::GeneralFlags;
-use super::registry::Run;
 use encamp_model::duration::parse_duration;
 
 /// The exit code of an agent that is not well.

@@ -2,8 +2,8 @@
 
 use clap_complete::Shell;
 
+use super::command::{Registry, Run};
 use super::context::Context;
-use super::registry::{Registry, Run};
 
 /// The shells that completion scripts exist for, with the usual name of the script.
 pub const SHELLS: &[(&str, Shell, &str)] =

@@ -1,7 +1,7 @@
 //! `config validate`: checks an agent's configuration (`spec/cli.md §15.4`).
 
+use super::command::Run;
 use super::context::Context;
-use super::registry::Run;
 use crate::agent::config::{self, Finding, Sources};
 
 /// Check configuration files of an agent

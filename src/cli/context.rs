@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::command::{Entry, Registry};
 use super::connection::Connection;
 use super::flags::{FlagError, normalise};
 use super::general::GeneralFlags;
 use super::help;
-use super::registry::{Entry, Registry};
 use super::render::ui::{ColourInput, Ui, stdout_is_terminal};
 use super::render::values::Clock;
 use super::terminal::{ProgressMode, Terminal};

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
 use super::flags::parse_wait;
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::monitor::{Lines, deployment};
-use super::registry::Run;
 use super::render::{deployments, objects, values};
 use super::{deployment_list, lookup_id};
 use encamp_api::{Query, path};

@@ -1,9 +1,9 @@
 //! `deployment pause`, `resume`, `promote`, `fail` and `unblock` (`spec/cli.md §11.3`).
 
+use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
 use super::general::GeneralFlags;
-use super::registry::Run;
 use super::{lookup_id, monitor};
 use encamp_model::quoted;
 

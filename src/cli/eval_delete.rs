@@ -1,10 +1,10 @@
 //! `eval delete`: forgets evaluations (`spec/cli.md §11.2`).
 
+use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
 use super::general::GeneralFlags;
 use super::prompt;
-use super::registry::Run;
 use super::render::values;
 
 /// Delete evaluations

@@ -3,9 +3,9 @@
 use futures_util::stream::{self, StreamExt};
 
 use super::cluster::block_on;
+use super::command::Run;
 use super::context::Context;
 use super::general::GeneralFlags;
-use super::registry::Run;
 use super::render::{json, past};
 use encamp_api::{ApiError, Client};
 use encamp_model::{Evaluation, short_id};

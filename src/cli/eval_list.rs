@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
+use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
 use super::data;
 use super::format::{FormatFlags, PageFlags, next_page};
 use super::general::GeneralFlags;
-use super::registry::Run;
 use super::render::{evaluations, objects};
 use encamp_api::Query;
 use encamp_model::Evaluation;

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 
 use serde_json::Value;
 
+use super::command::Run;
 use super::connection::Connection;
 use super::context::{Context, clock};
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
-use super::registry::Run;
 use super::render::metrics::metric_lines;
 use super::render::table::{Form, table};
 use super::render::{evaluations, objects, values};

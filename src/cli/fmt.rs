@@ -4,11 +4,11 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
+use super::command::Run;
 use super::context::Context;
 use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::general::GeneralFlags;
 use super::job_file::cause;
-use super::registry::Run;
 use encamp_jobspec::admission::error_list;
 use encamp_jobspec::explain;
 use encamp_jobspec::fmt::format;

@@ -2,8 +2,8 @@
 
 use clap::{Arg, ArgAction};
 
+use super::command::{Entry, Listing, Registry};
 use super::general::GENERAL_OPTIONS;
-use super::registry::{Entry, Listing, Registry};
 
 const WIDTH: usize = 80;
 

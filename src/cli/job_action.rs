@@ -2,12 +2,12 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
 use super::exec_session::SessionFlags;
 use super::general::GeneralFlags;
 use super::lookup;
-use super::registry::Run;
 use encamp_api::{Query, path};
 use encamp_model::{AllocListStub, quoted};
 

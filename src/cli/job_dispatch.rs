@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
+use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
 use super::flags::parse_int;
@@ -10,7 +11,6 @@ use super::general::GeneralFlags;
 use super::job_file::cause;
 use super::lookup::{self, Kind};
 use super::monitor::dispatched;
-use super::registry::Run;
 use super::render::table::{Form, table};
 use super::render::values;
 use super::submitted::FollowFlags;

@@ -1,10 +1,10 @@
 //! `job eval`, `job promote` and `job periodic force`: small commands that are followed by an evaluation (`spec/cli.md §8.9`,
 //! `§8.11`).
 
+use super::command::Run;
 use super::context::Context;
 use super::general::GeneralFlags;
 use super::lookup::{self, Kind};
-use super::registry::Run;
 use super::render::values;
 use super::submitted::FollowFlags;
 use encamp_model::quoted;

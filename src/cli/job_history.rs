@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
+use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
 use super::flags::parse_int;
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::lookup;
-use super::registry::Run;
 use super::render::styled::Styled;
 use super::render::{diff, json, values};
 use encamp_api::types::JobHistory as History;

@@ -5,11 +5,11 @@ use std::io::Write;
 
 use serde::Deserialize;
 
+use super::command::Run;
 use super::connection::Connection;
 use super::context::{Context, Environment};
 use super::general::GeneralFlags;
 use super::job_file::cause;
-use super::registry::Run;
 use encamp_api::{Query, path};
 use encamp_model::VariableMetadata;
 

@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::cluster::{SnapshotFlags, block_on};
+use super::command::Run;
 use super::connection::Connection;
 use super::context::{Context, Environment};
 use super::diagnostics::{DiagnosticsFormat, Refused};
@@ -14,7 +15,6 @@ use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::job_file::VariableFlags;
 use super::lookup;
-use super::registry::Run;
 use super::render::{json, template};
 use encamp_api::types::JobListStub;
 use encamp_api::{ApiError, Client, Query};

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
+use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
 use super::data;
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
-use super::registry::Run;
 use super::render::{deployments, objects};
 use super::{deployment_list, job_status, lookup};
 use encamp_api::{Query, path};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
 use super::flags::parse_int;
@@ -9,7 +10,6 @@ use super::general::GeneralFlags;
 use super::job_file::{JobFile, JobFileFlags};
 use super::job_plan::JobPlan;
 use super::prompt;
-use super::registry::Run;
 use super::render::{json, plan};
 use super::submitted::{FollowFlags, check_index};
 use encamp_api::ApiError;

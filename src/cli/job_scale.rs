@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
 use super::general::GeneralFlags;
 use super::lookup;
-use super::registry::Run;
 use super::render::table::{Form, table};
 use super::render::{plan, values};
 use super::submitted::{FollowFlags, check_index};

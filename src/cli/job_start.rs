@@ -1,10 +1,10 @@
 //! `job start`: starts a stopped job again (`spec/cli.md §8.6`).
 
+use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
 use super::general::GeneralFlags;
 use super::lookup;
-use super::registry::Run;
 use super::submitted::FollowFlags;
 use encamp_api::path;
 use encamp_api::writes::RegisterOptions;

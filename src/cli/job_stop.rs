@@ -2,11 +2,11 @@
 
 use futures_util::future::join_all;
 
+use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
 use super::flags::parse_int;
 use super::general::GeneralFlags;
-use super::registry::Run;
 use super::submitted::FollowFlags;
 use super::{lookup, prompt};
 use encamp_api::writes::Deregister;

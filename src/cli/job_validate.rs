@@ -1,11 +1,11 @@
 //! `job validate`: checks a job file (`spec/cli.md §8.2`).
 
 use super::cluster::{SnapshotFlags, block_on};
+use super::command::Run;
 use super::context::{Context, Environment};
 use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::general::GeneralFlags;
 use super::job_file::JobFileFlags;
-use super::registry::Run;
 use super::render::plan;
 use encamp_api::Client;
 use encamp_jobspec::admission::{ServerContext, check, check_offline, error_list};

@@ -1,11 +1,11 @@
 //! `job revert`, `job tag apply` and `job tag unset`: commands about single versions of a job (`spec/cli.md §8.9`).
 
+use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
 use super::flags::parse_int;
 use super::general::GeneralFlags;
 use super::lookup;
-use super::registry::Run;
 use super::submitted::FollowFlags;
 use encamp_model::quoted;
 

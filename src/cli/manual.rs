@@ -2,7 +2,7 @@
 
 use clap::Command;
 
-use super::registry::Registry;
+use super::command::Registry;
 
 /// One page per command and group: file name and roff text.
 pub fn pages(registry: &Registry) -> Vec<(String, String)> {

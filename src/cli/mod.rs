@@ -1,6 +1,6 @@
 //! The command line: one file per command, with its arguments on top; their doc comments are its help.
 //!
-//! - [`registry`]: all commands by name, and which words of a command line name one. [`flags`]: Go-style flags.
+//! - [`command`]: what a command is, and which one a command line names. [`registry`]: all commands. [`flags`]: Go-style flags.
 //! - [`terminal`]: progress, and what a signal leaves behind. [`help`]: help texts. [`context`]: what every command gets: streams, environment, clock.
 //! - [`connection`]: a client for commands that ask more than once. [`prompt`]: questions.
 //! - [`mod@format`]: `-json`, `-t` and pages. [`lookup`], [`lookup_id`]: objects by the beginning of their names.
@@ -21,6 +21,7 @@ pub mod capacity;
 pub mod changes;
 pub mod check;
 pub mod cluster;
+pub mod command;
 pub mod completion;
 pub mod config_validate;
 pub mod connection;
@@ -100,8 +101,8 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+use command::{Found, Registry};
 use context::{Context, Environment};
-use registry::{Found, Registry};
 use render::ui::{ColourInput, Ui};
 
 /// Runs the program with the arguments and streams of the process.

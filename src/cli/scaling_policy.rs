@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
+use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::lookup_id;
-use super::registry::Run;
 use super::render::table::{Form, table};
 use super::render::{json, values};
 use encamp_api::types::ScalingPolicyListStub;

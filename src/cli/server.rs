@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::command::{Registry, Run};
 use super::connection::Connection;
 use super::context::Context;
 use super::data::{self, list, text};
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
-use super::registry::{Registry, Run};
 use super::render::table::{Form, table};
 use encamp_model::quoted;
 

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
+use super::command::{Registry, Run};
 use super::connection::Connection;
 use super::context::Context;
 use super::data::{self, list, text};
 use super::format::{FormatFlags, PageFlags, without_token};
 use super::general::GeneralFlags;
-use super::registry::{Registry, Run};
 use super::render::table::{Form, pairs, table};
 use super::render::values;
 use encamp_api::Query;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use super::command::Run;
 use super::context::{Context, Environment};
 use super::flags::parse_int;
 use super::general::ColourFlags;
 use super::job_file::cause;
-use super::registry::Run;
 use super::render::json;
 use super::render::table::{Form, table};
 use super::render::values::bytes;

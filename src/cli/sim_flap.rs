@@ -1,8 +1,8 @@
 //! `sim flap`: nodes that fall silent and return.
 
+use super::command::Run;
 use super::context::Context;
 use super::flags::parse_int;
-use super::registry::Run;
 use super::sim_load::{SimFlags, within};
 use encamp_sim::load::flap::{self, Flap};
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use super::command::Run;
 use super::context::Context;
 use super::flags::parse_int;
-use super::registry::Run;
 use super::sim_load::{SimFlags, within};
 use encamp_sim::load::heartbeats::{self, Heartbeats};
 

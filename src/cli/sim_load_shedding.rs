@@ -1,8 +1,8 @@
 //! `sim load-shedding`: thousands of nodes that come and go at once.
 
+use super::command::Run;
 use super::context::Context;
 use super::flags::parse_int;
-use super::registry::Run;
 use super::sim_load::{SimFlags, within};
 use encamp_sim::load::shedding::{self, Shedding};
 

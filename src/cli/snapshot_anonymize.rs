@@ -1,10 +1,10 @@
 //! `snapshot anonymize`: a snapshot that can be shown around.
 
 use super::cluster::SnapshotFlags;
+use super::command::Run;
 use super::context::Context;
 use super::flags::parse_int;
 use super::general::ColourFlags;
-use super::registry::Run;
 use super::render::values::bytes;
 use encamp_model::{Constraint, Node, quoted};
 use encamp_scheduler::candidates::datacenter_matches;

@@ -1,9 +1,9 @@
 //! `snapshot diff`: what changed between two snapshots.
 
 use super::cluster::SnapshotFlags;
+use super::command::Run;
 use super::context::{Context, Environment};
 use super::general::ColourFlags;
-use super::registry::Run;
 use super::render::json;
 use super::render::table::{Form, table};
 use super::snapshot_inspect::used;

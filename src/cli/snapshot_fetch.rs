@@ -1,9 +1,9 @@
 //! `snapshot fetch`: a running cluster as a file.
 
 use super::cluster::FetchFlags;
+use super::command::Run;
 use super::context::Context;
 use super::general::GeneralFlags;
-use super::registry::Run;
 use super::render::json;
 use encamp_snapshot::live::{Detail, Fetched};
 use encamp_snapshot::save;

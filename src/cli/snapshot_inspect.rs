@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::cluster::{FetchFlags, SnapshotFlags};
+use super::command::Run;
 use super::context::Context;
 use super::general::GeneralFlags;
-use super::registry::Run;
 use super::render::json;
 use super::render::table::{Form, table};
 use super::render::values::{age, bytes, megabytes};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::command::Run;
 use super::context::Context;
 use super::general::GeneralFlags;
-use super::registry::Run;
 use encamp_api::types::SearchResponse;
 use encamp_model::quoted;
 

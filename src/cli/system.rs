@@ -1,8 +1,8 @@
 //! `system gc`, `system reconcile summaries` (`spec/cli.md §14`).
 
+use super::command::{Registry, Run};
 use super::context::Context;
 use super::general::GeneralFlags;
-use super::registry::{Registry, Run};
 
 /// Adds the commands.
 pub(super) fn register(registry: &mut Registry) {

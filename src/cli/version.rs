@@ -1,7 +1,7 @@
 //! `version`: the program's name and version (`spec/cli.md §15.6`).
 
+use super::command::Run;
 use super::context::Context;
-use super::registry::Run;
 
 /// Print the version
 #[derive(Debug, clap::Parser)]

@@ -2,9 +2,9 @@
 
 use std::process::{Command, Stdio};
 
+use super::command::Run;
 use super::context::Context;
 use super::general::GeneralFlags;
-use super::registry::Run;
 use super::status;
 use encamp_api::path;
 use encamp_model::quoted;

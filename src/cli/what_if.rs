@@ -2,9 +2,9 @@
 
 use super::changes::ChangeFlags;
 use super::cluster::ClusterFlags;
+use super::command::Run;
 use super::context::Context;
 use super::general::GeneralFlags;
-use super::registry::Run;
 use super::render::what_if;
 use encamp_snapshot::live::Detail;
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::error::Error;
 use super::request::Request;
 use super::response::Response;
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 
 /// The routes.
 pub const ROUTES: &[Route] = &[

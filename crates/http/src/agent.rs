@@ -11,7 +11,7 @@ use super::error::{Error, multi_error};
 use super::params::parse_bool;
 use super::request::Request;
 use super::response::Response;
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 use encamp_model::Time;
 use encamp_raft::Member;
 use encamp_server::Server;

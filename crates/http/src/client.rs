@@ -14,7 +14,7 @@ use super::ids;
 use super::local::LocalClient;
 use super::request::Request;
 use super::response::Response;
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 use encamp_model::json::or_default;
 use encamp_model::quoted;
 

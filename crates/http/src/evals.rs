@@ -10,7 +10,7 @@ use super::jobs::nanos;
 use super::page::{Order, Pager};
 use super::request::{ReadOptions, Request, found};
 use super::response::Response;
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 use encamp_model::requests::*;
 use encamp_model::responses::*;
 use encamp_model::*;

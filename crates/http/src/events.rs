@@ -17,7 +17,7 @@ use super::json::to_bytes;
 use super::params::Query;
 use super::request::Request;
 use super::response::Response;
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 use encamp_model::{Allocation, quoted};
 use encamp_server::endpoints::alloc::shown;
 use encamp_server::events::{Batch, Event, Payload, Subscription};

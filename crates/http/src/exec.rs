@@ -16,7 +16,7 @@ use super::local::{ExecInput, ExecOutput, ExecRequest, ExecSession};
 use super::params::parse_bool;
 use super::request::Request;
 use super::response::Response;
-use super::routes::Outcome;
+use super::route::Outcome;
 use super::websocket::{Incoming, Reader, Writer, accept_key};
 
 type Io = TokioIo<Upgraded>;

@@ -10,7 +10,7 @@ use super::local::{ByteStream, Frames, LogsRequest, Origin, StreamFrame, StreamR
 use super::params::{decimal_int, parse_bool};
 use super::request::Request;
 use super::response::Response;
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 
 /// The routes.
 pub const ROUTES: &[Route] = &[route!("/v1/client/fs/", files)];

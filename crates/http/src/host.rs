@@ -9,7 +9,7 @@ use super::error::Error;
 use super::host_addresses;
 use super::request::Request;
 use super::response::Response;
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 
 /// The routes.
 pub const ROUTES: &[Route] = &[route!("/v1/agent/host", host)];

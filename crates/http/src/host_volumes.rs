@@ -13,7 +13,7 @@ use super::local::LocalClient;
 use super::page::{Order, Pager};
 use super::request::{Request, found};
 use super::response::Response;
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 use encamp_model::*;
 use encamp_server::endpoints::volume as endpoint;
 use encamp_server::watch::WatchKey;

@@ -9,7 +9,7 @@ use super::error::Error;
 use super::json;
 use super::request::Request;
 use super::response::{Meta, Response};
-use super::routes::Outcome;
+use super::route::Outcome;
 use encamp_host::ids;
 use encamp_jobspec::canonicalize::canonicalize;
 use encamp_jobspec::parse::{ParseOptions, parse as parse_job, parse_json};

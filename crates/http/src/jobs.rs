@@ -10,7 +10,7 @@ use super::page::{Order, Pager};
 use super::params::decimal_uint;
 use super::request::{ReadOptions, Request, found};
 use super::response::{Meta, Response};
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 use encamp_model::requests::*;
 use encamp_model::responses::*;
 use encamp_model::*;

@@ -11,7 +11,7 @@ use super::error::Error;
 use super::params::{decimal_int, parse_bool};
 use super::request::Request;
 use super::response::Response;
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 use encamp_host::ids::{now, random_below};
 use encamp_model::{RootKey, SECOND};
 use encamp_server::endpoints::keyring::{self as rules, Rotation};

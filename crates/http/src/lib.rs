@@ -1,7 +1,7 @@
 //! The HTTP interface of an agent (`spec/http-api.md`).
 //!
 //! [`router`] gives the service for an [`AppState`]. Every path leads to one handler, an `async fn(Request) -> Outcome` that
-//! its module lists in `ROUTES` (and [`routes`] lists the modules). Nothing here decides about jobs, nodes or plans: the
+//! its module lists in `ROUTES` ([`mod@route`]; [`routes`] lists the modules). Nothing here decides about jobs, nodes or plans: the
 //! rules of writes are in [`encamp_server::endpoints`].
 //!
 //! ```ignore
@@ -88,6 +88,7 @@ pub mod plain;
 pub mod pools;
 pub mod request;
 pub mod response;
+pub mod route;
 pub mod routes;
 pub mod scaling;
 pub mod search;

@@ -14,7 +14,7 @@ use super::error::Error;
 use super::params::parse_bool;
 use super::request::Request;
 use super::response::Response;
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 use encamp_model::quoted;
 
 /// The routes.

@@ -12,7 +12,7 @@ use super::ids;
 use super::page::{Order, Page, Pager};
 use super::request::{ReadOptions, Request, found};
 use super::response::Response;
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 use encamp_model::json::{nil, or_default};
 use encamp_model::*;
 use encamp_server::endpoints::node_rpc::NodeAnswer;

@@ -9,7 +9,7 @@ use super::error::Error;
 use super::params::decimal_uint;
 use super::request::Request;
 use super::response::Response;
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 use encamp_model::duration::parse_duration;
 use encamp_model::responses::JobListStub;
 use encamp_model::*;

@@ -3,7 +3,7 @@
 use super::error::Error;
 use super::request::Request;
 use super::response::Response;
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 
 /// The routes.
 pub const ROUTES: &[Route] = &[

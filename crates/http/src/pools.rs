@@ -11,7 +11,7 @@ use super::nodes;
 use super::page::{Order, Pager};
 use super::request::{Request, found};
 use super::response::Response;
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 use encamp_model::json::or_default;
 use encamp_model::responses::JobListStub;
 use encamp_model::*;

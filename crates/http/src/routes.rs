@@ -1,34 +1,13 @@
 //! Who answers which path. Patterns that end in a slash stand for everything below them (`spec/http-api.md §1.2`).
 
 use std::collections::HashMap;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::OnceLock;
 
-use super::error::Error;
-use super::request::Request;
-use super::response::Response;
+use super::route::{Handler, Route};
 use super::{
     acl_off, agent, allocs, client, deployments, evals, events, fs, host, host_volumes, jobs, keyring, monitor,
     namespaces, nodes, operator, plain, pools, scaling, search, services, snapshots, status, variables, volumes,
 };
-
-/// What a handler gives.
-pub type Outcome = Result<Response, Error>;
-/// A handler at work.
-pub type Answering = Pin<Box<dyn Future<Output = Outcome> + Send>>;
-/// Answers requests.
-pub type Handler = fn(Request) -> Answering;
-/// A pattern and its handler.
-pub type Route = (&'static str, Handler);
-
-/// A route whose handler is an `async fn(Request) -> Outcome`.
-macro_rules! route {
-    ($pattern:literal, $handler:path) => {
-        ($pattern, |request| Box::pin($handler(request)))
-    };
-}
-pub(super) use route;
 
 /// The tables of all modules.
 const TABLES: &[&[Route]] = &[

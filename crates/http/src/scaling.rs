@@ -6,7 +6,7 @@ use super::access::Need;
 use super::error::Error;
 use super::request::{Request, found};
 use super::response::Response;
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 use encamp_model::*;
 use encamp_server::watch::WatchKey;
 use encamp_state::{StateStore, Table};

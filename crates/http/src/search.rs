@@ -8,7 +8,7 @@ use super::access::{Access, Level, Need, PoolRight};
 use super::error::Error;
 use super::request::{ReadOptions, Request};
 use super::response::{Meta, Response};
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 use encamp_model::json::or_default;
 use encamp_server::endpoints::search::{self, Found, Scope};
 use encamp_state::StoreSnapshot;

@@ -12,7 +12,7 @@ use super::filter::Filter;
 use super::page::{Order, Pager};
 use super::request::Request;
 use super::response::Response;
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 use encamp_model::ServiceRegistration;
 use encamp_server::endpoints::service;
 use encamp_server::watch::{WatchKey, row_key};

@@ -15,7 +15,7 @@ use super::access::Need;
 use super::error::Error;
 use super::request::Request;
 use super::response::Response;
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 use encamp_host::ids;
 use encamp_server::Server;
 use encamp_server::endpoints::operator;

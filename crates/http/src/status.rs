@@ -2,7 +2,7 @@
 
 use super::request::Request;
 use super::response::Response;
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 
 /// The routes.
 pub const ROUTES: &[Route] =

@@ -15,7 +15,7 @@ use super::page::{Order, Pager};
 use super::params::decimal_uint;
 use super::request::{ReadOptions, Request, found};
 use super::response::Response;
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 use encamp_model::{VariableEncrypted, VariableLock, VariableMetadata};
 use encamp_ops::VariableReply;
 use encamp_server::endpoints::variables::{self, Items, Written};

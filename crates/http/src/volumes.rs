@@ -13,7 +13,7 @@ use super::page::{Order, Pager};
 use super::params::parse_bool;
 use super::request::{Request, found};
 use super::response::Response;
-use super::routes::{Outcome, Route, route};
+use super::route::{Outcome, Route, route};
 use encamp_model::json::{nil, or_default};
 use encamp_model::*;
 use encamp_server::watch::WatchKey;

@@ -1,9 +1,9 @@
 //! `alloc stop`, `alloc restart`, `alloc signal` (`spec/cli.md §9.2`).
 
+use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::general::GeneralFlags;
 use crate::cli::monitor::evaluation;
-use crate::cli::registry::Run;
 
 /// Stop an allocation and place it anew
 ///

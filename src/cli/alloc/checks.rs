@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
+use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::data::{number, text};
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
-use crate::cli::registry::Run;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::values;
 use encamp_model::SECOND;

@@ -1,11 +1,11 @@
 //! `alloc exec`: runs a command in a task (`spec/cli.md §9.2`).
 
+use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::exec_session::{Session, SessionFlags};
 use crate::cli::general::GeneralFlags;
 use crate::cli::objects;
-use crate::cli::registry::Run;
 use encamp_api::{Query, path};
 
 /// Run a command in a task

@@ -1,12 +1,12 @@
 //! `alloc fs`: files of an allocation (`spec/cli.md §9.2`).
 
 use super::tail::{Start, copy, last_lines};
+use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::flags::parse_int;
 use crate::cli::general::GeneralFlags;
 use crate::cli::objects;
-use crate::cli::registry::Run;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::values::{self, written_time};
 use encamp_api::types::AllocFileInfo;

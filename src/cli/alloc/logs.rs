@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 
 use super::tail::{Start, copy};
+use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::flags::parse_int;
 use crate::cli::general::GeneralFlags;
 use crate::cli::objects;
-use crate::cli::registry::Run;
 use encamp_api::{ApiError, Client, Query, path};
 use encamp_model::Allocation;
 

@@ -16,10 +16,10 @@ mod tasks;
 
 pub(super) use tasks::max_run;
 
+use super::command::{Listing, Registry};
 use super::connection::Connection;
 use super::context::Context;
 use super::objects;
-use super::registry::{Listing, Registry};
 use encamp_model::{AllocListStub, Allocation, quoted};
 
 /// Adds the commands.

@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::tasks;
+use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{self, text};
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
 use crate::cli::objects::{self, NotOne};
-use crate::cli::registry::Run;
 use crate::cli::render::metrics::metric_lines;
 use crate::cli::render::table::{Form, pairs, table};
 use crate::cli::render::values::{self, Clock};

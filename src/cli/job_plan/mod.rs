@@ -9,11 +9,11 @@ use answer::{Explanation, Planned};
 
 use crate::cli::changes::ChangeFlags;
 use crate::cli::cluster::{ClusterFlags, block_on};
+use crate::cli::command::Run;
 use crate::cli::context::{Context, Environment};
 use crate::cli::diagnostics::Refused;
 use crate::cli::general::GeneralFlags;
 use crate::cli::job_file::{JobFile, JobFileFlags};
-use crate::cli::registry::Run;
 use crate::cli::render::plan::PlanView;
 use crate::cli::render::{json, markdown, plan, template, what_if};
 use encamp_model::{JobPlanResponse, api};

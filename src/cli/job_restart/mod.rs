@@ -10,12 +10,12 @@ use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::time::Duration;
 
+use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
 use super::flags::parse_wait;
 use super::general::GeneralFlags;
 use super::lookup;
-use super::registry::Run;
 use encamp_model::quoted;
 
 /// Restart the allocations of a job

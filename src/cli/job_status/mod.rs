@@ -9,12 +9,12 @@ pub(super) use one::allocation_table;
 
 use serde_json::{Value, json};
 
+use super::command::Run;
 use super::connection::Connection;
 use super::context::Context;
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::lookup;
-use super::registry::Run;
 use super::render::objects;
 use encamp_api::types::JobListStub;
 use encamp_api::{ApiError, Query, path};

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::text;
 use crate::cli::general::GeneralFlags;
-use crate::cli::registry::Run;
 use crate::cli::spec_file::{self, Spec};
 use encamp_model::quoted;
 

@@ -5,7 +5,7 @@
 pub mod change;
 pub mod show;
 
-use super::registry::Registry;
+use super::command::Registry;
 
 /// Adds the commands.
 pub(super) fn register(registry: &mut Registry) {

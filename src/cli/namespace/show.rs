@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
+use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{self, Zero, complete, joined, text};
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
-use crate::cli::registry::Run;
 use crate::cli::render::table::{Form, pairs, table};
 use encamp_model::quoted;
 

@@ -1,8 +1,8 @@
 //! `node config`: the servers that a node's agent knows (`spec/cli.md §10.2`).
 
+use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::general::GeneralFlags;
-use crate::cli::registry::Run;
 
 /// Show or change the servers of a node's agent
 ///

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::watch;
+use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{self, text};
@@ -10,7 +11,6 @@ use crate::cli::general::GeneralFlags;
 use crate::cli::monitor::Lines;
 use crate::cli::objects;
 use crate::cli::prompt::confirm;
-use crate::cli::registry::Run;
 use encamp_api::operations::DrainSpec;
 use encamp_model::duration::parse_duration;
 use encamp_model::{HOUR, Node, quoted};

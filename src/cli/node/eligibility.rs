@@ -1,8 +1,8 @@
 //! `node eligibility`: whether a node takes new allocations (`spec/cli.md §10.2`).
 
+use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::general::GeneralFlags;
-use crate::cli::registry::Run;
 use encamp_model::quoted;
 
 /// Say whether a node takes new allocations

@@ -3,12 +3,12 @@
 use serde_json::{Map, Value};
 
 use super::meant;
+use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data;
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
-use crate::cli::registry::Run;
 use crate::cli::render::table::pairs;
 
 /// Change metadata of a node

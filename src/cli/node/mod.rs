@@ -15,10 +15,10 @@ pub mod status;
 mod usage;
 mod watch;
 
+use super::command::Registry;
 use super::connection::Connection;
 use super::data::text;
 use super::objects;
-use super::registry::Registry;
 
 /// Adds the commands.
 pub(super) fn register(registry: &mut Registry) {

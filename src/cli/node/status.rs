@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::detail;
+use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{self, text};
 use crate::cli::format::{FormatFlags, PageFlags, next_page};
 use crate::cli::general::GeneralFlags;
 use crate::cli::objects;
-use crate::cli::registry::Run;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::values;
 use encamp_api::Query;

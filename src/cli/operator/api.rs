@@ -5,10 +5,10 @@ use std::io::Read;
 
 use rustix::fs::FileType;
 
+use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::general::GeneralFlags;
-use crate::cli::registry::Run;
 use encamp_api::Query;
 use encamp_api::stream::RawRequest;
 

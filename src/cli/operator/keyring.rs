@@ -1,8 +1,8 @@
 //! `operator root keyring`: the keys that encrypt variables and sign identities (`spec/cli.md §14`).
 
+use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::general::GeneralFlags;
-use crate::cli::registry::Run;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::values;
 use encamp_model::duration::parse_duration;

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
+use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
-use crate::cli::registry::Run;
 use encamp_api::Query;
 
 /// Show what the agent measured

@@ -15,7 +15,7 @@ pub mod snapshot;
 
 use serde_json::Value;
 
-use super::registry::Registry;
+use super::command::Registry;
 
 /// Adds the commands.
 pub(super) fn register(registry: &mut Registry) {

@@ -1,8 +1,8 @@
 //! `operator raft`: the servers that agree on the log (`spec/cli.md §14`).
 
+use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::general::GeneralFlags;
-use crate::cli::registry::Run;
 use crate::cli::render::table::{Form, table};
 use encamp_model::quoted;
 

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
+use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data;
 use crate::cli::flags::parse_int;
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
-use crate::cli::registry::Run;
 use crate::cli::render::table::pairs;
 use crate::cli::tristate::Tristate;
 use encamp_model::{SchedulerConfiguration, quoted};

@@ -8,10 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::tz::TimeZone;
 use sha2::{Digest, Sha256};
 
+use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::general::GeneralFlags;
-use crate::cli::registry::Run;
 use encamp_api::Query;
 use encamp_api::stream::RawRequest;
 use encamp_model::{SECOND, quoted};

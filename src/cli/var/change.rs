@@ -1,11 +1,11 @@
 //! `var purge`, `var init` (`spec/cli.md §12.2`).
 
 use super::{conflict, one_namespace};
+use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::examples;
 use crate::cli::flags::parse_int;
 use crate::cli::general::GeneralFlags;
-use crate::cli::registry::Run;
 use encamp_api::variables::VariableError;
 use encamp_model::quoted;
 

@@ -2,9 +2,9 @@
 
 use super::form::{Form, FormFlags, rendered};
 use super::one_namespace;
+use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::general::GeneralFlags;
-use crate::cli::registry::Run;
 use encamp_model::quoted;
 
 /// Show a variable

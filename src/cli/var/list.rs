@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
+use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{number, text};
 use crate::cli::format::{FormatFlags, PageFlags};
 use crate::cli::general::GeneralFlags;
-use crate::cli::registry::Run;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::values;
 use encamp_api::Query;

@@ -6,11 +6,11 @@ use tokio::process::Command;
 
 use super::one_namespace;
 use super::put;
+use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::flags::parse_int;
 use crate::cli::general::GeneralFlags;
-use crate::cli::registry::Run;
 use encamp_api::variables::{Variable, VariableError};
 use encamp_api::{ApiError, Client};
 use encamp_model::duration::parse_duration;

@@ -11,9 +11,9 @@ pub mod list;
 pub mod lock;
 pub mod put;
 
+use super::command::Registry;
 use super::context::Environment;
 use super::general::GeneralFlags;
-use super::registry::Registry;
 
 /// Adds the commands.
 pub(super) fn register(registry: &mut Registry) {

@@ -7,9 +7,9 @@ pub mod status;
 
 use serde_json::Value;
 
+use super::command::Registry;
 use super::context::Context;
 use super::data::{list, typed};
-use super::registry::Registry;
 use super::render::allocations::{self, Listing};
 use encamp_model::AllocListStub;
 

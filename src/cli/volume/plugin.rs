@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::print_allocations;
+use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{self, number, text};
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
-use crate::cli::registry::Run;
 use crate::cli::render::table::{Form, pairs, table};
 use encamp_api::Query;
 use encamp_model::quoted;

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::print_allocations;
+use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::Context;
 use crate::cli::data::{self, flag, list, number, text};
 use crate::cli::format::FormatFlags;
 use crate::cli::general::GeneralFlags;
-use crate::cli::registry::Run;
 use crate::cli::render::table::{Form, pairs, table};
 use crate::cli::render::values;
 use encamp_api::Query;

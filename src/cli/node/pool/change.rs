@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::examples;
 use crate::cli::general::GeneralFlags;
-use crate::cli::registry::Run;
 use crate::cli::spec_file::{self, Spec};
 use encamp_model::duration::parse_duration;
 use encamp_model::quoted;

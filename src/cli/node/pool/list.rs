@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::{as_shown, compact, find, identity_ttl, listed};
+use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::data::{self, text};
 use crate::cli::format::{FormatFlags, PageFlags, next_page};
 use crate::cli::general::GeneralFlags;
-use crate::cli::registry::Run;
 use crate::cli::render::table::pairs;
 use encamp_api::Query;
 

@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::find;
+use crate::cli::command::Run;
 use crate::cli::context::Context;
 use crate::cli::data::{self, text};
 use crate::cli::format::{FormatFlags, PageFlags, next_page};
 use crate::cli::general::GeneralFlags;
 use crate::cli::lookup;
 use crate::cli::objects::node_table;
-use crate::cli::registry::Run;
 use encamp_api::Query;
 use encamp_api::types::JobListStub;
 

@@ -1,0 +1,25 @@
+//! What a module says of the paths it answers: patterns and handlers. All of them are listed in [`routes`](super::routes).
+
+use std::future::Future;
+use std::pin::Pin;
+
+use super::error::Error;
+use super::request::Request;
+use super::response::Response;
+
+/// What a handler gives.
+pub type Outcome = Result<Response, Error>;
+/// A handler at work.
+pub type Answering = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+/// Answers requests.
+pub type Handler = fn(Request) -> Answering;
+/// A pattern and its handler.
+pub type Route = (&'static str, Handler);
+
+/// A route whose handler is an `async fn(Request) -> Outcome`.
+macro_rules! route {
+    ($pattern:literal, $handler:path) => {
+        ($pattern, |request| Box::pin($handler(request)))
+    };
+}
+pub(super) use route;

@@ -1,0 +1,229 @@
+//! What a command is, and which one a command line names (`spec/cli.md §2.1`, `§2.2`). All of them are listed in
+//! [`registry`](super::registry).
+
+use std::collections::BTreeMap;
+
+use clap::{ArgMatches, Command, Parser};
+
+use super::context::Context;
+
+/// What a command's argument struct does.
+pub trait Run: Parser {
+    /// Runs the command and returns its exit code.
+    fn run(self, context: &mut Context<'_, '_>) -> u8;
+}
+
+/// Where the general help lists a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listing {
+    /// First, in this order.
+    Common,
+    /// Behind those, by name.
+    Other,
+    /// Nowhere: a short name of a command that is listed.
+    Alias,
+    /// Nowhere, and no help names it: a former name, or a command for programs.
+    Hidden,
+}
+
+/// One command.
+#[derive(Clone)]
+pub struct Entry {
+    /// The words that name it.
+    pub path: &'static str,
+    /// The words that its messages call it by; the same unless this is an alias.
+    pub canonical: &'static str,
+    /// Its arguments and help.
+    pub clap: Command,
+    /// Where the general help lists it.
+    pub listing: Listing,
+    /// The exit code after a wrong use.
+    pub usage_exit: u8,
+    /// Whether flags may stand behind other arguments.
+    pub flags_anywhere: bool,
+    /// Whether a warning says that the name will go away.
+    pub deprecated: bool,
+    /// Reads the arguments and runs it.
+    pub run: fn(&ArgMatches, &mut Context<'_, '_>) -> Result<u8, clap::Error>,
+}
+
+/// What a command line asks for.
+pub enum Found<'a> {
+    /// The version.
+    Version,
+    /// The help of a command or group, or the general one.
+    Help(Option<String>),
+    /// No command of that name.
+    Nothing,
+    /// Flags in front of the command.
+    EarlyFlags(String),
+    /// A group of commands, which does nothing itself.
+    Group(String),
+    /// A command and its arguments.
+    Command(&'a Entry, Vec<String>),
+}
+
+/// All commands and groups by name.
+pub struct Registry {
+    entries: BTreeMap<&'static str, Entry>,
+}
+
+/// The groups: name, one line about it, its help.
+const GROUPS: &[(&str, &str)] = &[
+    ("alloc", "Interact with allocations: status, logs, files, stop, restart"),
+    ("config", "Check an agent's configuration"),
+    ("deployment", "Interact with deployments"),
+    ("eval", "Interact with evaluations"),
+    ("job periodic", "Interact with periodic jobs"),
+    ("job tag", "Name versions of jobs"),
+    ("job", "Interact with jobs"),
+    ("namespace", "Interact with namespaces"),
+    ("node identity", "Interact with the identities of nodes"),
+    ("node meta", "Interact with metadata of nodes"),
+    ("node pool", "Interact with node pools"),
+    ("node", "Interact with nodes: status, drains, eligibility, pools"),
+    ("operator autopilot", "Say how failed servers are dealt with"),
+    ("operator raft", "Interact with the servers that agree on the log"),
+    ("operator root keyring", "Interact with the keys that encrypt variables and sign identities"),
+    ("operator root", "Interact with the keys that encrypt variables and sign identities"),
+    ("operator snapshot", "Save the state of the servers, and restore it"),
+    ("operator scheduler", "Say how allocations are placed"),
+    ("operator", "Operate the cluster: scheduling, servers, keys, requests as they are"),
+    ("plugin", "Interact with storage plugins"),
+    ("scaling policy", "Look into scaling policies"),
+    ("scaling", "Interact with scaling policies"),
+    ("server", "Interact with servers"),
+    ("service", "Interact with services that are registered with the servers"),
+    ("system reconcile", "Have the servers count again"),
+    ("system", "Interact with the servers' housekeeping"),
+    ("var", "Interact with variables"),
+    ("volume", "Interact with volumes"),
+    ("snapshot", "Read, look into and compare cluster snapshots"),
+    ("sim", "Simulate clusters: make one up, or load servers with made-up nodes"),
+];
+
+/// Commands that take flags behind other arguments too. Those that others had first stop at the first argument.
+const FLAGS_ANYWHERE: &[&str] = &["snapshot anonymize", "snapshot diff", "snapshot inspect"];
+
+impl Registry {
+    /// Without commands.
+    pub(super) fn empty() -> Registry {
+        Registry { entries: BTreeMap::new() }
+    }
+
+    /// Adds a command, and another name for it.
+    pub(super) fn add<T: Run>(&mut self, path: &'static str, alias: Option<(&'static str, Listing)>, usage_exit: u8) {
+        let entry = Entry {
+            path,
+            canonical: path,
+            clap: T::command(),
+            listing: Listing::Other,
+            usage_exit,
+            flags_anywhere: FLAGS_ANYWHERE.contains(&path),
+            deprecated: false,
+            run: |matches, context| Ok(T::from_arg_matches(matches)?.run(context)),
+        };
+        if let Some((path, listing)) = alias {
+            self.entries.insert(path, Entry { path, listing, ..entry.clone() });
+        }
+        self.entries.insert(path, entry);
+    }
+
+    /// Adds a former name of a command, which no help shows.
+    pub(super) fn add_hidden(&mut self, path: &'static str, of: &str, deprecated: bool) {
+        if let Some(entry) = self.entries.get(of).cloned() {
+            self.entries.insert(path, Entry { path, listing: Listing::Hidden, deprecated, ..entry });
+        }
+    }
+
+    /// The commands and groups right below a group (all at the top for an empty name), former names left out: the last
+    /// word of each and its full name, by name.
+    pub fn below(&self, group: &str) -> Vec<(&'static str, &'static str)> {
+        let prefix = if group.is_empty() { String::new() } else { format!("{group} ") };
+        let shown = self.entries().filter(|e| e.listing != Listing::Hidden).map(|e| e.path);
+        let all = shown.chain(self.groups().map(|(name, _)| name));
+        let mut found: Vec<_> = all
+            .filter_map(|path| Some((path.strip_prefix(prefix.as_str())?, path)))
+            .filter(|(name, _)| !name.is_empty() && !name.contains(' '))
+            .collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// One line about a command or group.
+    pub fn about(&self, path: &str) -> String {
+        match self.get(path) {
+            Some(entry) => entry.clap.get_about().map(ToString::to_string).unwrap_or_default(),
+            None => self.groups().find(|(name, _)| *name == path).map(|(_, about)| about.into()).unwrap_or_default(),
+        }
+    }
+
+    /// The commands and aliases, by name.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values()
+    }
+
+    /// The command of that name.
+    pub fn get(&self, path: &str) -> Option<&Entry> {
+        self.entries.get(path)
+    }
+
+    /// The groups: name and one line about each.
+    pub fn groups(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        GROUPS.iter().copied()
+    }
+
+    fn is_group(&self, path: &str) -> bool {
+        GROUPS.iter().any(|(name, _)| *name == path)
+    }
+
+    /// What a command line asks for.
+    pub fn find(&self, args: &[String]) -> Found<'_> {
+        let first_word = args.iter().position(|a| !a.starts_with('-')).unwrap_or(args.len());
+        let (early, rest) = args.split_at(first_word);
+        let words: Vec<&str> = rest
+            .iter()
+            .map(String::as_str)
+            .take_while(|a| !a.is_empty() && !a.starts_with('-') && !a.contains(' '))
+            .collect();
+        let found = (1..=words.len())
+            .rev()
+            .map(|n| (n, words.get(..n).unwrap_or_default().join(" ")))
+            .find(|(_, path)| self.entries.contains_key(path.as_str()) || self.is_group(path));
+        let path = found.as_ref().map(|(_, path)| path.clone());
+        if args.iter().take_while(|a| *a != "--").any(|a| matches!(a.as_str(), "-h" | "-help" | "--help")) {
+            return Found::Help(path);
+        }
+        if early.iter().any(|a| matches!(a.as_str(), "-v" | "-version" | "--version")) {
+            return Found::Version;
+        }
+        let Some((n, path)) = found else { return Found::Nothing };
+        if !early.is_empty() {
+            return Found::EarlyFlags(path);
+        }
+        match self.entries.get(path.as_str()) {
+            Some(entry) => Found::Command(entry, rest.get(n..).unwrap_or_default().to_vec()),
+            None => Found::Group(path),
+        }
+    }
+
+    /// All commands as one clap tree, for completions and manual pages.
+    pub fn tree(&self) -> Command {
+        let root = Command::new("encamp")
+            .about("Plan, explain and run jobs on clusters that schedule the way Nomad does")
+            .version(env!("CARGO_PKG_VERSION"))
+            .disable_help_subcommand(true);
+        self.with_subcommands(root, "")
+    }
+
+    fn with_subcommands(&self, command: Command, group: &str) -> Command {
+        let members = self.below(group).into_iter().map(|(name, path)| match self.entries.get(path) {
+            Some(entry) => entry.clap.clone().name(name),
+            None => {
+                let group = Command::new(name).about(self.about(path)).disable_help_subcommand(true);
+                self.with_subcommands(group, path)
+            }
+        });
+        command.subcommands(members)
+    }
+}
