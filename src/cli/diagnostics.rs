@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::render::findings;
+use super::render::styled::Styled;
 use encamp_jobspec::explain::{Finding, Severity, Stage};
 
 /// The form in which problems of a job file are printed.
@@ -65,7 +66,9 @@ impl Context<'_, '_> {
         self.ui.error(&refused.text);
         if !refused.findings.is_empty() {
             let text = findings::text(&refused.findings, self.ui.colours_on());
-            self.ui.error_plain(&format!("\n{}", text.trim_end()));
+            let mut out = Styled::from("\n");
+            out.push(text);
+            self.ui.error_plain(out);
         }
         self.command.usage_exit
     }

@@ -54,6 +54,12 @@ impl Running {
         running
     }
 
+    fn has_running(&self, count: usize) -> Result<(), String> {
+        let allocs = self.agent.list("/v1/job/talker/allocations");
+        let running = allocs.iter().filter(|a| a["ClientStatus"] == "running" && a["DesiredStatus"] == "run").count();
+        if running == count { Ok(()) } else { Err(format!("{running} running")) }
+    }
+
     fn screen(&self, size: Size, args: &[&str]) -> crate::screen::Screen {
         encamp(size, &self.folder, &self.agent.address(), args)
     }
@@ -129,6 +135,7 @@ fn restarts_in_batches_ask() {
         for (keys, code) in
             [(["n", ENTER].concat(), 0), (CTRL_C.into(), 130), (CTRL_D.into(), 1), (["y", ENTER].concat(), 0)]
         {
+            wait_for("both allocations", || running.has_running(2));
             let screen = running.screen(size, &restart);
             screen.wait_for("[Y/n/<wait duration>]");
             screen.press(&keys);

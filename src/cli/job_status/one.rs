@@ -6,6 +6,7 @@ use crate::cli::context::{Context, clock};
 use crate::cli::launch;
 use crate::cli::render::allocations::{self, Listing, Row};
 use crate::cli::render::metrics::metric_lines;
+use crate::cli::render::styled::Styled;
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::ui::Ui;
 use crate::cli::render::{deployments, evaluations, values};
@@ -176,7 +177,9 @@ fn print_failures(ui: &mut Ui<'_>, newest_first: &[Evaluation]) {
     let total = failed.failed_tg_allocs.len();
     for (i, (group, metric)) in failed.failed_tg_allocs.iter().enumerate().take(MOST_FAILURES) {
         let lines = metric_lines(metric, "  ", false, ui.colours_on());
-        ui.output(&format!("Task Group {}:\n{lines}", quoted(group)));
+        let mut text = Styled::from(format!("Task Group {}:\n", quoted(group)));
+        text.push(lines);
+        ui.output(text);
         if i + 1 < total {
             ui.output("");
         }

@@ -159,7 +159,7 @@ fn print_failures(lines: &mut Lines<'_, '_>, eval: &Evaluation, verbose: bool) {
         lines.detail(&format!("Task Group {} (failed to place {n} {noun}):", quoted(group)));
         let text = metric_lines(metric, "  ", false, lines.ui.colours_on());
         for line in text.lines() {
-            lines.output(line);
+            lines.output(&line);
         }
     }
     if !eval.blocked_eval.is_empty() {

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::json::indented;
 use super::metrics::metric_lines;
+use super::styled::Styled;
 use super::table::{Form, table};
 use super::ui::Ui;
 use super::values::plural;
@@ -87,7 +88,9 @@ fn print_group(ui: &mut Ui<'_>, view: &View, group: &Group, verbose: bool) {
     }
     let why = metric_lines(&c.metrics, "  ", false, ui.colours_on());
     if !why.is_empty() {
-        ui.output(&format!("\nOne more finds no node:\n{why}"));
+        let mut text = Styled::from("\nOne more finds no node:\n");
+        text.push(why);
+        ui.output(text);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Problems of job files as text, with the source line and its underline, and as JSON (`docs/diagnostics.md`).
 
+use super::styled::Styled;
 use serde_json::{Value, json};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -49,7 +50,7 @@ impl Paint {
 }
 
 /// The findings one below the other.
-pub fn text(list: &[Finding], colours: bool) -> String {
+pub fn text(list: &[Finding], colours: bool) -> Styled {
     let paint = Paint(colours);
     let shown: Vec<String> = list.iter().take(MAX_SHOWN).map(|f| one(f, &paint)).collect();
     let mut out = shown.join("\n");
@@ -58,7 +59,7 @@ pub fn text(list: &[Finding], colours: bool) -> String {
         1 => out.push_str("\n… and 1 more problem\n"),
         more => out.push_str(&format!("\n… and {more} more problems\n")),
     }
-    out
+    Styled::from_escaped(out.trim_end().to_string())
 }
 
 fn one(f: &Finding, paint: &Paint) -> String {

@@ -30,7 +30,7 @@ pub fn plan(view: &PlanView<'_>, job_id: &str, assumed: Option<&str>, explanatio
         rows.iter().for_each(|row| out += row);
     }
     if !plan.failed_tg_allocs.is_empty() {
-        out += &format!("\n{}", fenced("", &markup(&dry_run(view, false), false)));
+        out += &format!("\n{}", fenced("", dry_run(view, false).as_str()));
     }
     preemptions(&mut out, plan.annotations.as_ref().map_or(&[], |a| a.preempted_allocs.as_slice()));
     if !plan.warnings.trim().is_empty() {

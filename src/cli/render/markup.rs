@@ -44,6 +44,18 @@ fn code(tag: &str) -> Option<u8> {
 /// Replaces the known tags of a text by escape sequences, or by nothing when colours are off. A text with tags ends
 /// with one more reset.
 pub fn markup(text: &str, colours: bool) -> String {
+    let (mut out, tagged) = replace_tags(text, colours);
+    if tagged && colours {
+        out.push_str(RESET);
+    }
+    out
+}
+
+/// What a text with tags ends with.
+pub const RESET: &str = "\x1b[0m";
+
+/// Replaces the known tags of a piece of a text. Whether there were any.
+pub fn replace_tags(text: &str, colours: bool) -> (String, bool) {
     let mut out = String::with_capacity(text.len());
     let mut tagged = false;
     let mut rest = text;
@@ -66,10 +78,7 @@ pub fn markup(text: &str, colours: bool) -> String {
         };
     }
     out.push_str(rest);
-    if tagged && colours {
-        out.push_str("\x1b[0m");
-    }
-    out
+    (out, tagged)
 }
 
 #[cfg(test)]

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::markup::markup;
+use super::styled::Styled;
 use super::table::{Form, table};
 use super::values::score;
 use encamp_model::{AllocMetric, quoted};
 
 /// The lines about an allocation metric, each behind `prefix`; with `scores`, also how nodes were ranked.
-pub fn metric_lines(metric: &AllocMetric, prefix: &str, scores: bool, colours: bool) -> String {
+pub fn metric_lines(metric: &AllocMetric, prefix: &str, scores: bool, colours: bool) -> Styled {
     let mut lines = Vec::new();
     if metric.nodes_evaluated == 0 {
         lines.push(format!("{prefix}* No nodes were eligible for evaluation"));
@@ -45,7 +46,8 @@ pub fn metric_lines(metric: &AllocMetric, prefix: &str, scores: bool, colours: b
             lines.push(format!("{prefix}* Score {} = {value:.6}", quoted(name)));
         }
     }
-    lines.join("\n")
+    // Names are quoted, cells of tables are escaped.
+    Styled::from_escaped(lines.join("\n"))
 }
 
 fn score_table(metric: &AllocMetric) -> String {

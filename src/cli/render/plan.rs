@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::metrics::metric_lines;
+use super::styled::{Styled, TaggedText};
 use super::table::{Form, table};
 use super::ui::Ui;
 use super::{diff, values};
@@ -59,8 +60,7 @@ pub fn print_body(ui: &mut Ui<'_>, view: &PlanView<'_>) {
         ui.output(text);
     }
     ui.output_markup("[bold]Scheduler dry-run:[reset]");
-    let text = dry_run(view, ui.colours_on());
-    ui.output_markup(&text);
+    ui.output(dry_run(view, ui.colours_on()));
     ui.output("");
     print_warnings(ui, &view.plan.warnings);
     let preempted = view.plan.annotations.as_ref().map(|a| a.preempted_allocs.as_slice()).unwrap_or_default();
@@ -77,36 +77,38 @@ pub fn print_warnings(ui: &mut Ui<'_>, warnings: &str) {
     }
 }
 
-/// What the scheduler would do, and why it could not place the rest. Contains markup.
-pub fn dry_run(view: &PlanView<'_>, colours: bool) -> String {
+/// What the scheduler would do, and why it could not place the rest.
+pub fn dry_run(view: &PlanView<'_>, colours: bool) -> Styled {
     let plan = view.plan;
     let next = plan.created_evals.iter().rfind(|e| e.triggered_by == "rolling-update");
-    let mut out = String::new();
+    let mut out = TaggedText::new(colours);
     if plan.failed_tg_allocs.is_empty() {
-        out.push_str("[bold][green]- All tasks successfully allocated.[reset]\n");
+        out.tags("[bold][green]- All tasks successfully allocated.[reset]\n");
     } else {
         let what = if view.job_type == "system" { "allocations on all nodes" } else { "all allocations" };
-        out.push_str(&format!("[bold][yellow]- WARNING: Failed to place {what}.[reset]\n"));
+        out.tags(&format!("[bold][yellow]- WARNING: Failed to place {what}.[reset]\n"));
         for (group, metric) in &plan.failed_tg_allocs {
             let n = metric.failures();
             let noun = values::plural(n, "allocation", "allocations");
             let lines = metric_lines(metric, "    ", false, colours);
-            out.push_str(&format!("  [yellow]Task Group {} (failed to place {n} {noun}):\n", quoted(group)));
-            out.push_str(&format!("[reset][yellow]{lines}[reset]\n\n"));
+            out.tags(&format!("  [yellow]Task Group {} (failed to place {n} {noun}):\n", quoted(group)));
+            out.tags("[reset][yellow]");
+            out.styled(&lines);
+            out.tags("[reset]\n\n");
         }
         if next.is_none() {
-            out.pop();
+            out.pop_line_end();
         }
     }
     if let Some(eval) = next {
         let wait = format_duration(eval.wait);
-        out.push_str(&format!("[green]- Rolling update, next evaluation will be in {wait}.\n"));
+        out.tags(&format!("[green]- Rolling update, next evaluation will be in {wait}.\n"));
     }
     if let (Some(launch), false) = (plan.next_periodic_launch.unix_nanos(), view.parameterized) {
-        out.push_str(&periodic(launch, view));
+        out.tags(&periodic(launch, view));
     }
-    out.pop();
-    out
+    out.pop_line_end();
+    out.finish()
 }
 
 fn periodic(launch: i64, view: &PlanView<'_>) -> String {

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::markup::markup;
+use super::markup::{RESET, markup, replace_tags};
 
 /// A text without foreign control characters. Line feeds and tabs stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,6 +16,11 @@ impl Styled {
     /// The text with its tags replaced (`docs/spec/cli.md §3.2`) and everything else escaped.
     pub fn markup(text: &str, colours: bool) -> Styled {
         Styled(markup(&visible(text), colours))
+    }
+
+    /// A text whose values from elsewhere are escaped already.
+    pub fn from_escaped(text: String) -> Styled {
+        Styled(text)
     }
 
     /// Appends a text.
@@ -41,6 +46,48 @@ impl Styled {
     /// The text as it is written.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// A text with tags that has pieces which are styled already.
+#[derive(Debug, Default)]
+pub struct TaggedText {
+    text: String,
+    tagged: bool,
+    colours: bool,
+}
+
+impl TaggedText {
+    /// An empty text.
+    pub fn new(colours: bool) -> TaggedText {
+        TaggedText { colours, ..TaggedText::default() }
+    }
+
+    /// Appends a piece with tags.
+    pub fn tags(&mut self, piece: &str) {
+        let (piece, tagged) = replace_tags(&visible(piece), self.colours);
+        self.text.push_str(&piece);
+        self.tagged |= tagged;
+    }
+
+    /// Appends a piece as it is.
+    pub fn styled(&mut self, piece: &Styled) {
+        self.text.push_str(piece.as_str());
+    }
+
+    /// Removes a line end at the end.
+    pub fn pop_line_end(&mut self) {
+        if self.text.ends_with('\n') {
+            self.text.pop();
+        }
+    }
+
+    /// The whole text.
+    pub fn finish(mut self) -> Styled {
+        if self.tagged && self.colours {
+            self.text.push_str(RESET);
+        }
+        Styled(self.text)
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::json::indented;
 use super::markdown::code;
 use super::metrics::metric_lines;
+use super::styled::Styled;
 use super::table::{Form, table};
 use super::ui::Ui;
 use super::values::plural;
@@ -74,8 +75,11 @@ pub fn print(ui: &mut Ui<'_>, outcome: &Outcome, verbose: bool) {
     }
     let (concerned, waited): (Vec<&Unplaced>, Vec<&Unplaced>) = outcome.unplaced.iter().partition(|u| !u.waited);
     if !concerned.is_empty() {
-        let text: Vec<String> = concerned.iter().map(|u| unplaced(ui, u)).collect();
-        section(ui, "[red]Without a node", &text.join("\n"));
+        heading(ui, "[red]Without a node");
+        for u in concerned {
+            let text = unplaced(ui, u);
+            ui.output(text);
+        }
     }
     if !waited.is_empty() {
         let lines = waited.iter().map(|u| format!("{}|{}|{}", job(&u.owner), u.owner.task_group, u.count));
@@ -146,8 +150,12 @@ fn summary(outcome: &Outcome) -> String {
 }
 
 fn section(ui: &mut Ui<'_>, title: &str, text: &str) {
-    ui.output_markup(&format!("\n[bold]{title}[reset]"));
+    heading(ui, title);
     ui.output(text);
+}
+
+fn heading(ui: &mut Ui<'_>, title: &str) {
+    ui.output_markup(&format!("\n[bold]{title}[reset]"));
 }
 
 fn headed(head: &str, lines: impl Iterator<Item = String>) -> Vec<String> {
@@ -211,12 +219,17 @@ fn rows(outcome: &Outcome) -> Vec<String> {
     headed("Alloc ID|Job|Name|Reason|From|To", lines)
 }
 
-fn unplaced(ui: &Ui<'_>, u: &Unplaced) -> String {
+fn unplaced(ui: &Ui<'_>, u: &Unplaced) -> Styled {
     let n = u.count;
     let words = plural(n, "allocation", "allocations");
     let head = format!("Job {}, group {} ({n} {words}):", quoted(&job(&u.owner)), quoted(&u.owner.task_group));
     let lines = metric_lines(&u.metrics, "  ", false, ui.colours_on());
-    if lines.is_empty() { head } else { format!("{head}\n{lines}") }
+    let mut text = Styled::from(head);
+    if !lines.is_empty() {
+        text.push("\n");
+        text.push(lines);
+    }
+    text
 }
 
 fn room(pools: &[PoolRoom]) -> Vec<String> {
