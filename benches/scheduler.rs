@@ -1,4 +1,4 @@
-//! Scheduling speed beside the reference's recorded speed, on the states of ../shared/oracle/scheduler-bench.
+//! Scheduling speed beside the reference's recorded speed, on the states of `tests/oracle/scheduler-bench`.
 //!
 //! Timed, as for the reference: taking a snapshot, processing the evaluation with annotations, handing the plan to a planner
 //! that accepts it at once. Loading is not timed. Every run's plan is checked against the recorded one.
@@ -7,11 +7,13 @@
 #[path = "../tests/oracle_support/mod.rs"]
 mod oracle_support;
 
+use std::collections::HashMap;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use encamp_model::*;
 use encamp_scheduler::{Context, NodeOrder, PlanResult, Planner};
+use oracle_support::recorded;
 
 /// The command's own allocator.
 #[global_allocator]
@@ -82,20 +84,43 @@ fn once(state: &encamp_state::State, eval: &Evaluation, now: i64) -> (Duration, 
     (took, planner.placed, planner.evicted)
 }
 
+/// The states with wanted names, as JSON texts: a file for each, or several in a file of lines.
+fn states(wanted: impl Fn(&str) -> bool) -> Option<HashMap<String, String>> {
+    #[derive(serde::Deserialize)]
+    struct Name {
+        name: String,
+    }
+    let folder = recorded::folder("scheduler-bench")?;
+    let mut states = HashMap::new();
+    for (name, path) in recorded::files(&folder, ".json").into_iter().filter(|(name, _)| wanted(name)) {
+        states.extend(recorded::text_at(&path).map(|text| (name, text)));
+    }
+    for (_, path) in recorded::files(&folder, ".jsonl") {
+        for text in recorded::lines_at(&path) {
+            let Name { name } = serde_json::from_str(&text).expect("a case with a name");
+            if wanted(&name) {
+                states.insert(name, text);
+            }
+        }
+    }
+    Some(states)
+}
+
 fn main() {
-    let Some(folder) = oracle_support::oracle_dir().map(|d| d.join("scheduler-bench")).filter(|d| d.is_dir()) else {
-        println!("skipped: no oracle");
-        return;
-    };
+    let wanted = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
+    let wanted = |name: &str| name.contains(&wanted);
+    let Some(states) = states(wanted) else { return };
     println!(
         "{:<24}{:>8}{:>9}{:>12}{:>12}{:>14}{:>9}",
         "scenario", "placed", "evicted", "min ms", "median ms", "reference ms", "ratio"
     );
-    let wanted = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
     let (mut log_sum, mut count) = (0.0, 0);
-    for (name, reference, _) in REFERENCE.into_iter().filter(|(name, ..)| name.contains(&wanted)) {
-        let text = oracle_support::read_text(&folder.join(format!("{name}.json.gz")));
-        let case = oracle_support::parse_case(&text).expect("a case");
+    for (name, reference, _) in REFERENCE.into_iter().filter(|(name, ..)| wanted(name)) {
+        let Some(text) = states.get(name) else {
+            println!("skipped: there is no {name}");
+            continue;
+        };
+        let case = oracle_support::parse_case(text).expect("a case");
         let state = case.input.state();
         let eval = &case.input.eval;
         let list = |key: &str| case.expected[key].as_array().map_or(0, Vec::len);

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// A backup of a real cluster: `fleet` of 300 nodes, `dev-acl` of ten.
 fn backup(name: &str) -> Option<PathBuf> {
-    Some(oracle::folder("archive")?.join(format!("{name}.snap")))
+    oracle::file(&format!("archive/{name}.snap"))
 }
 
 const JOB: &str = "\
@@ -110,9 +110,7 @@ fn json(ran: &Ran) -> Value {
 
 /// What the servers answered over HTTP at the index of the backup.
 fn expected(name: &str) -> Value {
-    let path = oracle::folder("archive").expect("the oracle").join(format!("{name}.expected.json.gz"));
-    let file = std::fs::File::open(path).expect("what is in the backup");
-    serde_json::from_reader(flate2::read::GzDecoder::new(file)).expect("JSON")
+    oracle::json(&format!("archive/{name}.expected.json")).expect("what is in the backup")
 }
 
 #[test]

@@ -52,10 +52,10 @@ fn steady(text: &str) -> String {
 
 #[test]
 fn from_backup_to_answer() {
-    let Some(archives) = oracle::folder("archive") else { return };
+    let Some(backup) = oracle::file("archive/fleet.snap") else { return };
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = Folder::new("walkthrough");
-    std::fs::copy(archives.join("fleet.snap"), folder.path().join("backup.snap")).unwrap();
+    std::fs::copy(backup, folder.path().join("backup.snap")).unwrap();
     std::fs::copy(root.join("docs/checkout.nomad.hcl"), folder.path().join("checkout.nomad.hcl")).unwrap();
     let document = root.join("docs/walkthrough.md");
     let text = std::fs::read_to_string(&document).unwrap();
@@ -88,12 +88,13 @@ fn documents() -> Vec<(String, String)> {
 /// Blocks of shell lines are run line by line: on the fixtures, a backup of a server, a recorded cluster that runs.
 #[test]
 fn every_command_of_the_documentation_runs() {
-    let Some(archives) = oracle::folder("archive") else { return };
-    let (server, cluster) = serve(Cluster::recorded("dev-acl").unwrap());
+    let Some(backup) = oracle::file("archive/dev-acl.snap") else { return };
+    let Some(recorded) = Cluster::recorded("dev-acl") else { return };
+    let (server, cluster) = serve(recorded);
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = Folder::new("documented");
     std::os::unix::fs::symlink(root.join("fixtures"), folder.path().join("fixtures")).unwrap();
-    std::fs::copy(archives.join("dev-acl.snap"), folder.path().join("backup.snap")).unwrap();
+    std::fs::copy(backup, folder.path().join("backup.snap")).unwrap();
     let job = std::fs::read(root.join("docs/checkout.nomad.hcl")).unwrap();
     ["web.hcl", "web.nomad.hcl", "job.hcl"].iter().for_each(|name| drop(folder.file(name, &job)));
     std::fs::create_dir(folder.path().join("jobs")).unwrap();

@@ -506,9 +506,7 @@ fn jobs_of_a_running_cluster_are_inspected() {
 fn an_evaluation_of_the_past_is_explained() {
     let Some(bench) = Bench::new("live-eval", "dev-acl") else { return };
     let evaluations = {
-        let path = oracle::folder("archive").unwrap().join("dev-acl.expected.json.gz");
-        let file = std::fs::File::open(path).unwrap();
-        let all: Value = serde_json::from_reader(flate2::read::GzDecoder::new(file)).unwrap();
+        let all = oracle::json("archive/dev-acl.expected.json").unwrap();
         all["Evaluations"].as_array().unwrap().clone()
     };
     let failed =
@@ -592,14 +590,12 @@ fn the_servers_validate_where_they_can() {
 #[test]
 fn a_recorded_cluster_can_be_fetched_and_planned_on() {
     let Some(folder) = oracle::folder("http/reference-2.0.5") else { return };
-    let mut names: Vec<_> =
-        std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
+    let files = oracle::files(&folder, ".json");
     let moment =
-        names.iter().position(|n| n.ends_with("-allocs-list-resources.json")).expect("the list of allocations");
+        files.iter().position(|(name, _)| name.ends_with("-allocs-list-resources")).expect("the list of allocations");
     let mut nearest: BTreeMap<String, (usize, Value)> = BTreeMap::new();
-    for (i, name) in names.iter().enumerate() {
-        let case: Value = serde_json::from_str(&std::fs::read_to_string(folder.join(name)).unwrap()).unwrap();
+    for (i, (_, path)) in files.iter().enumerate() {
+        let case: Value = oracle::json_at(path).unwrap();
         let (request, response) = (&case["request"], &case["response"]);
         let body = &response["body"];
         let rows = body.as_array().is_none_or(|rows| rows.iter().all(Value::is_object));
@@ -655,8 +651,8 @@ fn recorded_answers_are_understood() {
     }
     let Some(folder) = oracle::folder("http/reference-2.0.5") else { return };
     let mut seen = BTreeMap::<&str, usize>::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let case: Value = serde_json::from_str(&std::fs::read_to_string(entry.unwrap().path()).unwrap()).unwrap();
+    for (_, path) in oracle::files(&folder, ".json") {
+        let case: Value = oracle::json_at(&path).unwrap();
         let (request, response) = (&case["request"], &case["response"]);
         if request["method"] != "GET" || response["status"] != 200 || response["body_kind"] != "json" {
             continue;

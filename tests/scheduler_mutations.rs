@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Mutex;
 
 use encamp_scheduler::NodeOrder;
-use oracle_support::{families, oracle_dir, run};
+use oracle_support::{families, recorded, run};
 use serde_json::Value;
 
 /// Panics by place and message.
@@ -65,7 +65,7 @@ fn damage(v: &mut Value, key: &str, left: &mut usize, random: &mut Random) -> bo
 
 #[test]
 fn damaged_states_do_not_panic() {
-    let Some(dir) = oracle_dir() else { return };
+    let Some(dir) = recorded::folder("scheduler") else { return };
     let times = std::env::var("ENCAMP_MUTATIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(2);
     let hook = take_hook();
     set_hook(Box::new(|info| {
@@ -73,7 +73,7 @@ fn damaged_states_do_not_panic() {
     }));
     let mut random = Random(2026);
     let (mut tried, mut refused) = (0, 0);
-    for (family, cases) in families(&dir.join("scheduler")) {
+    for (family, cases) in families(&dir) {
         if family == "large_cluster" {
             continue;
         }

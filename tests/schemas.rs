@@ -89,9 +89,7 @@ fn from_files(samples: &mut Samples) {
 
 /// What is read from a running cluster: a recorded one. `None` without oracle.
 fn from_a_cluster(samples: &mut Samples) -> Option<()> {
-    let path = oracle::folder("archive")?.join("dev-acl.expected.json.gz");
-    let file = std::fs::File::open(path).unwrap();
-    let all: Value = serde_json::from_reader(flate2::read::GzDecoder::new(file)).unwrap();
+    let all = oracle::json("archive/dev-acl.expected.json")?;
     let (server, cluster) = serve(Cluster::recorded("dev-acl")?);
     let folder = Folder::new("schemas-live");
     let cache = folder.path().join("cache").display().to_string();

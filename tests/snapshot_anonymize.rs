@@ -410,9 +410,9 @@ fn leaks(file: &SnapshotFile) -> Vec<String> {
 /// The states of the recorded scheduler cases.
 #[test]
 fn recorded_clusters_plan_alike_and_nothing_telling_is_left() {
-    let Some(folder) = oracle_support::oracle_dir() else { return };
+    let Some(folder) = oracle_support::recorded::folder("scheduler") else { return };
     let (mut placements, mut cases) = (0, 0);
-    for (_, lines) in oracle_support::families(&folder.join("scheduler")) {
+    for (_, lines) in oracle_support::families(&folder) {
         // Every case is some variation of its family; two of each will do.
         let step = (lines.len() / 4).max(1);
         for line in lines.iter().step_by(step).take(2) {

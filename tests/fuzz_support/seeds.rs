@@ -1,7 +1,9 @@
-//! Where fuzzers begin: the job files of the oracle, of the fixtures and of the examples, and the hostile ones in small.
+//! Where fuzzers begin: the recorded job files, those of the fixtures and of the examples, and the hostile ones in small.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+#[path = "../support/recorded.rs"]
+mod recorded;
 
 use super::hostile;
 
@@ -31,24 +33,14 @@ const VARIABLES: [&str; 14] = [
     "\u{3}\u{0}\"${\"${1 + 1}\"}\"",
 ];
 
-/// All seeds; the oracle's are left out where there is no oracle.
+/// All seeds.
 pub fn seeds() -> Seeds {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let oracle = std::env::var_os("ENCAMP_ORACLE").map_or_else(|| root.join("../shared/oracle"), PathBuf::from);
     let mut seeds = Seeds::default();
-    for folder in [
-        oracle.join("jobspec"),
-        oracle.join("diff"),
-        root.join("fixtures/demo"),
-        root.join("fixtures/preemption"),
-        root.join("src/cli/examples"),
-    ] {
-        let Ok(entries) = fs::read_dir(folder) else { continue };
-        let mut paths: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
-        paths.sort();
-        for path in paths {
-            let Some(name) = path.file_name().and_then(|n| n.to_str()) else { continue };
-            let Ok(content) = fs::read(&path) else { continue };
+    let own = ["fixtures/demo", "fixtures/preemption", "src/cli/examples"].map(|folder| root.join(folder));
+    for folder in ["jobspec", "diff"].into_iter().filter_map(recorded::folder).chain(own) {
+        for (name, path) in recorded::files(&folder, "") {
+            let Some(content) = recorded::bytes_at(&path) else { continue };
             if name.ends_with(".vars.hcl") {
                 seeds.variables.push([b"\0", content.as_slice()].concat());
             } else if name.ends_with(".hcl") {

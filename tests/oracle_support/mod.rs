@@ -5,11 +5,11 @@
 
 pub mod compare;
 pub mod outcome;
+#[path = "../support/recorded.rs"]
+pub mod recorded;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use encamp_model::*;
@@ -58,47 +58,18 @@ pub struct DeletedJob {
     id: String,
 }
 
-/// The recorded truth: `ENCAMP_ORACLE` or `../shared/oracle` next to the crate; none where it does not exist.
-///
-/// Panics in CI, where it has to exist.
-pub fn oracle_dir() -> Option<PathBuf> {
-    let dir = std::env::var_os("ENCAMP_ORACLE")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/oracle"), PathBuf::from);
-    if dir.is_dir() {
-        return Some(dir);
-    }
-    assert!(std::env::var_os("CI").is_none(), "no oracle at {}", dir.display());
-    println!("skipped: no oracle");
-    None
-}
-
-/// The text of a file, unpacked if its name ends in `.gz`.
-pub fn read_text(path: &Path) -> String {
-    let bytes = fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    if path.extension().is_none_or(|e| e != "gz") {
-        return String::from_utf8(bytes).expect("UTF-8");
-    }
-    let mut text = String::new();
-    flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut text).expect("gzip of UTF-8");
-    text
-}
-
 /// Family name and its cases as JSON texts, for every family and the examples.
 pub fn families(scheduler_dir: &Path) -> Vec<(String, Vec<String>)> {
-    let list = |dir: &Path, end: &str| -> Vec<PathBuf> {
-        let entries = fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
-        let mut paths: Vec<PathBuf> = entries.map(|e| e.expect("entry").path()).collect();
-        paths.retain(|p| p.to_string_lossy().ends_with(end));
-        paths.sort();
-        paths
-    };
     let mut out = Vec::new();
-    let examples = list(&scheduler_dir.join("examples"), ".json").iter().map(|p| read_text(p)).collect();
-    out.push(("examples".to_string(), examples));
-    for path in list(scheduler_dir, ".jsonl.gz") {
-        let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default().trim_end_matches(".jsonl.gz");
-        out.push((name.to_string(), read_text(&path).lines().map(str::to_string).collect()));
+    let examples = scheduler_dir.join("examples");
+    if examples.is_dir() {
+        let texts = recorded::files(&examples, ".json").into_iter().filter_map(|(_, path)| recorded::text_at(&path));
+        out.push(("examples".to_string(), texts.collect()));
+    } else {
+        println!("skipped: there is no {}", examples.display());
     }
+    let families = recorded::files(scheduler_dir, ".jsonl").into_iter();
+    out.extend(families.map(|(family, path)| (family, recorded::lines_at(&path))));
     out
 }
 

@@ -35,9 +35,7 @@ fn key(v: &Value, name: &str) -> String {
 impl Cluster {
     /// A sample of the archive oracle, `None` without one.
     pub fn recorded(sample: &str) -> Option<Cluster> {
-        let path = oracle::folder("archive")?.join(format!("{sample}.expected.json.gz"));
-        let file = std::fs::File::open(path).unwrap();
-        let all: Value = serde_json::from_reader(std::io::BufReader::new(flate2::read::GzDecoder::new(file))).unwrap();
+        let all = oracle::json(&format!("archive/{sample}.expected.json"))?;
         let mut cluster = Cluster { index: all["SnapshotIndex"].as_u64().unwrap(), page: 1000, ..Cluster::default() };
         for n in all["Nodes"].as_array().unwrap() {
             cluster.nodes.insert(key(n, "ID"), n.clone());

@@ -1,30 +1,21 @@
-//! Where the recorded truth is, and what several tests do with it.
+//! The recorded results ([`recorded`]), and what several tests do with the job files among them.
 //!
 //! Each test uses a part of it.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
-use std::path::{Path, PathBuf};
+#[path = "recorded.rs"]
+mod recorded;
+
+use std::path::Path;
 
 use encamp_jobspec::admission::{ServerContext, admit};
 use encamp_jobspec::canonicalize::canonicalize;
 use encamp_jobspec::convert::{ConvertOptions, to_server};
 use encamp_jobspec::parse::{ParseOptions, parse};
 use encamp_model::{Job, Namespace, NodePool, WorkloadIdentity};
+pub use recorded::*;
 
-/// The folder of an oracle, or `None` (with a line that says so) where there is none. On CI there has to be one.
-pub fn folder(name: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("ENCAMP_ORACLE")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/oracle"), PathBuf::from);
-    let folder = root.join(name);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    assert!(std::env::var_os("CI").is_none(), "no oracle at {}", folder.display());
-    println!("skipped: no oracle");
-    None
-}
-
-/// A server of a profile of the oracles.
+/// A server of a profile of the recorded job files.
 pub fn server(profile: &str) -> ServerContext {
     let named = |name: &str| Namespace { name: name.into(), ..Namespace::default() };
     let mut server =

@@ -2,11 +2,12 @@
 //! Answers must have the same status, the same error text and the same shape; what IDs and times are does not matter.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use super::recorded;
 use super::shapes::{differences, same_text};
 use super::testing::TestServer;
 use encamp_host::ids;
@@ -19,17 +20,6 @@ const SECRET: &str = "11111111-5264-effb-1a7c-30be40b9a44c";
 /// What depends on tasks that really run, or on parts of the server that are not there yet: a piece of the path to the
 /// value.
 const NOT_OURS: [&str; 3] = [".TaskStates", ".SigningKeyID", ".NetworkStatus"];
-
-fn oracle() -> Option<PathBuf> {
-    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/oracle");
-    let dir = std::env::var_os("ENCAMP_ORACLE").map_or_else(beside, PathBuf::from).join("http/reference-2.0.5");
-    if dir.is_dir() {
-        return Some(dir);
-    }
-    assert!(std::env::var_os("CI").is_none(), "no oracle at {}", dir.display());
-    println!("skipped: no oracle at {}", dir.display());
-    None
-}
 
 fn node() -> Node {
     let attributes = [
@@ -126,16 +116,13 @@ struct Recorded {
     text: bool,
 }
 
-fn recorded(dir: &PathBuf, groups: &[&str]) -> Vec<Recorded> {
-    let mut files: Vec<_> = std::fs::read_dir(dir).expect("a folder").map(|e| e.expect("an entry").path()).collect();
-    files.sort();
+fn calls(dir: &Path, groups: &[&str]) -> Vec<Recorded> {
     let mut out = Vec::new();
-    for path in files {
-        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for (file, path) in recorded::files(dir, ".json") {
         if !groups.iter().any(|g| file.get(4..).is_some_and(|f| f.starts_with(&format!("-{g}-")))) {
             continue;
         }
-        let v: Value = serde_json::from_slice(&std::fs::read(&path).expect("a file")).expect("JSON");
+        let v: Value = recorded::json_at(&path).expect("a file");
         let text = |v: &Value| v.as_str().unwrap_or_default().to_string();
         let body = match &v["request"]["body"] {
             Value::Null => None,
@@ -177,13 +164,12 @@ fn has_uuid(text: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn recorded_calls_have_the_same_answers() {
-    let Some(dir) = oracle() else { return };
+    let Some(dir) = recorded::folder("http/reference-2.0.5") else { return };
     let s = TestServer::start().await;
     node_rpc::register(&s.server, node(), "").await.expect("a node");
     node_rpc::update_status(&s.server, NODE, SECRET, "", "ready").await.expect("ready");
     let (mut compared, mut wrong) = (BTreeMap::<String, u32>::new(), Vec::new());
-    for r in recorded(&dir, &["params", "jobs", "deploy", "scale", "batch", "paging"]).iter().filter(|r| repeatable(r))
-    {
+    for r in calls(&dir, &["params", "jobs", "deploy", "scale", "batch", "paging"]).iter().filter(|r| repeatable(r)) {
         // Other endpoints have tests of their own.
         if r.path.starts_with("/v1/vars") || r.path.starts_with("/v1/node") {
             continue;

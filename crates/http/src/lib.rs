@@ -86,6 +86,9 @@ pub mod params;
 pub mod paths;
 pub mod plain;
 pub mod pools;
+#[cfg(test)]
+#[path = "../../tests/support/recorded.rs"]
+mod recorded;
 pub mod request;
 pub mod response;
 pub mod route;
