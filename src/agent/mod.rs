@@ -1,4 +1,4 @@
-//! The agent: configuration, wiring of server, client and HTTP interface, signals (`spec/agent-config.md`).
+//! The agent: configuration, wiring of server, client and HTTP interface, signals (`docs/spec/agent-config.md`).
 //!
 //! - [`config`]: files, flags, defaults, validation. [`log`]: messages and those who watch them.
 //! - [`server_settings`], [`client_settings`]: what server and node are told. [`network`]: the ways to other agents.

@@ -1,4 +1,4 @@
-//! The ways to other agents: sockets, connections, who is asked (`spec/agent-config.md §8`).
+//! The ways to other agents: sockets, connections, who is asked (`docs/spec/agent-config.md §8`).
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! News for the service manager, as systemd reads them (`spec/agent-config.md §9.1`).
+//! News for the service manager, as systemd reads them (`docs/spec/agent-config.md §9.1`).
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};

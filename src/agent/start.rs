@@ -126,7 +126,7 @@ impl Agent {
         &self.addresses
     }
 
-    /// Takes over what may change while running (`spec/agent-config.md §9.2`): log level, certificates. The error says
+    /// Takes over what may change while running (`docs/spec/agent-config.md §9.2`): log level, certificates. The error says
     /// why nothing changed.
     pub async fn reload(&mut self, config: &Config) -> Result<(), StartError> {
         let level = Level::parse(&config.log_level);

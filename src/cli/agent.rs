@@ -1,4 +1,4 @@
-//! `agent`: runs a server, a client, or both (`spec/cli.md §15.2`, `spec/agent-config.md §7, §9, §10`).
+//! `agent`: runs a server, a client, or both (`docs/spec/cli.md §15.2`, `docs/spec/agent-config.md §7, §9, §10`).
 
 use std::time::Duration;
 

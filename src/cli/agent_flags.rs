@@ -1,4 +1,4 @@
-//! The flags of `agent`, and what they override (`spec/agent-config.md §7`).
+//! The flags of `agent`, and what they override (`docs/spec/agent-config.md §7`).
 
 use crate::agent::config::kinds::Nanos;
 use crate::agent::config::{SettingsFile, Sources};

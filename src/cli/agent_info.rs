@@ -1,4 +1,4 @@
-//! `agent-info`: figures of the agent (`spec/cli.md §15.3`).
+//! `agent-info`: figures of the agent (`docs/spec/cli.md §15.3`).
 
 use serde_json::Value;
 

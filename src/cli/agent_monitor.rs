@@ -1,4 +1,4 @@
-//! `monitor`: the log of an agent, live (`spec/cli.md §15.3`).
+//! `monitor`: the log of an agent, live (`docs/spec/cli.md §15.3`).
 
 use super::command::Run;
 use super::connection::Connection;

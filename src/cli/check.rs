@@ -1,4 +1,4 @@
-//! `check`: whether the agent is well, for monitoring (`spec/cli.md §15.6`).
+//! `check`: whether the agent is well, for monitoring (`docs/spec/cli.md §15.6`).
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What a command is, and which one a command line names (`spec/cli.md §2.1`, `§2.2`). All of them are listed in
+//! What a command is, and which one a command line names (`docs/spec/cli.md §2.1`, `§2.2`). All of them are listed in
 //! [`registry`](super::registry).
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! `config validate`: checks an agent's configuration (`spec/cli.md §15.4`).
+//! `config validate`: checks an agent's configuration (`docs/spec/cli.md §15.4`).
 
 use super::command::Run;
 use super::context::Context;

@@ -182,7 +182,7 @@ impl Context<'_, '_> {
     }
 }
 
-/// What a few commands say about a wrong flag besides the error itself (`spec/cli.md §2.3`).
+/// What a few commands say about a wrong flag besides the error itself (`docs/spec/cli.md §2.3`).
 fn second_line(command: &str, error: &str) -> Option<String> {
     match command {
         "status" => Some(format!("Error parsing arguments: {}", encamp_model::quoted(error))),

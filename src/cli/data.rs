@@ -1,4 +1,4 @@
-//! Answers that are kept as they came: their members, and what clients show besides (`spec/cli.md §3.6`).
+//! Answers that are kept as they came: their members, and what clients show besides (`docs/spec/cli.md §3.6`).
 
 use serde_json::{Map, Value, json};
 

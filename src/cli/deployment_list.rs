@@ -1,4 +1,4 @@
-//! `deployment list`: deployments (`spec/cli.md §11.3`).
+//! `deployment list`: deployments (`docs/spec/cli.md §11.3`).
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `deployment status`: one deployment, or all (`spec/cli.md §11.3`).
+//! `deployment status`: one deployment, or all (`docs/spec/cli.md §11.3`).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `deployment pause`, `resume`, `promote`, `fail` and `unblock` (`spec/cli.md §11.3`).
+//! `deployment pause`, `resume`, `promote`, `fail` and `unblock` (`docs/spec/cli.md §11.3`).
 
 use super::command::Run;
 use super::connection::Connection;

@@ -1,4 +1,4 @@
-//! `eval delete`: forgets evaluations (`spec/cli.md §11.2`).
+//! `eval delete`: forgets evaluations (`docs/spec/cli.md §11.2`).
 
 use super::command::Run;
 use super::connection::Connection;

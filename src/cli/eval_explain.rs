@@ -79,7 +79,7 @@ async fn read(client: &Client, id: &str) -> Result<PastEvaluation, String> {
     Ok(explain(evaluation, allocations))
 }
 
-/// The full ID (`spec/cli.md §4.2`).
+/// The full ID (`docs/spec/cli.md §4.2`).
 async fn find(client: &Client, given: &str) -> Result<String, String> {
     if given.chars().count() < 2 {
         return Err("Identifier must contain at least two characters.".into());

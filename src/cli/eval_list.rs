@@ -1,4 +1,4 @@
-//! `eval list`: evaluations (`spec/cli.md §11.2`).
+//! `eval list`: evaluations (`docs/spec/cli.md §11.2`).
 
 use serde_json::Value;
 

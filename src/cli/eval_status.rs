@@ -1,4 +1,4 @@
-//! `eval status`: one evaluation (`spec/cli.md §11.2`).
+//! `eval status`: one evaluation (`docs/spec/cli.md §11.2`).
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! A command in a task, with this program's standard streams (`spec/cli.md §8.11`, `§9.2`).
+//! A command in a task, with this program's standard streams (`docs/spec/cli.md §8.11`, `§9.2`).
 
 use std::io::{IsTerminal, Read, Write};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Go-style flags in front of clap (`spec/cli.md §2.3`).
+//! Go-style flags in front of clap (`docs/spec/cli.md §2.3`).
 //!
 //! [`normalise`] reads `-flag`, `--flag`, `-flag=value` and `-flag value` up to the first argument that is no flag, and
 //! writes the one form that clap reads the same way: `--flag`, `--flag=value`, `--`, arguments.

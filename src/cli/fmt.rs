@@ -1,4 +1,4 @@
-//! `fmt`: brings job files and configuration files into canonical layout (`spec/cli.md §15.4`).
+//! `fmt`: brings job files and configuration files into canonical layout (`docs/spec/cli.md §15.4`).
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};

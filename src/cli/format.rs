@@ -1,4 +1,4 @@
-//! The flags `-json` and `-t`, and lists in pages (`spec/cli.md §3.6`, `§4.6`).
+//! The flags `-json` and `-t`, and lists in pages (`docs/spec/cli.md §3.6`, `§4.6`).
 
 use serde::Serialize;
 

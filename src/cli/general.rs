@@ -1,4 +1,4 @@
-//! Flags that all commands share (`spec/cli.md §2.4`).
+//! Flags that all commands share (`docs/spec/cli.md §2.4`).
 
 use super::context::Environment;
 use encamp_jobspec::convert::ConvertOptions;
@@ -8,7 +8,7 @@ use encamp_state::State;
 /// The heading of these flags in help texts.
 pub const GENERAL_OPTIONS: &str = "General options";
 
-/// Flags about colours. They are looked for in the whole command line before commands are run (`spec/cli.md §2.4`).
+/// Flags about colours. They are looked for in the whole command line before commands are run (`docs/spec/cli.md §2.4`).
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ColourFlags {
     /// Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same

@@ -1,4 +1,4 @@
-//! Help texts, made from the commands' definitions (`spec/cli.md §2.1`).
+//! Help texts, made from the commands' definitions (`docs/spec/cli.md §2.1`).
 
 use clap::{Arg, ArgAction};
 

@@ -1,4 +1,4 @@
-//! `job action`: runs an action that a job declares (`spec/cli.md §8.11`).
+//! `job action`: runs an action that a job declares (`docs/spec/cli.md §8.11`).
 
 use std::hash::{BuildHasher, RandomState};
 

@@ -1,4 +1,4 @@
-//! `job dispatch`: makes a job of a parameterized one (`spec/cli.md §8.10`).
+//! `job dispatch`: makes a job of a parameterized one (`docs/spec/cli.md §8.10`).
 
 use std::collections::BTreeMap;
 use std::io::Read;

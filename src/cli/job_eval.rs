@@ -1,4 +1,4 @@
-//! `job eval`, `job promote` and `job periodic force`: small commands that are followed by an evaluation (`spec/cli.md §8.9`,
+//! `job eval`, `job promote` and `job periodic force`: small commands that are followed by an evaluation (`docs/spec/cli.md §8.9`,
 //! `§8.11`).
 
 use super::command::Run;

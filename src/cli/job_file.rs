@@ -1,4 +1,4 @@
-//! Reading job files (`spec/cli.md §4.8`).
+//! Reading job files (`docs/spec/cli.md §4.8`).
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::Read;

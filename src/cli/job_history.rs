@@ -1,4 +1,4 @@
-//! `job history`: the stored versions of a job (`spec/cli.md §8.8`).
+//! `job history`: the stored versions of a job (`docs/spec/cli.md §8.8`).
 
 use serde_json::Value;
 

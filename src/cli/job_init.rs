@@ -1,4 +1,4 @@
-//! `job init`: writes an example job file (`spec/cli.md §8.11`).
+//! `job init`: writes an example job file (`docs/spec/cli.md §8.11`).
 
 use std::collections::BTreeMap;
 use std::io::Write;

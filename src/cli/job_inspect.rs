@@ -1,4 +1,4 @@
-//! `job inspect`: prints a job as JSON (`spec/cli.md §8.7`).
+//! `job inspect`: prints a job as JSON (`docs/spec/cli.md §8.7`).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `job allocs` and `job deployments` (`spec/cli.md §8.9`).
+//! `job allocs` and `job deployments` (`docs/spec/cli.md §8.9`).
 
 use serde_json::Value;
 

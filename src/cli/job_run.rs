@@ -1,4 +1,4 @@
-//! `job run`: registers a job (`spec/cli.md §8.1`).
+//! `job run`: registers a job (`docs/spec/cli.md §8.1`).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `job scale` and `job scaling-events` (`spec/cli.md §8.9`).
+//! `job scale` and `job scaling-events` (`docs/spec/cli.md §8.9`).
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

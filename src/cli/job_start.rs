@@ -1,4 +1,4 @@
-//! `job start`: starts a stopped job again (`spec/cli.md §8.6`).
+//! `job start`: starts a stopped job again (`docs/spec/cli.md §8.6`).
 
 use super::command::Run;
 use super::connection::Connection;

@@ -1,4 +1,4 @@
-//! `job stop`: stops jobs (`spec/cli.md §8.5`).
+//! `job stop`: stops jobs (`docs/spec/cli.md §8.5`).
 
 use futures_util::future::join_all;
 

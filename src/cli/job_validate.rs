@@ -1,4 +1,4 @@
-//! `job validate`: checks a job file (`spec/cli.md §8.2`).
+//! `job validate`: checks a job file (`docs/spec/cli.md §8.2`).
 
 use super::cluster::{SnapshotFlags, block_on};
 use super::command::Run;

@@ -1,4 +1,4 @@
-//! `job revert`, `job tag apply` and `job tag unset`: commands about single versions of a job (`spec/cli.md §8.9`).
+//! `job revert`, `job tag apply` and `job tag unset`: commands about single versions of a job (`docs/spec/cli.md §8.9`).
 
 use super::command::Run;
 use super::connection::Connection;

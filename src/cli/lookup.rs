@@ -1,4 +1,4 @@
-//! Objects of a running cluster by the beginning of their names (`spec/cli.md §4.1`).
+//! Objects of a running cluster by the beginning of their names (`docs/spec/cli.md §4.1`).
 
 use jiff::tz::TimeZone;
 
@@ -86,7 +86,7 @@ pub fn table_of(jobs: &[JobListStub], namespaces: bool, zone: &TimeZone) -> Stri
     out
 }
 
-/// The table of jobs (`spec/cli.md §8.3`).
+/// The table of jobs (`docs/spec/cli.md §8.3`).
 pub fn listed(jobs: &[JobListStub], namespaces: bool, zone: &TimeZone) -> String {
     let column = |name: &str| if namespaces { format!("|{name}") } else { String::new() };
     let mut lines = vec![format!("ID{}|Type|Priority|Status|Submit Date", column("Namespace"))];

@@ -1,4 +1,4 @@
-//! Objects that are named by UUIDs, by the beginning of their IDs (`spec/cli.md §4.2`).
+//! Objects that are named by UUIDs, by the beginning of their IDs (`docs/spec/cli.md §4.2`).
 
 use super::connection::Connection;
 use super::objects::even;

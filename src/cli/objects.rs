@@ -1,4 +1,4 @@
-//! Allocations and nodes by the beginning of their IDs (`spec/cli.md §4.2`).
+//! Allocations and nodes by the beginning of their IDs (`docs/spec/cli.md §4.2`).
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Questions on the terminal (`spec/cli.md §4.5`).
+//! Questions on the terminal (`docs/spec/cli.md §4.5`).
 
 use std::io::BufRead;
 

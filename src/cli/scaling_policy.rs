@@ -1,4 +1,4 @@
-//! `scaling policy list` and `scaling policy info` (`spec/cli.md §12.4`).
+//! `scaling policy list` and `scaling policy info` (`docs/spec/cli.md §12.4`).
 
 use serde_json::Value;
 

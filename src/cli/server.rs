@@ -1,4 +1,4 @@
-//! `server members`, `server join`, `server force-leave` (`spec/cli.md §15.1`).
+//! `server members`, `server join`, `server force-leave` (`docs/spec/cli.md §15.1`).
 
 use std::collections::BTreeMap;
 

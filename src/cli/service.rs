@@ -1,4 +1,4 @@
-//! `service list`, `service info`, `service delete` (`spec/cli.md §12.4`).
+//! `service list`, `service info`, `service delete` (`docs/spec/cli.md §12.4`).
 
 use serde_json::Value;
 

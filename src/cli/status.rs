@@ -1,4 +1,4 @@
-//! `status`: whatever has that ID or name (`spec/cli.md §15.6`).
+//! `status`: whatever has that ID or name (`docs/spec/cli.md §15.6`).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What is said after a job was registered: its evaluation, watched or not (`spec/cli.md §8.1`).
+//! What is said after a job was registered: its evaluation, watched or not (`docs/spec/cli.md §8.1`).
 
 use super::connection::Connection;
 use super::context::{Context, clock};

@@ -1,4 +1,4 @@
-//! `system gc`, `system reconcile summaries` (`spec/cli.md §14`).
+//! `system gc`, `system reconcile summaries` (`docs/spec/cli.md §14`).
 
 use super::command::{Registry, Run};
 use super::context::Context;

@@ -1,4 +1,4 @@
-//! Flags that are true, false, or not given (`spec/cli.md §2.3`).
+//! Flags that are true, false, or not given (`docs/spec/cli.md §2.3`).
 
 use super::flags::parse_bool;
 use encamp_model::quoted;

@@ -1,4 +1,4 @@
-//! `version`: the program's name and version (`spec/cli.md §15.6`).
+//! `version`: the program's name and version (`docs/spec/cli.md §15.6`).
 
 use super::command::Run;
 use super::context::Context;

@@ -1,4 +1,4 @@
-//! `ui`: the web interface (`spec/cli.md §15.6`).
+//! `ui`: the web interface (`docs/spec/cli.md §15.6`).
 
 use std::process::{Command, Stdio};
 

@@ -1,4 +1,4 @@
-//! Records of an archive as the HTTP API shows them (`spec/snapshot-archive.md §9`), and when two objects count as equal.
+//! Records of an archive as the HTTP API shows them (`docs/spec/snapshot-archive.md §9`), and when two objects count as equal.
 
 use std::collections::BTreeMap;
 

@@ -191,7 +191,7 @@ pub fn outcome(at: View, writers: &[Writer], verdict: &mut Verdict) {
         });
     }
     // A plan that its node refuses every time waits for another minute, with the stops in it: one that preempts too little for several
-    // allocations of the job at once (`spec/scheduling.md §8.3`).
+    // allocations of the job at once (`docs/spec/scheduling.md §8.3`).
     let refused = |job: &str| {
         let of_plans = |e: &&Json| e["TriggeredBy"] == "max-plan-attempts" && e["Status"] == "blocked";
         evals.iter().filter(of_plans).any(|e| text(e, "JobID") == job)

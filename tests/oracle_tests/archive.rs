@@ -117,7 +117,7 @@ const FILLED_IN: &[(&str, &[&str])] = &[
     // Texts for people that the server makes anew.
     ("Allocations", &["DisplayMessage"]),
 ];
-/// Members of servers before 2.0 that nothing reads any more (`spec/snapshot-archive.md §12`).
+/// Members of servers before 2.0 that nothing reads any more (`docs/spec/snapshot-archive.md §12`).
 const FORGOTTEN: &[&str] = &["VaultToken", "ConsulToken", "TaskHandle", "Policies"];
 
 /// What an answer says, without what it cannot have from an archive.
@@ -148,7 +148,7 @@ fn answered(expected: &Value, list: &str, old: bool) -> Value {
     value
 }
 
-/// Compares an archive with the answers of the server that made it (`spec/snapshot-archive.md §9`).
+/// Compares an archive with the answers of the server that made it (`docs/spec/snapshot-archive.md §9`).
 fn compare_with_answers(archive: &Archive, expected: &Value, old: bool, c: &mut Comparison) {
     let t = &archive.tables;
     let want = |list: &str| answered(expected, list, old);

@@ -1,4 +1,4 @@
-//! Canonicalisation, conversion and admission against recorded results (`oracle/jobspec`).
+//! Canonicalisation, conversion and admission against recorded results (`tests/oracle/jobspec`).
 
 use std::path::Path;
 
@@ -144,7 +144,7 @@ fn warnings_are_equal() {
     assert!(equal == names.len() || oracle::replaced(), "all warnings equal");
 }
 
-/// Jobs that were registered over HTTP, as they were read back (`oracle/http`).
+/// Jobs that were registered over HTTP, as they were read back (`tests/oracle/http`).
 #[test]
 fn jobs_read_back_over_http_are_equal() {
     let Some(folder) = oracle::folder("http/reference-2.0.5") else { return };

@@ -1,4 +1,4 @@
-//! The job specification oracle: job files, and what the reference makes of them (`oracle/jobspec/README.md`).
+//! The job specification oracle: job files, and what the reference makes of them (`tests/oracle/jobspec/README.md`).
 
 use std::collections::BTreeMap;
 use std::path::Path;

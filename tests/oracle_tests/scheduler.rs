@@ -1,4 +1,4 @@
-//! Every recorded evaluation, allocation by allocation (`oracle/scheduler/README.md`).
+//! Every recorded evaluation, allocation by allocation (`tests/oracle/scheduler/README.md`).
 //!
 //! `ENCAMP_ORACLE_CASE=text` runs only the cases whose name contains the text (equals it, written `=text`; whose
 //! evaluation has that type, written `type:text`) and prints the first differences of each that fails;

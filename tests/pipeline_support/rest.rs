@@ -110,7 +110,7 @@ impl World {
     /// No name is taken twice, but by canaries and by those that may come back.
     fn check_twins(&self, job: &Job) -> Verdict {
         let everywhere = matches!(job.r#type.as_str(), "system" | "sysbatch");
-        // Canaries take names that are in use (`spec/reconciliation.md §5.9`), and stay when they are promoted.
+        // Canaries take names that are in use (`docs/spec/reconciliation.md §5.9`), and stay when they are promoted.
         if job.task_groups.iter().filter_map(|g| g.update.as_ref()).any(|u| u.canary > 0) {
             return Ok(());
         }
@@ -146,8 +146,8 @@ impl World {
         let outcome = run(&self.store.state().snapshot(), &eval, &terms)?;
         let waits = self.store.evals_of_job(&job.namespace, &job.id).any(|e| e.status == "blocked");
         self.tally.add(if waits { "blocked jobs" } else { "settled jobs" }, 1);
-        // Jobs of the system are placed and stopped in turns (`spec/reconciliation.md §9.2`), and sysbatch jobs are not
-        // looked at when nodes come and go (`spec/server.md §9.6`). Deployments hold changes back until the next evaluation
+        // Jobs of the system are placed and stopped in turns (`docs/spec/reconciliation.md §9.2`), and sysbatch jobs are not
+        // looked at when nodes come and go (`docs/spec/server.md §9.6`). Deployments hold changes back until the next evaluation
         // after their end (`§6.4`).
         let deployed = !self.store.state().deployments_of_job(&job.namespace, &job.id).is_empty();
         if deployed || self.forgotten(job) || self.drained(job) || matches!(job.r#type.as_str(), "system" | "sysbatch")
@@ -169,20 +169,20 @@ impl World {
         Ok(())
     }
 
-    /// What a drain takes of a batch job is not replaced (`spec/server.md §12`), but by the next evaluation of the job.
+    /// What a drain takes of a batch job is not replaced (`docs/spec/server.md §12`), but by the next evaluation of the job.
     fn drained(&self, job: &Job) -> bool {
         let allocs = self.store.state().allocs_of_job(&job.namespace, &job.id);
         allocs.iter().any(|e| e.alloc.desired_transition.migrate_disable_placement())
     }
 
-    /// A delayed evaluation names follow-ups that it does not make (`spec/reconciliation.md §3.3` Q2).
+    /// A delayed evaluation names follow-ups that it does not make (`docs/spec/reconciliation.md §3.3` Q2).
     fn forgotten(&self, job: &Job) -> bool {
         let allocs = self.store.state().allocs_of_job(&job.namespace, &job.id);
         let follow_ups = allocs.iter().map(|e| &e.alloc.followup_eval_id).filter(|id| !id.is_empty());
         follow_ups.into_iter().any(|id| self.store.eval(id).is_none())
     }
 
-    /// What is over and is written once more (`spec/reconciliation.md §5.4, §8.5`).
+    /// What is over and is written once more (`docs/spec/reconciliation.md §5.4, §8.5`).
     fn noted_again(&self, a: &Allocation) -> bool {
         self.store.state().alloc(&a.id).is_some_and(|e| e.alloc.client_terminal())
     }

@@ -58,7 +58,7 @@ fn same_priority(state: &State, plan: &Plan) -> bool {
 }
 
 /// Only what is still to be done may be called off. The purge of a job ends its evaluations
-/// (`spec/garbage-collection.md §4.4`).
+/// (`docs/spec/garbage-collection.md §4.4`).
 pub fn cancellable(store: &StateStore, e: &Evaluation) -> Verdict {
     let Some(stored) = store.eval(&e.id) else { return Ok(()) };
     let purged = stored.status == "complete" && stored.status_description.ends_with(" deleted");

@@ -132,7 +132,7 @@ impl Facts<'_> {
         room.then_some("§7: whether an allocation fits its node is found without the room the same evaluation makes")
     }
 
-    /// Why a group may change in the second plan (`spec/reconciliation.md`, `spec/scheduling.md`).
+    /// Why a group may change in the second plan (`docs/spec/reconciliation.md`, `docs/spec/scheduling.md`).
     fn excuse(&self, group: &str) -> Option<&'static str> {
         let system = matches!(self.job.r#type.as_str(), "system" | "sysbatch");
         let failed = self.failed(group);

@@ -135,7 +135,7 @@ fn port_list(text: &str) -> BTreeSet<i64> {
 }
 
 /// Nobody has more of a node than there is, and nothing belongs to two. Allocations that are to stop do not count, though
-/// they may still run (`spec/server.md §7.4`).
+/// they may still run (`docs/spec/server.md §7.4`).
 pub fn within_capacity(state: &State, id: &str) -> Verdict {
     let Some(node) = state.node(id).map(|n| n.node.clone()) else { return Ok(()) };
     let live: Vec<_> = state.allocs_of_node(id).iter().map(|e| e.alloc.clone()).filter(|a| !a.terminal()).collect();

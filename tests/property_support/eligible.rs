@@ -1,4 +1,4 @@
-//! New allocations go to nodes their job may use (`spec/scheduling.md §3.1, 6`).
+//! New allocations go to nodes their job may use (`docs/spec/scheduling.md §3.1, 6`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -162,7 +162,7 @@ fn check_volumes(before: &State, node: &Node, job: &Job, tg: &TaskGroup) -> Verd
     Ok(())
 }
 
-/// A replacement of an older version goes by the constraints of that version (`spec/reconciliation.md §8.4`).
+/// A replacement of an older version goes by the constraints of that version (`docs/spec/reconciliation.md §8.4`).
 fn of_other_version(before: &State, plan: &Plan, job: &Job, b: &Allocation) -> bool {
     let version = b.job.as_ref().or(plan.job.as_ref()).map(|j| j.version);
     before.alloc(&b.id).is_none() && version != Some(job.version)

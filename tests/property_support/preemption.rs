@@ -1,4 +1,4 @@
-//! Who may be evicted (`spec/scheduling.md §8`).
+//! Who may be evicted (`docs/spec/scheduling.md §8`).
 
 use std::collections::BTreeMap;
 

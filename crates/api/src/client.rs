@@ -60,7 +60,7 @@ impl Query {
     }
 }
 
-/// What the headers of an answer say (`spec/http-api.md §1.4`).
+/// What the headers of an answer say (`docs/spec/http-api.md §1.4`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Meta {
     /// Index of the data; 0 where there is none.

@@ -1,4 +1,4 @@
-//! Which cluster, as whom, and how (`spec/cli.md §2.4`).
+//! Which cluster, as whom, and how (`docs/spec/cli.md §2.4`).
 
 use std::fmt;
 use std::path::PathBuf;

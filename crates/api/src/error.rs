@@ -11,7 +11,7 @@ pub enum ApiError {
     /// The client can't be built from its settings.
     #[error("{0}")]
     Config(String),
-    /// The request did not reach the server, or the answer did not arrive (`spec/cli.md §4.3`).
+    /// The request did not reach the server, or the answer did not arrive (`docs/spec/cli.md §4.3`).
     #[error("{method} {url:?}: {problem}")]
     Transport {
         /// `Get`, `Put`, `Post` or `Delete`.

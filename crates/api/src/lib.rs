@@ -1,4 +1,4 @@
-//! The typed HTTP client, for this API and for compatible clusters (`spec/http-api.md`).
+//! The typed HTTP client, for this API and for compatible clusters (`docs/spec/http-api.md`).
 //!
 //! - [`Config`]: address, region, namespace, token and TLS, from flags and environment.
 //! - [`Client`]: requests with compression, pages and blocking reads. [`Query`]: parameters of a read; [`Meta`]: what

@@ -1,4 +1,4 @@
-//! Typed endpoints (`spec/http-api.md §5`).
+//! Typed endpoints (`docs/spec/http-api.md §5`).
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

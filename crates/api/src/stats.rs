@@ -1,4 +1,4 @@
-//! What nodes and tasks use at the moment (`spec/client.md §26.3`).
+//! What nodes and tasks use at the moment (`docs/spec/client.md §26.3`).
 
 use std::collections::BTreeMap;
 

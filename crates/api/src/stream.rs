@@ -1,4 +1,4 @@
-//! Answers that are read piece by piece, and requests that are sent as they are (`spec/http-api.md §6`).
+//! Answers that are read piece by piece, and requests that are sent as they are (`docs/spec/http-api.md §6`).
 
 use std::time::Duration;
 

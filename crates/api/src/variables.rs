@@ -1,4 +1,4 @@
-//! Variables: reading, writing with a check, locks (`spec/http-api.md §5.10`, `§8`).
+//! Variables: reading, writing with a check, locks (`docs/spec/http-api.md §5.10`, `§8`).
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Typed endpoints that change something (`spec/http-api.md §5.3`, `§5.6`, `§5.7`).
+//! Typed endpoints that change something (`docs/spec/http-api.md §5.3`, `§5.6`, `§5.7`).
 
 use std::collections::BTreeMap;
 

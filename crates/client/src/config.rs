@@ -1,5 +1,5 @@
 //! What a node agent is told about itself. Plain data; the agent fills it from its configuration
-//! (`spec/agent-config.md §5.3`).
+//! (`docs/spec/agent-config.md §5.3`).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -189,7 +189,7 @@ pub struct Reserved {
     pub ports: String,
 }
 
-/// Local garbage collection (`spec/client.md §27.1`).
+/// Local garbage collection (`docs/spec/client.md §27.1`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct GcConfig {
     /// Period of the check; `-dev` uses 10 minutes.
@@ -228,7 +228,7 @@ pub struct DrainOnShutdown {
     pub ignore_system_jobs: bool,
 }
 
-/// `plugin "raw_exec"` (`spec/client.md §23.1`).
+/// `plugin "raw_exec"` (`docs/spec/client.md §23.1`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RawExecConfig {
     /// Whether tasks may use the driver.
@@ -241,7 +241,7 @@ pub struct RawExecConfig {
     pub denied_envvars: Vec<String>,
 }
 
-/// `plugin "mock_driver"` (`spec/client.md §23.5`).
+/// `plugin "mock_driver"` (`docs/spec/client.md §23.5`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MockConfig {
     /// After this time the driver reports itself as gone.

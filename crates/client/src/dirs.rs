@@ -1,4 +1,4 @@
-//! The directories of an allocation (`spec/client.md §17`).
+//! The directories of an allocation (`docs/spec/client.md §17`).
 
 use std::io;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -67,7 +67,7 @@ impl AllocDir {
     }
 
     /// Moves `alloc/data` and the tasks' `local` out of a previous allocation of this node into this one
-    /// (`spec/client.md §9.3`). To be called before the tasks' parts are built.
+    /// (`docs/spec/client.md §9.3`). To be called before the tasks' parts are built.
     pub fn take_over(&self, previous: &AllocDir, tasks: &[String]) -> io::Result<()> {
         let moved = |from: PathBuf, to: PathBuf| -> io::Result<()> {
             if !from.is_dir() {

@@ -1,4 +1,4 @@
-//! The environment of a task, and names that are replaced by it (`spec/client.md §21`).
+//! The environment of a task, and names that are replaced by it (`docs/spec/client.md §21`).
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The files of an allocation, as its owner may see them (`spec/client.md §26.1`).
+//! The files of an allocation, as its owner may see them (`docs/spec/client.md §26.1`).
 
 use std::fs::Metadata;
 use std::io::{Read, SeekFrom};

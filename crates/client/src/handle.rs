@@ -1,4 +1,4 @@
-//! What the HTTP interface asks of a node (`spec/client.md §26`).
+//! What the HTTP interface asks of a node (`docs/spec/client.md §26`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -92,12 +92,12 @@ impl Handle {
         self.agent.servers.learn(servers);
     }
 
-    /// `no known servers` if there is no server to ask, else nothing (`spec/agent-config.md §10.3`).
+    /// `no known servers` if there is no server to ask, else nothing (`docs/spec/agent-config.md §10.3`).
     pub fn health(&self) -> Result<(), &'static str> {
         if self.agent.servers.known().is_empty() { Err("no known servers") } else { Ok(()) }
     }
 
-    /// `stats.client` of the agent (`spec/agent-config.md §10.3`).
+    /// `stats.client` of the agent (`docs/spec/agent-config.md §10.3`).
     pub fn stats(&self) -> BTreeMap<String, String> {
         let beat = *locked(&self.agent.beat);
         let ago = |at: i64| encamp_model::format_duration(super::clock::now().saturating_sub(at));

@@ -1,4 +1,4 @@
-//! The node agent: fingerprints, allocation and task runners, drivers, logs (`spec/client.md`).
+//! The node agent: fingerprints, allocation and task runners, drivers, logs (`docs/spec/client.md`).
 //!
 //! [`Client`] is a running node, [`Handle`] the way to it.
 //!

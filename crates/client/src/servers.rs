@@ -12,8 +12,8 @@ use encamp_model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, 
 /// An answer in the making.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, ServersError>>;
 
-/// The calls of a node agent to its servers (`spec/client.md §3`, `§6`, `§7`). An implementation finds a server, forwards
-/// to the leader and repeats what may be repeated (`spec/client.md §3.5`); the caller decides when to try anew after an error.
+/// The calls of a node agent to its servers (`docs/spec/client.md §3`, `§6`, `§7`). An implementation finds a server, forwards
+/// to the leader and repeats what may be repeated (`docs/spec/client.md §3.5`); the caller decides when to try anew after an error.
 pub trait Servers: Send + Sync + 'static {
     /// `Node.Register`: stores the node; `Node::secret_id` and, if there is one, the identity tell who asks.
     fn register<'a>(&'a self, node: &'a Node, token: &'a str) -> Answer<'a, NodeReply>;
@@ -34,7 +34,7 @@ pub trait Servers: Send + Sync + 'static {
     /// `Alloc.GetAllocs`: the allocations in full, read from a state newer than `min_index`; unknown ones are left out.
     fn allocs<'a>(&'a self, who: &'a Credentials, ids: &'a [String], min_index: u64) -> Answer<'a, Allocs>;
 
-    /// `Node.UpdateAlloc`: reports allocations; only the fields of `spec/client.md §7` are set. Gives the index.
+    /// `Node.UpdateAlloc`: reports allocations; only the fields of `docs/spec/client.md §7` are set. Gives the index.
     fn update_allocs<'a>(&'a self, who: &'a Credentials, allocs: Vec<Allocation>) -> Answer<'a, u64>;
 
     /// `Node.EmitEvents`: events of this node. Gives the index.
@@ -64,7 +64,7 @@ pub trait Servers: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
-    /// `Node.UpdateDrain` of this very node, before it leaves (`spec/client.md §8.5`).
+    /// `Node.UpdateDrain` of this very node, before it leaves (`docs/spec/client.md §8.5`).
     fn drain_self<'a>(
         &'a self,
         who: &'a Credentials,

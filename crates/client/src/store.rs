@@ -1,4 +1,4 @@
-//! What a node remembers between runs (`spec/client.md §25`): files below its state directory, each written whole.
+//! What a node remembers between runs (`docs/spec/client.md §25`): files below its state directory, each written whole.
 //!
 //! `client-id` and `secret-id` hold the node's identity; `client.json` what the whole agent knows; `allocs/<id>/` an
 //! allocation as received (`alloc.json`) and what became of it (`state.json`).

@@ -181,7 +181,7 @@ pub struct AllocFileInfo {
 }
 
 /// One frame of a stream of file contents; every key is left out when zero, a heartbeat is `{}`
-/// (`spec/http-api.md §6.2`).
+/// (`docs/spec/http-api.md §6.2`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct StreamFrame {

@@ -1,4 +1,4 @@
-//! Conversion of values to types (`spec/jobspec.md §3.1, 4`).
+//! Conversion of values to types (`docs/spec/jobspec.md §3.1, 4`).
 
 use std::sync::Arc;
 

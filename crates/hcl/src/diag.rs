@@ -1,4 +1,4 @@
-//! Positions and diagnostics of job files (`spec/jobspec.md §7`).
+//! Positions and diagnostics of job files (`docs/spec/jobspec.md §7`).
 //!
 //! The syntax tree carries byte offsets only ([`Span`]); lines and columns are counted when a diagnostic is printed.
 

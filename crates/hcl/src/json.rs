@@ -1,4 +1,4 @@
-//! The JSON syntax of the language: documents with positions (`spec/jobspec.md §2`).
+//! The JSON syntax of the language: documents with positions (`docs/spec/jobspec.md §2`).
 //!
 //! A document is read as it is; what is an attribute and what is a block is decided when a body is asked for its content
 //! (see [`super::body`]). Strings in attribute values are templates.

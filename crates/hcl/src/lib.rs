@@ -1,4 +1,4 @@
-//! The HCL2 language as job files use it (`spec/jobspec.md §3, 5, 7`).
+//! The HCL2 language as job files use it (`docs/spec/jobspec.md §3, 5, 7`).
 //!
 //! - [`diag`]: positions and diagnostics
 //! - [`token`], [`lexer`], [`parser`], [`ast`]: native syntax

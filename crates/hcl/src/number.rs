@@ -1,4 +1,4 @@
-//! Numbers: binary floats with a 512-bit mantissa, rounded half to even (`spec/jobspec.md §3`).
+//! Numbers: binary floats with a 512-bit mantissa, rounded half to even (`docs/spec/jobspec.md §3`).
 //!
 //! A number is `±mantissa · 2^exponent`. It also remembers the precision it was made with: literals and text have 512
 //! bits, counts 64, results of 64-bit float functions 53; an operation works with the larger of its operands'. The

@@ -1,4 +1,4 @@
-//! Types of expressions: names used in error texts, and the common type of several (`spec/jobspec.md §3, 4`).
+//! Types of expressions: names used in error texts, and the common type of several (`docs/spec/jobspec.md §3, 4`).
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Values of expressions (`spec/jobspec.md §3`).
+//! Values of expressions (`docs/spec/jobspec.md §3`).
 //!
 //! Composite values are shared, so cloning is cheap however large a value is. A few lines of a job file can build a value
 //! whose written-out form is exponentially large (`[local.a, local.a]`, again and again); composites therefore know their

@@ -1,4 +1,4 @@
-//! Who may do what: the one place that decides (`spec/http-api.md §7`).
+//! Who may do what: the one place that decides (`docs/spec/http-api.md §7`).
 
 use super::app::AppState;
 use super::error::Error;

@@ -1,4 +1,4 @@
-//! The agent itself: who it is, who else there is, how it does (`spec/http-api.md §5.1`).
+//! The agent itself: who it is, who else there is, how it does (`docs/spec/http-api.md §5.1`).
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 //! What the node agent beside the interface answers: figures, metadata, commands to allocations
-//! (`spec/http-api.md §5.4, §5.5`).
+//! (`docs/spec/http-api.md §5.4, §5.5`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

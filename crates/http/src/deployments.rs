@@ -1,4 +1,4 @@
-//! Deployments (`spec/http-api.md §5.7`).
+//! Deployments (`docs/spec/http-api.md §5.7`).
 
 use std::sync::Arc;
 

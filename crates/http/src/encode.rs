@@ -1,4 +1,4 @@
-//! Compression of answers (`spec/http-api.md §1.5`).
+//! Compression of answers (`docs/spec/http-api.md §1.5`).
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! Errors of the interface: a status and a plain text (`spec/http-api.md §3`).
+//! Errors of the interface: a status and a plain text (`docs/spec/http-api.md §3`).
 
 use super::json::JsonError;
 use super::response::Meta;

@@ -1,4 +1,4 @@
-//! Evaluations (`spec/http-api.md §5.6`).
+//! Evaluations (`docs/spec/http-api.md §5.6`).
 
 use std::sync::Arc;
 

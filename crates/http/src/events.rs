@@ -1,4 +1,4 @@
-//! The event stream (`spec/http-api.md §6.6`, `spec/server.md §21`).
+//! The event stream (`docs/spec/http-api.md §6.6`, `docs/spec/server.md §21`).
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

@@ -1,4 +1,4 @@
-//! Commands in tasks over a websocket (`spec/http-api.md §6.4`).
+//! Commands in tasks over a websocket (`docs/spec/http-api.md §6.4`).
 
 use axum::http::{HeaderMap, header};
 use base64::Engine;

@@ -1,4 +1,4 @@
-//! Files and logs of allocations (`spec/http-api.md §6.1-6.3`).
+//! Files and logs of allocations (`docs/spec/http-api.md §6.1-6.3`).
 
 use axum::body::{Body, Bytes};
 use axum::http::HeaderName;

@@ -1,4 +1,4 @@
-//! What the agent's machine looks like, for support (`spec/http-api.md §5.1`).
+//! What the agent's machine looks like, for support (`docs/spec/http-api.md §5.1`).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Jobs: the writes, and what is asked about jobs that are not registered (`spec/http-api.md §5.3`).
+//! Jobs: the writes, and what is asked about jobs that are not registered (`docs/spec/http-api.md §5.3`).
 
 use std::sync::Arc;
 

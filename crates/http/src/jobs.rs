@@ -1,4 +1,4 @@
-//! Jobs: who answers which path below `/v1/job/`, and the reads (`spec/http-api.md §1.2`, `§5.2`).
+//! Jobs: who answers which path below `/v1/job/`, and the reads (`docs/spec/http-api.md §1.2`, `§5.2`).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Root keys and their public parts (`spec/http-api.md §5.15, §9, §10.4`).
+//! Root keys and their public parts (`docs/spec/http-api.md §5.15, §9, §10.4`).
 
 use axum::http::{Method, header};
 use base64::Engine;

@@ -1,4 +1,4 @@
-//! The HTTP interface of an agent (`spec/http-api.md`).
+//! The HTTP interface of an agent (`docs/spec/http-api.md`).
 //!
 //! [`router`] gives the service for an [`AppState`]. Every path leads to one handler, an `async fn(Request) -> Outcome` that
 //! its module lists in `ROUTES` ([`mod@route`]; [`routes`] lists the modules). Nothing here decides about jobs, nodes or plans: the
@@ -87,7 +87,7 @@ pub mod paths;
 pub mod plain;
 pub mod pools;
 #[cfg(test)]
-#[path = "../../tests/support/recorded.rs"]
+#[path = "../../../tests/support/recorded.rs"]
 mod recorded;
 pub mod request;
 pub mod response;

@@ -1,4 +1,4 @@
-//! Messages of the agent as they come (`spec/http-api.md §6.5`).
+//! Messages of the agent as they come (`docs/spec/http-api.md §6.5`).
 
 use std::convert::Infallible;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Nodes (`spec/http-api.md §5.8`).
+//! Nodes (`docs/spec/http-api.md §5.8`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Replays recorded exchanges (`oracle/http`) of the areas that need no jobs and no node agent, and compares status, texts
+//! Replays recorded exchanges (`tests/oracle/http`) of the areas that need no jobs and no node agent, and compares status, texts
 //! and headers.
 
 use axum::http::HeaderMap;

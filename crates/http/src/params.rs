@@ -1,4 +1,4 @@
-//! The query of a request and how its values are read (`spec/http-api.md §4.1`).
+//! The query of a request and how its values are read (`docs/spec/http-api.md §4.1`).
 
 use std::borrow::Cow;
 

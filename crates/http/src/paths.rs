@@ -1,4 +1,4 @@
-//! Paths: cleaning them, and finding who answers (`spec/http-api.md §1.2`).
+//! Paths: cleaning them, and finding who answers (`docs/spec/http-api.md §1.2`).
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What is no API: the root, the UI that there is not, paths of other editions (`spec/http-api.md §1.2`).
+//! What is no API: the root, the UI that there is not, paths of other editions (`docs/spec/http-api.md §1.2`).
 
 use super::error::Error;
 use super::request::Request;

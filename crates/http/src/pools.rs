@@ -1,4 +1,4 @@
-//! Node pools (`spec/http-api.md §5.8`).
+//! Node pools (`docs/spec/http-api.md §5.8`).
 
 use std::sync::Arc;
 

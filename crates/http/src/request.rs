@@ -1,4 +1,4 @@
-//! A request as handlers see it: parameters, body, blocking reads (`spec/http-api.md §4`).
+//! A request as handlers see it: parameters, body, blocking reads (`docs/spec/http-api.md §4`).
 
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};

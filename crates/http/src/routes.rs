@@ -1,4 +1,4 @@
-//! Who answers which path. Patterns that end in a slash stand for everything below them (`spec/http-api.md §1.2`).
+//! Who answers which path. Patterns that end in a slash stand for everything below them (`docs/spec/http-api.md §1.2`).
 
 use std::collections::HashMap;
 use std::sync::OnceLock;

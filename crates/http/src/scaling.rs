@@ -1,4 +1,4 @@
-//! Scaling policies (`spec/http-api.md §5.12`).
+//! Scaling policies (`docs/spec/http-api.md §5.12`).
 
 use std::sync::Arc;
 

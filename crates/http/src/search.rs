@@ -1,4 +1,4 @@
-//! Search (`spec/http-api.md §5.13`).
+//! Search (`docs/spec/http-api.md §5.13`).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Registered services (`spec/http-api.md §5.11`).
+//! Registered services (`docs/spec/http-api.md §5.11`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

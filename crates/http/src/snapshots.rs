@@ -1,4 +1,4 @@
-//! Snapshots of the server's state as archives (`spec/http-api.md §6.7`).
+//! Snapshots of the server's state as archives (`docs/spec/http-api.md §6.7`).
 
 use std::io::{self, Read, Write};
 

@@ -1,4 +1,4 @@
-//! TLS of listeners, from the files that the configuration names (`spec/http-api.md §11`).
+//! TLS of listeners, from the files that the configuration names (`docs/spec/http-api.md §11`).
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Variables and their locks (`spec/http-api.md §5.10, §8`).
+//! Variables and their locks (`docs/spec/http-api.md §5.10, §8`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

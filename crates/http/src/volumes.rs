@@ -1,4 +1,5 @@
-//! CSI volumes and plugins (`spec/http-api.md §5.14`): what is stored is shown. No plugin is connected, so nothing can be made.
+//! CSI volumes and plugins (`docs/spec/http-api.md §5.14`): what is stored is shown. No plugin is connected, so nothing
+//! can be made.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! From the text of a job file to a stored job, and from two stored jobs to a diff (`spec/jobspec.md`).
+//! From the text of a job file to a stored job, and from two stored jobs to a diff (`docs/spec/jobspec.md`).
 //!
 //! - [`parse`]: job files to [`encamp_model::api::Job`]: variables, blocks and attributes, normalisation.
 //! - [`canonicalize`], [`convert`]: defaults, and the stored form.

@@ -1,4 +1,4 @@
-//! ACL policies, tokens, roles, and how to log in (`spec/http-api.md §7`).
+//! ACL policies, tokens, roles, and how to log in (`docs/spec/http-api.md §7`).
 
 use std::collections::BTreeMap;
 

@@ -174,7 +174,7 @@ impl AllocatedResources {
     }
 }
 
-/// What one node search looked at and why it decided as it did (`spec/scheduling.md §10`).
+/// What one node search looked at and why it decided as it did (`docs/spec/scheduling.md §10`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocMetric {
@@ -270,7 +270,7 @@ pub struct AllocDeploymentStatus {
     pub modify_index: u64,
 }
 
-/// The chain of earlier failed instances; null and empty `events` differ (`spec/reconciliation.md §6.3`).
+/// The chain of earlier failed instances; null and empty `events` differ (`docs/spec/reconciliation.md §6.3`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct RescheduleTracker {

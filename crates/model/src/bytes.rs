@@ -70,7 +70,7 @@ impl Visitor<'_> for Raw {
 }
 
 /// Lists of small numbers: JSON lists them, records of a server backup hold them as bytes
-/// (`spec/snapshot-archive.md §7`: `[]uint8`). Used with `deserialize_with`.
+/// (`docs/spec/snapshot-archive.md §7`: `[]uint8`). Used with `deserialize_with`.
 pub fn byte_list<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<i64>, D::Error> {
     struct Numbers;
     impl<'de> Visitor<'de> for Numbers {

@@ -8,7 +8,7 @@ use super::bytes::Bytes;
 use super::json::{duration_text, nil, or_default};
 use super::time::SECOND;
 
-/// Cluster-wide scheduler settings (`spec/scheduling.md §9`).
+/// Cluster-wide scheduler settings (`docs/spec/scheduling.md §9`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct SchedulerConfiguration {
@@ -172,7 +172,7 @@ pub struct IndexEntry {
     pub value: u64,
 }
 
-/// How autopilot looks after the servers (`spec/server.md §23`).
+/// How autopilot looks after the servers (`docs/spec/server.md §23`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AutopilotConfiguration {

@@ -1,4 +1,4 @@
-//! Durations: of nanoseconds, and as text: `1h30m`, `-1.5s` (`spec/jobspec.md §3.1`).
+//! Durations: of nanoseconds, and as text: `1h30m`, `-1.5s` (`docs/spec/jobspec.md §3.1`).
 
 use std::time::Duration;
 

@@ -217,7 +217,7 @@ pub struct DeploymentState {
     pub unhealthy_allocs: i64,
 }
 
-/// Counts per task group of what a plan does (`spec/reconciliation.md §10.1`).
+/// Counts per task group of what a plan does (`docs/spec/reconciliation.md §10.1`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DesiredUpdates {

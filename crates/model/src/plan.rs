@@ -22,7 +22,7 @@ pub struct DeploymentStatusUpdate {
     pub status_description: String,
 }
 
-/// The proposal of one scheduling attempt (`spec/reconciliation.md §2.7`). Lists per node keep their append order.
+/// The proposal of one scheduling attempt (`docs/spec/reconciliation.md §2.7`). Lists per node keep their append order.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Plan {

@@ -1,4 +1,4 @@
-//! Texts and floats as messages and diffs show them (`spec/cli.md §3.4`, `spec/jobspec.md §17.2`).
+//! Texts and floats as messages and diffs show them (`docs/spec/cli.md §3.4`, `docs/spec/jobspec.md §17.2`).
 
 use std::fmt::Write;
 

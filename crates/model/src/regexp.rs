@@ -1,5 +1,5 @@
 //! Regular expressions of constraints: RE2 syntax and its error texts, matched by the `regex` crate
-//! (`spec/jobspec.md §14.9`, `spec/scheduling.md §6.1`).
+//! (`docs/spec/jobspec.md §14.9`, `docs/spec/scheduling.md §6.1`).
 //!
 //! [`check`] walks the pattern once by RE2's rules and [`compile`] translates what differs: `\d`, `\s`, `\w` and `\b` are
 //! ASCII, `\Q…\E` quotes, `[`, `&&` and `--` in classes are plain characters, a brace that is no repetition is a character.

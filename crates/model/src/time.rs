@@ -62,7 +62,7 @@ impl Time {
         Ok(Time { seconds, nanos: below_second(nanos), zone: written_zone(s) })
     }
 
-    /// Reads the binary forms that records of a server backup hold (`spec/snapshot-archive.md §7`): 15 or 16 bytes with a
+    /// Reads the binary forms that records of a server backup hold (`docs/spec/snapshot-archive.md §7`): 15 or 16 bytes with a
     /// zone, or 4, 8 or 12 bytes after the Unix epoch. `None` for anything else.
     pub fn from_binary(bytes: &[u8]) -> Option<Time> {
         let (seconds, nanos, zone) = match *bytes {
@@ -250,7 +250,7 @@ mod tests {
         assert!(Time::ZERO < Time::from_unix_nanos(i64::MIN));
     }
 
-    /// The worked examples of `spec/snapshot-archive.md §16`, and the forms of other writers.
+    /// The worked examples of `docs/spec/snapshot-archive.md §16`, and the forms of other writers.
     #[test]
     fn binary_times() {
         let go = |zone: [u8; 2]| [&[1, 0, 0, 0, 0x0e, 0xe2, 0x93, 0x3a, 0xef, 0, 0, 0, 0][..], &zone].concat();

@@ -1,4 +1,4 @@
-//! Variables, their locks, and the keys that encrypt them (`spec/http-api.md §8`, `spec/snapshot-archive.md §8`).
+//! Variables, their locks, and the keys that encrypt them (`docs/spec/http-api.md §8`, `docs/spec/snapshot-archive.md §8`).
 
 use serde::{Deserialize, Serialize};
 
@@ -135,7 +135,7 @@ impl RootKey {
     }
 }
 
-/// What becomes of a root key (`spec/garbage-collection.md §11.1`).
+/// What becomes of a root key (`docs/spec/garbage-collection.md §11.1`).
 pub mod root_key_state {
     /// Encrypts and signs; there is one.
     pub const ACTIVE: &str = "active";
@@ -150,7 +150,7 @@ pub mod root_key_state {
 }
 
 /// A root key as servers store it: what it is made of, encrypted with a key of its own that lies beside it
-/// (`spec/http-api.md §9.3`).
+/// (`docs/spec/http-api.md §9.3`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct WrappedRootKey {

@@ -1,5 +1,5 @@
 //! Versions and version constraints, with the loose (`version`) and the strict (`semver`) rules
-//! (`spec/scheduling.md §6.1.1`). Constraints are compiled once; matching allocates nothing.
+//! (`docs/spec/scheduling.md §6.1.1`). Constraints are compiled once; matching allocates nothing.
 
 use std::cmp::Ordering;
 

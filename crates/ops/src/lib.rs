@@ -1,4 +1,4 @@
-//! The operations of the replicated log (`spec/server.md §18`): what is asked, with every clock reading, random choice and
+//! The operations of the replicated log (`docs/spec/server.md §18`): what is asked, with every clock reading, random choice and
 //! new ID already made by the leader, so that each server applies it alike. [`codec`]: how they are written.
 //!
 //! **May use** `encamp_model`. **Never** holds what operations do: that is in `encamp_server`.
@@ -437,7 +437,7 @@ pub struct Sealed {
     pub data: Bytes,
 }
 
-/// What became of a variable (`spec/http-api.md §8.3, §8.4`).
+/// What became of a variable (`docs/spec/http-api.md §8.3, §8.4`).
 #[derive(Debug, Clone, PartialEq)]
 pub enum VariableReply {
     /// Done. The variable as it is now; none: it is gone.
@@ -475,7 +475,7 @@ pub enum Reply {
 }
 
 impl Operation {
-    /// The name of the operation in metrics (`spec/server.md §24`).
+    /// The name of the operation in metrics (`docs/spec/server.md §24`).
     pub fn metric(&self) -> &'static str {
         match self {
             Operation::Barrier => "barrier",
@@ -521,7 +521,7 @@ impl Operation {
         }
     }
 
-    /// The type of the events the operation makes, none if it makes no events (`spec/server.md §18`).
+    /// The type of the events the operation makes, none if it makes no events (`docs/spec/server.md §18`).
     pub fn event_type(&self) -> Option<&'static str> {
         Some(match self {
             Operation::NodeRegister(_) => "NodeRegistration",

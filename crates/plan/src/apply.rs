@@ -1,5 +1,5 @@
-//! A plan carried out: what the plan applier writes (`spec/reconciliation.md §11.4`, `spec/server.md §7.6`, `§7.8`), and what
-//! clients make of it that do as they are told.
+//! A plan carried out: what the plan applier writes (`docs/spec/reconciliation.md §11.4`, `docs/spec/server.md §7.6`,
+//! `§7.8`), and what clients make of it that do as they are told.
 //!
 //! Only what scheduling reads is written. New allocations run, without a verdict on their health, so that deployments go no
 //! further; stopped and evicted ones are complete at once.

@@ -1,4 +1,4 @@
-//! One job, one evaluation, one plan that is accepted in full and thrown away (`spec/reconciliation.md §10.2`).
+//! One job, one evaluation, one plan that is accepted in full and thrown away (`docs/spec/reconciliation.md §10.2`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Planning a job against a cluster's state without touching the cluster: what `job plan` runs and what a server's plan
 //! endpoint answers.
 //!
-//! - [`mod@dry_run`]: the scheduler on a private copy of the state (`spec/reconciliation.md §10.2`).
+//! - [`mod@dry_run`]: the scheduler on a private copy of the state (`docs/spec/reconciliation.md §10.2`).
 //! - [`mod@compare`]: where two plans disagree.
 //! - [`mod@explain`]: why allocations go where they go.
 //! - [`past`]: evaluations of the past, from what they recorded.

@@ -1,4 +1,4 @@
-//! Settings of the scheduler configuration by name (`spec/scheduling.md §9`).
+//! Settings of the scheduler configuration by name (`docs/spec/scheduling.md §9`).
 
 use std::collections::BTreeSet;
 

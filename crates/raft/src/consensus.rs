@@ -26,7 +26,7 @@ use encamp_ops::Operation;
 use encamp_ops::codec;
 use encamp_telemetry::Metrics;
 
-/// Settings (`spec/server.md §23`).
+/// Settings (`docs/spec/server.md §23`).
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Directory of log, votes and snapshots; made if it is missing.

@@ -1,4 +1,4 @@
-//! Consensus: operations agreed upon by the voters, durable on disk, applied in one order (`spec/server.md §22, 23`).
+//! Consensus: operations agreed upon by the voters, durable on disk, applied in one order (`docs/spec/server.md §22, 23`).
 //!
 //! The algorithm is openraft's. Ours are the files (`log`, `snapshots`, `files`), the state's connection (`applier`,
 //! [`Machine`]), the gathering of proposals (`propose`) while there is `room`, messages (`network`), entries on their way

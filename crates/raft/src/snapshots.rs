@@ -27,7 +27,7 @@ const HEAD: u64 = 8 + 4 + 4 + 4;
 const TAIL: u64 = 8 + 4 + 8;
 /// Longest description that is believed, in bytes.
 const LONGEST_DESCRIPTION: u32 = 1 << 24;
-/// How many snapshots stay (`spec/server.md §23`).
+/// How many snapshots stay (`docs/spec/server.md §23`).
 const KEPT: usize = 2;
 
 /// What a snapshot holds.

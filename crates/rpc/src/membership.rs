@@ -156,7 +156,7 @@ impl Members {
         }
     }
 
-    /// Makes the first cluster when the expected servers know each other (`spec/server.md §23`).
+    /// Makes the first cluster when the expected servers know each other (`docs/spec/server.md §23`).
     async fn begin(self) {
         let own = self.gossip.own();
         let mut changes = self.gossip.changes();

@@ -17,7 +17,7 @@ use encamp_host::ids;
 use encamp_model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, ServiceRegistration, SignedIdentity};
 use encamp_server::Error;
 
-/// How long a call is repeated (`spec/client.md §3.5`).
+/// How long a call is repeated (`docs/spec/client.md §3.5`).
 const HOLD: Duration = Duration::from_secs(5);
 /// Longest wait for an answer besides the time a call blocks.
 const ANSWER: Duration = Duration::from_secs(30);

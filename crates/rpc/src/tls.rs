@@ -1,5 +1,5 @@
-//! TLS between agents: both sides show a certificate of the cluster's authority (`spec/http-api.md §11`,
-//! `spec/agent-config.md §5.7`).
+//! TLS between agents: both sides show a certificate of the cluster's authority (`docs/spec/http-api.md §11`,
+//! `docs/spec/agent-config.md §5.7`).
 
 use std::sync::Arc;
 

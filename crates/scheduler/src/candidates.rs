@@ -1,4 +1,4 @@
-//! Candidate nodes of a job (`spec/scheduling.md §3.1`).
+//! Candidate nodes of a job (`docs/spec/scheduling.md §3.1`).
 
 use std::sync::Arc;
 

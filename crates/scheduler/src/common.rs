@@ -8,7 +8,7 @@ use super::{Context, PlanResult, descriptions};
 use encamp_model::*;
 use encamp_state::State;
 
-/// Whether a scheduler takes evaluations with that trigger (`spec/reconciliation.md §2.2`).
+/// Whether a scheduler takes evaluations with that trigger (`docs/spec/reconciliation.md §2.2`).
 pub fn accepts_trigger(scheduler: &str, trigger: &str) -> bool {
     let generic = matches!(scheduler, "service" | "batch");
     match trigger {
@@ -22,7 +22,7 @@ pub fn accepts_trigger(scheduler: &str, trigger: &str) -> bool {
     }
 }
 
-/// A copy of the evaluation with its final status (`spec/reconciliation.md §3.6`); the caller fills in what its
+/// A copy of the evaluation with its final status (`docs/spec/reconciliation.md §3.6`); the caller fills in what its
 /// scheduler reports besides.
 pub fn with_status(eval: &Evaluation, status: &str, description: &str, deployment_id: &str, now: i64) -> Evaluation {
     Evaluation {
@@ -40,7 +40,7 @@ pub fn is_stopped(job: Option<&Arc<Job>>) -> bool {
     job.is_none_or(|j| j.stop)
 }
 
-/// A new allocation of `group` on the node a search chose (`spec/reconciliation.md §8.2`), without tracker, canary
+/// A new allocation of `group` on the node a search chose (`docs/spec/reconciliation.md §8.2`), without tracker, canary
 /// mark and victims.
 pub fn new_alloc(
     eval: &Evaluation,
@@ -71,7 +71,7 @@ pub fn new_alloc(
 }
 
 /// A copy of the allocation as an in-place update makes it: it keeps its ports, networks and devices and takes the rest
-/// from the check (`spec/reconciliation.md §7` step 7). Deployment and metrics are left to the caller.
+/// from the check (`docs/spec/reconciliation.md §7` step 7). Deployment and metrics are left to the caller.
 pub fn updated_in_place(alloc: &Allocation, eval: &Evaluation, option: &RankedNode) -> Allocation {
     let mut resources = AllocatedResources::clone(&option.resources);
     if let Some(old) = &alloc.allocated_resources {
@@ -87,7 +87,7 @@ pub fn updated_in_place(alloc: &Allocation, eval: &Evaluation, option: &RankedNo
     Allocation { eval_id: eval.id.clone(), allocated_resources: Some(Arc::new(resources)), job: None, ..alloc.clone() }
 }
 
-/// Counts what one more failed placement of the group would have taken (`spec/scheduling.md §10`).
+/// Counts what one more failed placement of the group would have taken (`docs/spec/scheduling.md §10`).
 pub fn add_exhausted_resources(metrics: &mut AllocMetric, group: &TaskGroup) {
     if metrics.dimension_exhausted.is_empty() {
         return;
@@ -106,7 +106,7 @@ pub fn add_exhausted_resources(metrics: &mut AllocMetric, group: &TaskGroup) {
     }
 }
 
-/// A blocked evaluation for what could not be placed (`spec/reconciliation.md §3.5`). `classes` is absent when the
+/// A blocked evaluation for what could not be placed (`docs/spec/reconciliation.md §3.5`). `classes` is absent when the
 /// constraints escape computed classes.
 pub fn blocked_eval(
     eval: &Evaluation,
@@ -136,7 +136,7 @@ pub fn blocked_eval(
     }
 }
 
-/// Takes the accepted new allocations from the queued counts (`spec/reconciliation.md §3.3` step 7).
+/// Takes the accepted new allocations from the queued counts (`docs/spec/reconciliation.md §3.3` step 7).
 pub fn subtract_placed(queued: &mut BTreeMap<String, i64>, result: &PlanResult, state: &State) {
     for a in result.node_allocation.values().flatten() {
         if state.alloc(&a.id).is_none()
@@ -147,7 +147,7 @@ pub fn subtract_placed(queued: &mut BTreeMap<String, i64>, result: &PlanResult, 
     }
 }
 
-/// The deployment status text for canaries that wait for promotion (`spec/reconciliation.md §2.6`).
+/// The deployment status text for canaries that wait for promotion (`docs/spec/reconciliation.md §2.6`).
 pub fn promotion_text(deployment: &Deployment) -> &'static str {
     if deployment.has_auto_promote() {
         "Deployment is running pending automatic promotion"

@@ -1,4 +1,4 @@
-//! Constraints and affinities, compiled once per job (`spec/scheduling.md §6.1`).
+//! Constraints and affinities, compiled once per job (`docs/spec/scheduling.md §6.1`).
 
 use regex::Regex;
 
@@ -68,7 +68,7 @@ impl Target {
     }
 }
 
-/// Whether a target depends on more than the computed class (`spec/scheduling.md §5.2`).
+/// Whether a target depends on more than the computed class (`docs/spec/scheduling.md §5.2`).
 pub fn escapes(target: &str) -> bool {
     ["${unique.", "${node.unique.", "${attr.unique.", "${meta.unique."].iter().any(|p| target.starts_with(p))
 }

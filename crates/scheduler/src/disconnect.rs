@@ -1,4 +1,4 @@
-//! What an allocation's record says about lost contact with its node (`spec/reconciliation.md §2.3`).
+//! What an allocation's record says about lost contact with its node (`docs/spec/reconciliation.md §2.3`).
 
 use super::descriptions;
 use encamp_model::*;
@@ -54,7 +54,7 @@ pub fn with_status_entry(alloc: &Allocation, status: &str, now: i64) -> Allocati
     a
 }
 
-/// A copy of the allocation that is set to `unknown` because its node lost contact (`spec/reconciliation.md §5.7`).
+/// A copy of the allocation that is set to `unknown` because its node lost contact (`docs/spec/reconciliation.md §5.7`).
 pub fn to_unknown(alloc: &Allocation, now: i64) -> Allocation {
     let mut a = with_status_entry(alloc, client_status::UNKNOWN, now);
     a.client_status = client_status::UNKNOWN.into();

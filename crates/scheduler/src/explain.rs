@@ -133,7 +133,7 @@ impl Question<'_> {
         out
     }
 
-    /// What keeps a node from being looked at (`spec/scheduling.md §3.1`).
+    /// What keeps a node from being looked at (`docs/spec/scheduling.md §3.1`).
     fn kept_out(&self, node: &Node) -> Vec<String> {
         let mut out = Vec::new();
         let pool = self.job.node_pool.as_str();

@@ -1,4 +1,4 @@
-//! The schedulers: from an evaluation and a snapshot to a plan (`spec/reconciliation.md`, `spec/scheduling.md`).
+//! The schedulers: from an evaluation and a snapshot to a plan (`docs/spec/reconciliation.md`, `docs/spec/scheduling.md`).
 //!
 //! Everything here is pure: the clock, IDs, random ports and the order of nodes come in as arguments, so that a plan can
 //! be made again from a file.
@@ -43,7 +43,7 @@ use std::sync::Arc;
 use encamp_model::*;
 use encamp_state::Snapshot;
 
-/// Descriptions of stopped and changed allocations and of evaluations (`spec/reconciliation.md §2.8`).
+/// Descriptions of stopped and changed allocations and of evaluations (`docs/spec/reconciliation.md §2.8`).
 pub mod descriptions {
     /// Scale down, stopped job, removed group, unneeded canary.
     pub const NOT_NEEDED: &str = "alloc not needed due to job update";
@@ -76,7 +76,7 @@ pub mod descriptions {
 /// The order in which service and batch jobs look at candidate nodes.
 #[derive(Debug, Clone, Default)]
 pub enum NodeOrder {
-    /// The shuffle of the evaluation's ID and the snapshot's index (`spec/scheduling.md §3.2`).
+    /// The shuffle of the evaluation's ID and the snapshot's index (`docs/spec/scheduling.md §3.2`).
     #[default]
     Shuffle,
     /// Explicit lists of node IDs, one per time the candidates are set; past the last list the shuffle is used.
@@ -126,7 +126,7 @@ impl PlanResult {
     }
 
     /// Whether anything was accepted that will not be planned again. Allocations of batch jobs that are over are stopped by
-    /// every plan (`spec/reconciliation.md §5.4`): with another part refused each time, attempts would never end.
+    /// every plan (`docs/spec/reconciliation.md §5.4`): with another part refused each time, attempts would never end.
     pub fn made_progress(&self) -> bool {
         let over = |a: &Allocation| matches!(a.client_status.as_str(), client_status::COMPLETE | client_status::FAILED);
         self.node_update.values().flatten().any(|a| !over(a))

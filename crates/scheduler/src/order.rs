@@ -1,5 +1,5 @@
 //! The order in which service and batch jobs look at candidate nodes: a shuffle seeded by the evaluation's ID and the
-//! snapshot's index (`spec/scheduling.md §3.2, 3.3`).
+//! snapshot's index (`docs/spec/scheduling.md §3.2, 3.3`).
 
 use super::order_table::TABLE;
 

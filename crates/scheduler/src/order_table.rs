@@ -1,4 +1,4 @@
-//! The initial register of the generator in [`super::order`] (`spec/scheduling.md §3.3`): the same generator's own
+//! The initial register of the generator in [`super::order`] (`docs/spec/scheduling.md §3.3`): the same generator's own
 //! register after 7.8e12 steps, baked because computing it takes 20 ms. A test recomputes it.
 
 /// The 607 words.

@@ -1,4 +1,4 @@
-//! When a failed or disconnected allocation is replaced (`spec/reconciliation.md §6`).
+//! When a failed or disconnected allocation is replaced (`docs/spec/reconciliation.md §6`).
 
 use super::disconnect;
 use encamp_model::*;

@@ -1,4 +1,4 @@
-//! Whether a change of a task group needs new allocations (`spec/reconciliation.md §7.1-7.3`).
+//! Whether a change of a task group needs new allocations (`docs/spec/reconciliation.md §7.1-7.3`).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -57,7 +57,7 @@ impl WorkingPlan {
     }
 
     /// Plans a stop: desired status `stop`, the description, the client status and follow-up evaluation if given
-    /// (`spec/reconciliation.md §2.7`).
+    /// (`docs/spec/reconciliation.md §2.7`).
     pub fn append_stop(&mut self, alloc: &Allocation, description: &str, client_status: &str, followup_eval: &str) {
         let mut a = alloc.clone();
         a.job = None;
@@ -190,7 +190,7 @@ impl WorkingPlan {
     }
 
     /// The allocations the node would hold: stored ones by ID, then planned ones in plan order
-    /// (`spec/scheduling.md §2.4`).
+    /// (`docs/spec/scheduling.md §2.4`).
     pub fn proposed(&self, node: &NodeEntry) -> Vec<Arc<AllocEntry>> {
         match self.changes_on(node) {
             None => node.live_allocs().cloned().collect(),

@@ -1,4 +1,4 @@
-//! Reports of nodes are gathered for a moment and written as one entry (`spec/server.md §11`).
+//! Reports of nodes are gathered for a moment and written as one entry (`docs/spec/server.md §11`).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

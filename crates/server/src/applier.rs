@@ -1,4 +1,4 @@
-//! The plan applier (`spec/server.md §7.3-7.6`): one thread on the leader. While one plan is being committed the next is
+//! The plan applier (`docs/spec/server.md §7.3-7.6`): one thread on the leader. While one plan is being committed the next is
 //! checked against the state as it will be.
 
 use std::collections::BTreeSet;
@@ -258,7 +258,7 @@ pub fn judge(store: &StateStore, plan: &Plan) -> (Checked, u64) {
     (checked, refresh)
 }
 
-/// The log entry of the accepted parts of a plan (`spec/server.md §7.5`).
+/// The log entry of the accepted parts of a plan (`docs/spec/server.md §7.5`).
 pub fn entry(
     store: &StateStore,
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! Dispatch of parameterized jobs: what is refused, and what the child looks like (`spec/server.md §15`).
+//! Dispatch of parameterized jobs: what is refused, and what the child looks like (`docs/spec/server.md §15`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

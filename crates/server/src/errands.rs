@@ -1,5 +1,5 @@
-//! What a worker of a follower asks of the leader (`spec/server.md §6`, `§7.1`): evaluations to work on, and what becomes of them.
-//! The follower schedules on its own state.
+//! What a worker of a follower asks of the leader (`docs/spec/server.md §6`, `§7.1`): evaluations to work on, and what
+//! becomes of them. The follower schedules on its own state.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Errors of the server's calls, as clients see them (`spec/http-api.md §3`).
+//! Errors of the server's calls, as clients see them (`docs/spec/http-api.md §3`).
 
 use encamp_model::outcome::NO_LEADER;
 use encamp_raft::ProposeError;

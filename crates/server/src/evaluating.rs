@@ -1,5 +1,5 @@
-//! Where evaluations go: what a write entails for the broker and the blocked evaluations (`spec/server.md §3.4`), and how a new
-//! leader fills them (§2.2). Pure.
+//! Where evaluations go: what a write entails for the broker and the blocked evaluations (`docs/spec/server.md §3.4`),
+//! and how a new leader fills them (§2.2). Pure.
 
 use super::blocked::{BlockedEvals, Released};
 use super::broker::Broker;

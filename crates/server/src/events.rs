@@ -1,4 +1,4 @@
-//! The event ring (`spec/server.md §21`): what changed, by log index, for those who follow.
+//! The event ring (`docs/spec/server.md §21`): what changed, by log index, for those who follow.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! The server: everything between an API write and a committed allocation (`spec/server.md`).
+//! The server: everything between an API write and a committed allocation (`docs/spec/server.md`).
 //!
 //! - [`handle`]: a running server ([`Server`]), and the one way to write. [`settings`], [`error`].
 //! - [`fsm`]: what the operations of the log (`encamp_ops`) do to the store. Agreement and durability are in `encamp_raft`.

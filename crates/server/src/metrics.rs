@@ -1,4 +1,4 @@
-//! Gauges of the leader's queues and counts of jobs (`spec/server.md §24`).
+//! Gauges of the leader's queues and counts of jobs (`docs/spec/server.md §24`).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What changes of a node entail: which status it gets, and which jobs are to be looked at (`spec/server.md §9`).
+//! What changes of a node entail: which status it gets, and which jobs are to be looked at (`docs/spec/server.md §9`).
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub fn is_status(word: &str) -> bool {
     matches!(word, INIT | READY | DOWN | DISCONNECTED)
 }
 
-/// The status of a node whose heartbeat did not come (`spec/server.md §9.2`).
+/// The status of a node whose heartbeat did not come (`docs/spec/server.md §9.2`).
 pub fn missed_heartbeat_status<'a>(
     node: &Node,
     allocs: impl IntoIterator<Item = &'a Allocation>,
@@ -57,7 +57,7 @@ pub struct StatusDecision {
 }
 
 impl StatusDecision {
-    /// Whether an entry is to be written, apart from a new identity of the node (`spec/server.md §9.3` step 3).
+    /// Whether an entry is to be written, apart from a new identity of the node (`docs/spec/server.md §9.3` step 3).
     pub fn changes(&self, node: &Node) -> bool {
         self.status != node.status || self.event.is_some()
     }
@@ -68,7 +68,7 @@ pub fn cluster_event(message: &str, now: i64) -> NodeEvent {
     NodeEvent::new(CLUSTER, message, now)
 }
 
-/// Decides what a request for a status leads to (`spec/server.md §9.3` steps 1 to 3). `event` comes with the request;
+/// Decides what a request for a status leads to (`docs/spec/server.md §9.3` steps 1 to 3). `event` comes with the request;
 /// `live_allocs` tells whether the node has allocations that are not terminal.
 pub fn decide_status(
     node: &Node,
@@ -102,7 +102,7 @@ pub fn decide_status(
     StatusDecision { status: status.into(), event }
 }
 
-/// Whether a change of status makes evaluations (`spec/server.md §9.3` step 4).
+/// Whether a change of status makes evaluations (`docs/spec/server.md §9.3` step 4).
 pub fn transition_makes_evals(before: &str, after: &str) -> bool {
     match (before, after) {
         (_, DOWN) | (INIT | DOWN, READY) => true,
@@ -111,7 +111,7 @@ pub fn transition_makes_evals(before: &str, after: &str) -> bool {
     }
 }
 
-/// Whether a registration makes evaluations (`spec/server.md §9.5`). `before` is absent for a new node.
+/// Whether a registration makes evaluations (`docs/spec/server.md §9.5`). `before` is absent for a new node.
 pub fn registration_makes_evals(before: Option<&Node>, after: &Node) -> bool {
     let Some(old) = before else { return transition_makes_evals(INIT, &after.status) };
     let devices = |n: &Node| n.node_resources.as_ref().map(|r| r.devices.clone()).unwrap_or_default();
@@ -145,7 +145,7 @@ pub fn system_jobs(state: &State) -> Vec<&Arc<Job>> {
 }
 
 /// The evaluations of a change of a node, to be written in one entry even if there are none; `None` means no entry
-/// (`spec/server.md §9.6`). `system_jobs`: those of the same state, see [`system_jobs`]. `index` is that of the change. The
+/// (`docs/spec/server.md §9.6`). `system_jobs`: those of the same state, see [`system_jobs`]. `index` is that of the change. The
 /// node need not be stored any more.
 pub fn node_evals(
     state: &State,
@@ -176,7 +176,7 @@ pub fn node_evals(
     Some(evals.collect())
 }
 
-/// The evaluations that follow from reports of nodes: one per job (`spec/server.md §11`).
+/// The evaluations that follow from reports of nodes: one per job (`docs/spec/server.md §11`).
 pub fn report_evals(
     state: &State,
     updates: &[Arc<Allocation>],

@@ -1,4 +1,4 @@
-//! Nodes that were not heard of, and the evaluations that follow from what nodes do (`spec/server.md §9`).
+//! Nodes that were not heard of, and the evaluations that follow from what nodes do (`docs/spec/server.md §9`).
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The servers that know each other, and what follows for the members of consensus (`spec/server.md §2.1`, `§23`). Pure: who is
-//! there comes in, one change at a time comes out.
+//! The servers that know each other, and what follows for the members of consensus (`docs/spec/server.md §2.1`, `§23`).
+//! Pure: who is there comes in, one change at a time comes out.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Periodic jobs: when they launch and what they launch (`spec/server.md §14`).
+//! Periodic jobs: when they launch and what they launch (`docs/spec/server.md §14`).
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -156,7 +156,7 @@ pub fn check_force(job_id: &str, job: Option<&Job>) -> Result<(), String> {
 }
 
 /// Whether a new leader is to launch the job once, since launches were missed: its next launch after the last one is
-/// over. Fails if the job's last launch is not known (`spec/server.md §14.5`).
+/// over. Fails if the job's last launch is not known (`docs/spec/server.md §14.5`).
 pub fn missed_launch(job: &Job, last_launch: Option<i64>, now: i64) -> Result<bool, String> {
     let Some(config) = job.periodic.as_ref().filter(|_| is_active(job)) else { return Ok(false) };
     let last = last_launch.ok_or_else(|| {
@@ -170,7 +170,7 @@ pub fn missed_launch(job: &Job, last_launch: Option<i64>, now: i64) -> Result<bo
 }
 
 /// Whether a scheduled launch may happen: always, unless the job prohibits overlap and a child still has work to do, in
-/// evaluations or allocations (`spec/server.md §14.3`).
+/// evaluations or allocations (`docs/spec/server.md §14.3`).
 pub fn may_launch(store: &StateStore, job: &Job) -> bool {
     !job.periodic.as_ref().is_some_and(|p| p.prohibit_overlap) || !children_run(store, job)
 }

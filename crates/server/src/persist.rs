@@ -1,4 +1,4 @@
-//! Snapshots of the store: a sequence of records, ended by a mark (`spec/server.md §22`). The format is ours; it carries a
+//! Snapshots of the store: a sequence of records, ended by a mark (`docs/spec/server.md §22`). The format is ours; it carries a
 //! version.
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! A plan is checked against the latest state, node by node, before it is committed (`spec/server.md §7.4`). Pure.
+//! A plan is checked against the latest state, node by node, before it is committed (`docs/spec/server.md §7.4`). Pure.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;

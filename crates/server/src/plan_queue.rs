@@ -1,4 +1,4 @@
-//! The order in which submitted plans are applied (`spec/server.md §7.1`).
+//! The order in which submitted plans are applied (`docs/spec/server.md §7.1`).
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

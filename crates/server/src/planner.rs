@@ -1,4 +1,4 @@
-//! What a scheduler may ask while it works on an evaluation (`spec/server.md §6.3`): the rules between a worker and its
+//! What a scheduler may ask while it works on an evaluation (`docs/spec/server.md §6.3`): the rules between a worker and its
 //! server. Pure: what the server does comes in as a [`Workplace`].
 
 use super::queues::PlanAnswer;

@@ -1,4 +1,4 @@
-//! What the leader's reapers write about evaluations that nobody will process (`spec/server.md §5`).
+//! What the leader's reapers write about evaluations that nobody will process (`docs/spec/server.md §5`).
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub const FOLLOW_UP_SPREAD: u64 = 300 * SECOND.unsigned_abs();
 /// How often the reaper of cancelable evaluations looks at least, in nanoseconds.
 pub const REAP_INTERVAL: i64 = 5 * SECOND;
 
-/// The ModifyTime of an evaluation that is changed now: never before, or at, its creation (`spec/server.md §3.1`).
+/// The ModifyTime of an evaluation that is changed now: never before, or at, its creation (`docs/spec/server.md §3.1`).
 pub fn modify_time(eval: &Evaluation, now: i64) -> i64 {
     if now <= eval.create_time { eval.create_time.saturating_add(1) } else { now }
 }

@@ -1,4 +1,4 @@
-//! Nodes that refuse plan after plan are taken out of scheduling (`spec/server.md §7.7`).
+//! Nodes that refuse plan after plan are taken out of scheduling (`docs/spec/server.md §7.7`).
 
 use std::collections::{HashMap, VecDeque};
 

@@ -1,4 +1,4 @@
-//! What a server is told by its configuration (`spec/agent-config.md`, block `server`).
+//! What a server is told by its configuration (`docs/spec/agent-config.md`, block `server`).
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use encamp_model::{HOUR, MINUTE, PreemptionConfig, SchedulerConfiguration};
 /// Names of all schedulers a worker may run.
 pub const SCHEDULERS: [&str; 5] = ["service", "batch", "system", "sysbatch", "_core"];
 
-/// When garbage is collected (`spec/garbage-collection.md §2`). Nanoseconds.
+/// When garbage is collected (`docs/spec/garbage-collection.md §2`). Nanoseconds.
 #[derive(Debug, Clone)]
 pub struct GcSettings {
     /// `eval_gc_threshold`.
@@ -161,7 +161,7 @@ impl Settings {
     }
 }
 
-/// The configuration a new cluster begins with (`spec/server.md §2.2` step 4).
+/// The configuration a new cluster begins with (`docs/spec/server.md §2.2` step 4).
 pub fn default_scheduler_config() -> SchedulerConfiguration {
     SchedulerConfiguration {
         scheduler_algorithm: "binpack".into(),

@@ -119,7 +119,7 @@ impl Store {
         self.applied.send(index);
     }
 
-    /// Writes a snapshot of the store (`spec/server.md §22`).
+    /// Writes a snapshot of the store (`docs/spec/server.md §22`).
     pub fn write_snapshot(snapshot: &StateStore, to: &mut dyn Write) -> io::Result<()> {
         super::persist::write(snapshot, to)
     }

@@ -1,4 +1,5 @@
-//! Plans on their way from a worker of a follower to the leader, and what comes back (`spec/server.md §7.1`): both sides know most of it.
+//! Plans on their way from a worker of a follower to the leader, and what comes back (`docs/spec/server.md §7.1`): both
+//! sides know most of it.
 
 use std::collections::HashMap;
 use std::sync::Arc;

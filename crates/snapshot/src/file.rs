@@ -95,7 +95,7 @@ pub struct ClusterSnapshot {
 
 impl ClusterSnapshot {
     /// What "now" is for a plan, Unix nanoseconds: the time of the backup, where it says that, and else that of the clock.
-    /// By the clock, every deadline of an old backup would have passed (`spec/snapshot-archive.md §15` point 9).
+    /// By the clock, every deadline of an old backup would have passed (`docs/spec/snapshot-archive.md §15` point 9).
     pub fn now(&self, clock: i64) -> i64 {
         self.taken_at.unix_nanos().filter(|_| self.archived).unwrap_or(clock)
     }

@@ -17,7 +17,7 @@ pub struct Address {
     pub reserved: PortSet,
 }
 
-/// The fixed facts of a node (`spec/scheduling.md §2.3, 7.2`).
+/// The fixed facts of a node (`docs/spec/scheduling.md §2.3, 7.2`).
 #[derive(Debug, Clone, Default)]
 pub struct NodeInfo {
     /// MHz jobs can have: capacity less what is reserved.

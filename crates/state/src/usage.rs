@@ -27,7 +27,7 @@ pub struct UsedDevice {
     pub id: String,
 }
 
-/// What one allocation counts for on its node: flattened over task lifecycles (`spec/scheduling.md §2.3`).
+/// What one allocation counts for on its node: flattened over task lifecycles (`docs/spec/scheduling.md §2.3`).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AllocUsage {
     /// MHz.
@@ -104,7 +104,7 @@ impl AllocUsage {
     }
 
     /// Shared ports if there are any, else the ports of group networks and of each task's first network
-    /// (`spec/scheduling.md §7.2`).
+    /// (`docs/spec/scheduling.md §7.2`).
     fn add_networks(&mut self, r: &AllocatedResources) {
         if !r.shared.ports.is_empty() {
             self.ports.extend(r.shared.ports.iter().map(|p| UsedPort {

@@ -1,4 +1,4 @@
-//! The JSON form of an interval, as `GET /v1/metrics` answers it (`spec/http-api.md §6.6`).
+//! The JSON form of an interval, as `GET /v1/metrics` answers it (`docs/spec/http-api.md §6.6`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What an agent binds and what it tells others to use (`spec/agent-config.md §8`).
+//! What an agent binds and what it tells others to use (`docs/spec/agent-config.md §8`).
 
 use std::net::{IpAddr, Ipv6Addr};
 

@@ -1,5 +1,5 @@
-//! The block `client` (`spec/agent-config.md §5.3`). Sizes of resources are MHz and MB; the meaning of each key is in
-//! `spec/client.md`.
+//! The block `client` (`docs/spec/agent-config.md §5.3`). Sizes of resources are MHz and MB; the meaning of each key is in
+//! `docs/spec/client.md`.
 
 use std::time::Duration;
 
@@ -199,7 +199,7 @@ blocks! {
         config "Config": Tree = serde_json::Value::Null,
     }
 
-    /// A worker pool's notification target; ours (`spec/cluster-scaling.md §1.1`).
+    /// A worker pool's notification target; ours (`docs/spec/cluster-scaling.md §1.1`).
     Notify from NotifyFile {
         r#type "Type": Text = String::new(),
         url "URL": super::kinds::Hidden = Default::default(),
@@ -212,7 +212,7 @@ blocks! {
         command "Command": List = Vec::new(),
     }
 
-    /// Worker pools; ours (`spec/cluster-scaling.md §1.1`).
+    /// Worker pools; ours (`docs/spec/cluster-scaling.md §1.1`).
     Autoscaling from AutoscalingFile {
         enabled "Enabled": Flag = false,
         cluster_interval "ClusterInterval": Span = 10 * SECOND,

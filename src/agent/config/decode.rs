@@ -1,4 +1,4 @@
-//! From the tree of a file to typed settings: a serde deserializer that knows places (`spec/agent-config.md §3`).
+//! From the tree of a file to typed settings: a serde deserializer that knows places (`docs/spec/agent-config.md §3`).
 //!
 //! Keys of blocks are compared without case, unknown and repeated ones are errors. A block that stands several times is
 //! one block; a list of objects is, too, where a block is wanted (JSON spells labelled blocks so). Scalars are taken for
@@ -207,7 +207,7 @@ fn parse_integer(text: &str) -> Option<i64> {
     Some(sign * value)
 }
 
-/// Bytes of a size text (`spec/agent-config.md §3`): powers of 1000, with `i` of 1024.
+/// Bytes of a size text (`docs/spec/agent-config.md §3`): powers of 1000, with `i` of 1024.
 pub(super) fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());

@@ -1,5 +1,5 @@
 //! The kinds of settings: how each is read, which of two wins, and what it is when nobody sets it
-//! (`spec/agent-config.md §2.2`).
+//! (`docs/spec/agent-config.md §2.2`).
 
 use std::collections::BTreeMap;
 use std::fmt;

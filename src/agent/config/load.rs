@@ -1,4 +1,4 @@
-//! Reading configuration files and folders (`spec/agent-config.md §2.1`).
+//! Reading configuration files and folders (`docs/spec/agent-config.md §2.1`).
 
 use std::path::{Path, PathBuf};
 

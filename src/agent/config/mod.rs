@@ -1,4 +1,4 @@
-//! The configuration of an agent (`spec/agent-config.md §2-§8`).
+//! The configuration of an agent (`docs/spec/agent-config.md §2-§8`).
 //!
 //! Sources are merged in their raw form ([`SettingsFile`]) and then resolved to [`Config`], in which every default is filled
 //! in. Order, later wins: defaults or those of `-dev`, files in order, flags, environment.
@@ -237,7 +237,7 @@ impl Config {
     }
 }
 
-/// What sources override when an agent is only for trying things out (`spec/agent-config.md §6`).
+/// What sources override when an agent is only for trying things out (`docs/spec/agent-config.md §6`).
 pub(super) fn dev_defaults() -> SettingsFile {
     let mut s = SettingsFile::default();
     s.bind_addr.0 = Some("127.0.0.1".into());

@@ -1,4 +1,4 @@
-//! The blocks `server`, `acl`, `autopilot`, `tls`, `limits`, `rpc`, `telemetry` (`spec/agent-config.md §5.4-5.9`).
+//! The blocks `server`, `acl`, `autopilot`, `tls`, `limits`, `rpc`, `telemetry` (`docs/spec/agent-config.md §5.4-5.9`).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Address templates such as `{{ GetPrivateIP }}` (`spec/agent-config.md §8.3`).
+//! Address templates such as `{{ GetPrivateIP }}` (`docs/spec/agent-config.md §8.3`).
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Merging, units, errors with places: the table of `spec/agent-config.md`.
+//! Merging, units, errors with places: the table of `docs/spec/agent-config.md`.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -82,7 +82,7 @@ fn dev_mode_has_its_own_defaults_and_files_override_them() {
     assert!(validate(&c).is_empty(), "{:?}", validate(&c));
 }
 
-/// `spec/agent-config.md §12`, example 2.
+/// `docs/spec/agent-config.md §12`, example 2.
 #[test]
 fn files_and_flags_merge_as_the_example_tells() {
     let files = Files::new(&[

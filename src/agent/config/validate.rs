@@ -1,4 +1,4 @@
-//! What a configuration must keep to (`spec/agent-config.md §4`).
+//! What a configuration must keep to (`docs/spec/agent-config.md §4`).
 
 use std::path::Path;
 
@@ -192,7 +192,7 @@ fn issuer(c: &Config, warnings: &mut Vec<String>) {
     }
 }
 
-/// The forms of joining that exclude each other (`spec/agent-config.md §8.4`).
+/// The forms of joining that exclude each other (`docs/spec/agent-config.md §8.4`).
 fn joining(c: &Config) -> Result<(), String> {
     let (server, join) = (&c.server, &c.server.server_join);
     let both = |name: &str| {

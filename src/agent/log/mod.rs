@@ -1,4 +1,4 @@
-//! Log messages (`spec/agent-config.md §10.2`): from `tracing` to standard output, a file, syslog, and those who watch.
+//! Log messages (`docs/spec/agent-config.md §10.2`): from `tracing` to standard output, a file, syslog, and those who watch.
 //!
 //! [`Logs`] is the handle: it changes the level at run time and takes watchers in. Messages of this program carry the name
 //! of their module (`client.gc` for `encamp_client::gc`) or the `target` they are given; those of libraries are shown

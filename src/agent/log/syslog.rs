@@ -50,7 +50,7 @@ fn number(facility: &str) -> Option<u8> {
     local.or_else(|| FACILITIES.iter().position(|f| *f == upper).and_then(|i| u8::try_from(i).ok()))
 }
 
-/// One below its name (`spec/agent-config.md §5.1`).
+/// One below its name (`docs/spec/agent-config.md §5.1`).
 fn severity(level: Level) -> u8 {
     match level {
         Level::Trace => 7,

@@ -1,4 +1,4 @@
-//! `alloc stop`, `alloc restart`, `alloc signal` (`spec/cli.md §9.2`).
+//! `alloc stop`, `alloc restart`, `alloc signal` (`docs/spec/cli.md §9.2`).
 
 use crate::cli::command::Run;
 use crate::cli::context::Context;

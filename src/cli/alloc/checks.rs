@@ -1,4 +1,4 @@
-//! `alloc checks`: the newest results of an allocation's service checks (`spec/cli.md §9.2`).
+//! `alloc checks`: the newest results of an allocation's service checks (`docs/spec/cli.md §9.2`).
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `alloc exec`: runs a command in a task (`spec/cli.md §9.2`).
+//! `alloc exec`: runs a command in a task (`docs/spec/cli.md §9.2`).
 
 use crate::cli::command::Run;
 use crate::cli::connection::Connection;

@@ -1,4 +1,4 @@
-//! `alloc fs`: files of an allocation (`spec/cli.md §9.2`).
+//! `alloc fs`: files of an allocation (`docs/spec/cli.md §9.2`).
 
 use super::tail::{Start, copy, last_lines};
 use crate::cli::command::Run;

@@ -1,4 +1,4 @@
-//! `alloc logs`: what tasks wrote to their output (`spec/cli.md §9.2`).
+//! `alloc logs`: what tasks wrote to their output (`docs/spec/cli.md §9.2`).
 
 use std::cell::RefCell;
 

@@ -1,4 +1,4 @@
-//! Commands about allocations (`spec/cli.md §9`).
+//! Commands about allocations (`docs/spec/cli.md §9`).
 //!
 //! - [`status`]: `alloc status`; [`tasks`]: its part about each task.
 //! - [`logs`], [`files`]: what tasks wrote. [`tail`]: the end of a file.

@@ -1,4 +1,4 @@
-//! `alloc status`: everything about an allocation (`spec/cli.md §9.1`).
+//! `alloc status`: everything about an allocation (`docs/spec/cli.md §9.1`).
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Where in a file reading begins, and the last lines of it (`spec/cli.md §9.2`).
+//! Where in a file reading begins, and the last lines of it (`docs/spec/cli.md §9.2`).
 
 use encamp_api::stream::{Event, FrameStream};
 use encamp_api::{ApiError, Query};

@@ -1,4 +1,4 @@
-//! What `alloc status` shows about each task (`spec/cli.md §9.1`).
+//! What `alloc status` shows about each task (`docs/spec/cli.md §9.1`).
 
 use std::borrow::Cow;
 

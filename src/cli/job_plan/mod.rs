@@ -1,4 +1,4 @@
-//! `job plan`: what registering a job would do (`spec/cli.md §7`).
+//! `job plan`: what registering a job would do (`docs/spec/cli.md §7`).
 //!
 //! `answer`: what is said beside the plan. `many`: several files, one after the other.
 

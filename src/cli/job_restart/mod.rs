@@ -1,4 +1,4 @@
-//! `job restart`: restarts or replaces the allocations of a job, batch by batch (`spec/cli.md §8.12`).
+//! `job restart`: restarts or replaces the allocations of a job, batch by batch (`docs/spec/cli.md §8.12`).
 //!
 //! `select`: which allocations. `batches`: one batch after the other, and what is asked between them. `one`: one allocation.
 

@@ -1,4 +1,4 @@
-//! `job status`: jobs, or one job and what became of it (`spec/cli.md §8.3`).
+//! `job status`: jobs, or one job and what became of it (`docs/spec/cli.md §8.3`).
 //!
 //! `one`: the sections about one job. `future`: what will be placed again later.
 

@@ -1,4 +1,4 @@
-//! A deployment, watched until it ends (`spec/cli.md §6.2`).
+//! A deployment, watched until it ends (`docs/spec/cli.md §6.2`).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A dispatched job, watched until it is dead (`spec/cli.md §8.10`).
+//! A dispatched job, watched until it is dead (`docs/spec/cli.md §8.10`).
 
 use std::time::{Duration, Instant};
 

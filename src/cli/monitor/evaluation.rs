@@ -1,4 +1,4 @@
-//! An evaluation, watched until it ends, and then the deployment it belongs to (`spec/cli.md §6.1`).
+//! An evaluation, watched until it ends, and then the deployment it belongs to (`docs/spec/cli.md §6.1`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `namespace apply`, `namespace delete` (`spec/cli.md §12.1`).
+//! `namespace apply`, `namespace delete` (`docs/spec/cli.md §12.1`).
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Commands about namespaces (`spec/cli.md §12.1`).
+//! Commands about namespaces (`docs/spec/cli.md §12.1`).
 //!
 //! [`show`]: listing and looking into them. [`change`]: writing and deleting them.
 

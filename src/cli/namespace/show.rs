@@ -1,4 +1,4 @@
-//! `namespace list`, `namespace status`, `namespace inspect` (`spec/cli.md §12.1`).
+//! `namespace list`, `namespace status`, `namespace inspect` (`docs/spec/cli.md §12.1`).
 
 use serde_json::Value;
 

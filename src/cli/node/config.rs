@@ -1,4 +1,4 @@
-//! `node config`: the servers that a node's agent knows (`spec/cli.md §10.2`).
+//! `node config`: the servers that a node's agent knows (`docs/spec/cli.md §10.2`).
 
 use crate::cli::command::Run;
 use crate::cli::context::Context;

@@ -1,4 +1,4 @@
-//! What `node status` shows about one node (`spec/cli.md §10.1`).
+//! What `node status` shows about one node (`docs/spec/cli.md §10.1`).
 
 use super::usage;
 use crate::cli::alloc::max_run;

@@ -1,4 +1,4 @@
-//! `node drain`: empties a node (`spec/cli.md §10.2`).
+//! `node drain`: empties a node (`docs/spec/cli.md §10.2`).
 
 use std::collections::BTreeMap;
 

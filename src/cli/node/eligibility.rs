@@ -1,4 +1,4 @@
-//! `node eligibility`: whether a node takes new allocations (`spec/cli.md §10.2`).
+//! `node eligibility`: whether a node takes new allocations (`docs/spec/cli.md §10.2`).
 
 use crate::cli::command::Run;
 use crate::cli::context::Context;

@@ -1,4 +1,4 @@
-//! `node identity`: with what a node proves who it is (`spec/cli.md §10.2`).
+//! `node identity`: with what a node proves who it is (`docs/spec/cli.md §10.2`).
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `node meta`: metadata of a node that changes while it runs (`spec/cli.md §10.2`).
+//! `node meta`: metadata of a node that changes while it runs (`docs/spec/cli.md §10.2`).
 
 use serde_json::{Map, Value};
 

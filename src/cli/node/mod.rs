@@ -1,4 +1,4 @@
-//! Commands about nodes (`spec/cli.md §10`).
+//! Commands about nodes (`docs/spec/cli.md §10`).
 //!
 //! - [`status`]: `node status`; [`detail`]: its output about one node; [`usage`]: what is used on it.
 //! - [`drain`]: `node drain`; [`watch`]: watching a drain. [`eligibility`]: `node eligibility`.

@@ -1,4 +1,4 @@
-//! `node status`: the nodes, or one of them (`spec/cli.md §10.1`).
+//! `node status`: the nodes, or one of them (`docs/spec/cli.md §10.1`).
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! How much of a node is given away and in use (`spec/cli.md §10.1`).
+//! How much of a node is given away and in use (`docs/spec/cli.md §10.1`).
 
 use crate::cli::connection::Connection;
 use crate::cli::render::stats::whole;

@@ -1,4 +1,4 @@
-//! A drain, watched until the node is empty (`spec/cli.md §10.2`).
+//! A drain, watched until the node is empty (`docs/spec/cli.md §10.2`).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! `operator api`: a request as it is (`spec/cli.md §14`).
+//! `operator api`: a request as it is (`docs/spec/cli.md §14`).
 
 use std::borrow::Cow;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! `operator autopilot`: how failed servers are dealt with (`spec/cli.md §14`).
+//! `operator autopilot`: how failed servers are dealt with (`docs/spec/cli.md §14`).
 
 use serde_json::{Value, json};
 

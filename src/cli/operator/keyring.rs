@@ -1,4 +1,4 @@
-//! `operator root keyring`: the keys that encrypt variables and sign identities (`spec/cli.md §14`).
+//! `operator root keyring`: the keys that encrypt variables and sign identities (`docs/spec/cli.md §14`).
 
 use crate::cli::command::Run;
 use crate::cli::context::Context;

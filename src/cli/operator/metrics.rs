@@ -1,4 +1,4 @@
-//! `operator metrics`: what the agent measured (`spec/cli.md §14`).
+//! `operator metrics`: what the agent measured (`docs/spec/cli.md §14`).
 
 use serde_json::Value;
 

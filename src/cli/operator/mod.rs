@@ -1,4 +1,4 @@
-//! Commands for operators (`spec/cli.md §14`).
+//! Commands for operators (`docs/spec/cli.md §14`).
 //!
 //! - [`scheduler`]: the scheduler configuration. [`raft`]: the servers that agree on the log. [`autopilot`]: how failed servers
 //!   are dealt with. [`keyring`]: the keys that encrypt variables and sign identities.

@@ -1,4 +1,4 @@
-//! `operator raft`: the servers that agree on the log (`spec/cli.md §14`).
+//! `operator raft`: the servers that agree on the log (`docs/spec/cli.md §14`).
 
 use crate::cli::command::Run;
 use crate::cli::context::Context;

@@ -1,4 +1,4 @@
-//! `operator scheduler get-config`, `operator scheduler set-config` (`spec/cli.md §14`).
+//! `operator scheduler get-config`, `operator scheduler set-config` (`docs/spec/cli.md §14`).
 
 use serde_json::{Value, json};
 

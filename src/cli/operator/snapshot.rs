@@ -1,4 +1,4 @@
-//! `operator snapshot`: the state of the servers as a file, and back (`spec/cli.md §14`).
+//! `operator snapshot`: the state of the servers as a file, and back (`docs/spec/cli.md §14`).
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Tables of allocations (`spec/cli.md §8.4`).
+//! Tables of allocations (`docs/spec/cli.md §8.4`).
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! Deployments: one as a block, several as a table (`spec/cli.md §11.1`, `§11.3`).
+//! Deployments: one as a block, several as a table (`docs/spec/cli.md §11.1`, `§11.3`).
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! Job diffs as text with tags (`spec/cli.md §7.3`, `spec/jobspec.md §19`). Nothing is reordered here.
+//! Job diffs as text with tags (`docs/spec/cli.md §7.3`, `docs/spec/jobspec.md §19`). Nothing is reordered here.
 
 use encamp_model::{FieldDiff, JobDiff, ObjectDiff, TaskDiff, TaskGroupDiff, quoted};
 

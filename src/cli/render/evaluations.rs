@@ -1,4 +1,4 @@
-//! Tables of evaluations (`spec/cli.md §8.3`, `§11.1`).
+//! Tables of evaluations (`docs/spec/cli.md §8.3`, `§11.1`).
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! JSON output (`spec/cli.md §3.6`).
+//! JSON output (`docs/spec/cli.md §3.6`).
 
 use serde::Serialize;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Tags such as `[bold]` in texts (`spec/cli.md §3.2`).
+//! Tags such as `[bold]` in texts (`docs/spec/cli.md §3.2`).
 //!
 //! Whole messages go through this step, values inside them too: a job value that looks like a known tag loses it. That
 //! is how the output is defined.

@@ -1,4 +1,4 @@
-//! Why placements failed (`spec/cli.md §5`).
+//! Why placements failed (`docs/spec/cli.md §5`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -89,7 +89,7 @@ mod tests {
         let want = "Node  binpack  job-anti-affinity  final score\n\
                     n1    0.0821   -0.5               0.1\n\
                     n2    1        0                  1";
-        assert_eq!(metric_lines(&metric, "  ", true, false), want);
-        assert_eq!(metric_lines(&metric, "  ", false, false), "");
+        assert_eq!(metric_lines(&metric, "  ", true, false).as_str(), want);
+        assert_eq!(metric_lines(&metric, "  ", false, false).as_str(), "");
     }
 }

@@ -1,4 +1,4 @@
-//! Answers of the API as `-json` and `-t` show them (`spec/cli.md §3.6`): members that servers leave out are there, those that
+//! Answers of the API as `-json` and `-t` show them (`docs/spec/cli.md §3.6`): members that servers leave out are there, those that
 //! only servers know are not.
 
 use serde_json::{Value, json};

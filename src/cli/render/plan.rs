@@ -1,4 +1,4 @@
-//! The result of a dry run (`spec/cli.md §7.1`-`§7.6`).
+//! The result of a dry run (`docs/spec/cli.md §7.1`-`§7.6`).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What nodes and tasks use, as text (`spec/cli.md §9.1`, `§10.1`).
+//! What nodes and tasks use, as text (`docs/spec/cli.md §9.1`, `§10.1`).
 
 use super::table::{Form, pairs, table};
 use super::values::{self, percent};

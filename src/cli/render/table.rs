@@ -1,4 +1,4 @@
-//! Text tables (`spec/cli.md §3.5`).
+//! Text tables (`docs/spec/cli.md §3.5`).
 //!
 //! Cells are separated by `|` in the input, also where a value holds that character: that is how the output is defined,
 //! and why a table library does not fit.

@@ -1,4 +1,4 @@
-//! What happened to a task, in words (`spec/cli.md §9.1`).
+//! What happened to a task, in words (`docs/spec/cli.md §9.1`).
 
 use encamp_model::{TaskEvent, format_duration, quoted};
 

@@ -1,4 +1,4 @@
-//! Output channels, and when they have colours (`spec/cli.md §3.1`).
+//! Output channels, and when they have colours (`docs/spec/cli.md §3.1`).
 
 use std::io::{self, IsTerminal, Write};
 

@@ -1,4 +1,4 @@
-//! Single values as text (`spec/cli.md §3.3`).
+//! Single values as text (`docs/spec/cli.md §3.3`).
 
 use encamp_model::{SECOND, Time, format_duration};
 

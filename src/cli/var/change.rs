@@ -1,4 +1,4 @@
-//! `var purge`, `var init` (`spec/cli.md §12.2`).
+//! `var purge`, `var init` (`docs/spec/cli.md §12.2`).
 
 use super::{conflict, one_namespace};
 use crate::cli::command::Run;

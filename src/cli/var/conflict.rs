@@ -1,4 +1,4 @@
-//! What is said when a variable is not as it was expected to be (`spec/cli.md §12.2`).
+//! What is said when a variable is not as it was expected to be (`docs/spec/cli.md §12.2`).
 
 use crate::cli::render::values;
 use encamp_api::variables::Variable;

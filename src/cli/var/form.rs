@@ -1,4 +1,4 @@
-//! How a variable is printed (`spec/cli.md §12.2`).
+//! How a variable is printed (`docs/spec/cli.md §12.2`).
 
 use crate::cli::render::table::pairs;
 use crate::cli::render::template;

@@ -1,4 +1,4 @@
-//! `var get` (`spec/cli.md §12.2`).
+//! `var get` (`docs/spec/cli.md §12.2`).
 
 use super::form::{Form, FormFlags, rendered};
 use super::one_namespace;

@@ -1,4 +1,4 @@
-//! `var list` (`spec/cli.md §12.2`).
+//! `var list` (`docs/spec/cli.md §12.2`).
 
 use serde_json::{Value, json};
 

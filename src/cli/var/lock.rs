@@ -1,4 +1,4 @@
-//! `var lock`: runs a command while it holds the lock of a variable (`spec/cli.md §12.2`).
+//! `var lock`: runs a command while it holds the lock of a variable (`docs/spec/cli.md §12.2`).
 
 use std::process::ExitStatus;
 

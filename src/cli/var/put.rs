@@ -1,4 +1,4 @@
-//! `var put` (`spec/cli.md §12.2`).
+//! `var put` (`docs/spec/cli.md §12.2`).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Commands about volumes and storage plugins (`spec/cli.md §12.3`).
+//! Commands about volumes and storage plugins (`docs/spec/cli.md §12.3`).
 //!
 //! [`status`]: dynamic host volumes and CSI volumes. [`plugin`]: CSI plugins.
 

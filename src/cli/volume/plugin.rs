@@ -1,4 +1,4 @@
-//! `plugin status` (`spec/cli.md §12.3`).
+//! `plugin status` (`docs/spec/cli.md §12.3`).
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `volume status` (`spec/cli.md §12.3`).
+//! `volume status` (`docs/spec/cli.md §12.3`).
 
 use serde_json::{Value, json};
 

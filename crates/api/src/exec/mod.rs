@@ -1,4 +1,4 @@
-//! Commands that run in tasks, over a WebSocket (`spec/http-api.md §6.4`).
+//! Commands that run in tasks, over a WebSocket (`docs/spec/http-api.md §6.4`).
 //!
 //! [`Client::exec`] opens a stream; [`Input`] is what the command reads, [`Output`] what it does. `frames`: the frames.
 

@@ -1,4 +1,4 @@
-//! Local garbage (`spec/client.md §27`).
+//! Local garbage (`docs/spec/client.md §27`).
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl Agent {
         }
     }
 
-    /// One pass (`spec/client.md §27.4`).
+    /// One pass (`docs/spec/client.md §27.4`).
     async fn pass(self: &Arc<Self>) {
         let limits = &self.shared.config.gc;
         loop {
@@ -53,7 +53,7 @@ impl Agent {
         }
     }
 
-    /// Destroys one allocation (`spec/client.md §27.5`).
+    /// Destroys one allocation (`docs/spec/client.md §27.5`).
     async fn remove(self: Arc<Self>, runner: Arc<AllocRunner>, reason: String) {
         tracing::info!(target: "client.gc", alloc_id = runner.id, reason, "garbage collecting allocation");
         let Ok(_slot) = self.gc.slots.acquire().await else { return };

@@ -1,4 +1,4 @@
-//! Allocations that must not run long without servers (`spec/client.md §8.2`), and leaving in good order (`§8.5`).
+//! Allocations that must not run long without servers (`docs/spec/client.md §8.2`), and leaving in good order (`§8.5`).
 
 use std::sync::Arc;
 use std::time::Duration;

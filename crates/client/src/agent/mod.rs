@@ -1,4 +1,4 @@
-//! The loops of a node (`spec/client.md §2` to `§8`).
+//! The loops of a node (`docs/spec/client.md §2` to `§8`).
 //!
 //! - [`start`]: from settings to a running node, and back. [`register`]: registration and heartbeats. [`watch`]: what to
 //!   run. [`tell`]: what became of it. [`node`]: what changes about the node. [`volumes`]: host volumes.

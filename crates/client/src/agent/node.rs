@@ -1,4 +1,4 @@
-//! What changes about the node while it runs: drivers, meta, events (`spec/client.md §3.4`, `§4.5`, `§5`).
+//! What changes about the node while it runs: drivers, meta, events (`docs/spec/client.md §3.4`, `§4.5`, `§5`).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -56,7 +56,7 @@ pub fn merged(
     out
 }
 
-/// Applies a request to the meta set at run time (`spec/client.md §5`).
+/// Applies a request to the meta set at run time (`docs/spec/client.md §5`).
 pub fn apply(
     fixed: &BTreeMap<String, String>,
     dynamic: &BTreeMap<String, Option<String>>,

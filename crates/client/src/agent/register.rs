@@ -1,4 +1,4 @@
-//! Registration and heartbeats (`spec/client.md §3.2`, `§3.3`).
+//! Registration and heartbeats (`docs/spec/client.md §3.2`, `§3.3`).
 
 use std::sync::Arc;
 

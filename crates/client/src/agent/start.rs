@@ -1,4 +1,4 @@
-//! From settings to a running node, and back (`spec/client.md §2`).
+//! From settings to a running node, and back (`docs/spec/client.md §2`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::DirBuilderExt;
@@ -201,7 +201,7 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
 }
 
 impl Agent {
-    /// Goes on with an allocation of an earlier run (`spec/client.md §25.2`).
+    /// Goes on with an allocation of an earlier run (`docs/spec/client.md §25.2`).
     fn restore(self: &Arc<Self>, stored: Stored) {
         let Stored { alloc, record, acknowledged } = stored;
         let (id, alloc) = (alloc.id.clone(), Arc::new(alloc));

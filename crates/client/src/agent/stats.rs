@@ -1,4 +1,4 @@
-//! Host and tasks, measured (`spec/client.md §26.3`).
+//! Host and tasks, measured (`docs/spec/client.md §26.3`).
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What became of the allocations (`spec/client.md §7`).
+//! What became of the allocations (`docs/spec/client.md §7`).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Host volumes made at run time (`spec/client.md §4.6`): folders of the built-in plugin `mkdir`, and folders that were there.
+//! Host volumes made at run time (`docs/spec/client.md §4.6`): folders of the built-in plugin `mkdir`, and folders that were there.
 
 use std::collections::BTreeMap;
 use std::io;

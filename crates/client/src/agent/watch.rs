@@ -1,4 +1,4 @@
-//! What to run (`spec/client.md §6`).
+//! What to run (`docs/spec/client.md §6`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -151,7 +151,7 @@ impl Agent {
         Ok(())
     }
 
-    /// What an allocation waits for (`spec/client.md §9.3`).
+    /// What an allocation waits for (`docs/spec/client.md §9.3`).
     fn previous(&self, alloc: &Arc<Allocation>) -> Previous {
         let local = self.runner(&alloc.previous_allocation);
         let preempted = alloc.preempted_allocations.iter().filter_map(|id| self.runner(id)).collect();

@@ -1,4 +1,4 @@
-//! `mock_driver`: tasks that only pretend, for tests (`spec/client.md §23.5`).
+//! `mock_driver`: tasks that only pretend, for tests (`docs/spec/client.md §23.5`).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

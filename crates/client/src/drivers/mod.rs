@@ -1,4 +1,4 @@
-//! What runs tasks (`spec/client.md §23`).
+//! What runs tasks (`docs/spec/client.md §23`).
 //!
 //! - [`raw_exec`]: processes of the host, each held by a process of its own ([`supervisor`]). [`mock`]: pretended tasks.
 //! - [`signals`]: names of signals. [`config`]: values of a task's `config` block.
@@ -87,7 +87,7 @@ pub struct Capabilities {
     pub mounts: bool,
 }
 
-/// How a driver is doing (`spec/client.md §4.5`).
+/// How a driver is doing (`docs/spec/client.md §4.5`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fingerprint {
     /// It is there.

@@ -1,4 +1,4 @@
-//! `raw_exec`: tasks are processes of the host (`spec/client.md §23.1`).
+//! `raw_exec`: tasks are processes of the host (`docs/spec/client.md §23.1`).
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

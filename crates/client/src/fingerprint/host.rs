@@ -68,7 +68,7 @@ fn mounts() -> Vec<Mount> {
     text.lines().filter_map(mount).collect()
 }
 
-/// Usage of the file system that holds a path; zeros if it can't be read (`spec/client.md §27.6`).
+/// Usage of the file system that holds a path; zeros if it can't be read (`docs/spec/client.md §27.6`).
 fn usage(path: &Path) -> HostDiskStats {
     let Ok(s) = rustix::fs::statvfs(path) else { return HostDiskStats::default() };
     let bytes = |blocks: u64| blocks.saturating_mul(s.f_frsize);

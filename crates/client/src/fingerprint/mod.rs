@@ -1,4 +1,4 @@
-//! What a node finds out about itself (`spec/client.md §4`).
+//! What a node finds out about itself (`docs/spec/client.md §4`).
 //!
 //! - [`cpu`], [`host`], [`network`]: the parts. [`netlink`]: addresses of the host.
 
@@ -130,7 +130,7 @@ pub fn reserved(config: &Config) -> NodeReservedResources {
     }
 }
 
-/// Meta that every node has unless the configuration says otherwise (`spec/client.md §3.1`).
+/// Meta that every node has unless the configuration says otherwise (`docs/spec/client.md §3.1`).
 pub fn static_meta(config: &Config) -> BTreeMap<String, String> {
     let image = "docker.io/envoyproxy/envoy:v${NOMAD_envoy_version}";
     let defaults = [

@@ -1,4 +1,4 @@
-//! Networks a node offers (`spec/client.md §4.4`).
+//! Networks a node offers (`docs/spec/client.md §4.4`).
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Where reading log files begins (`spec/client.md §26.1`).
+//! Where reading log files begins (`docs/spec/client.md §26.1`).
 
 use std::collections::BTreeMap;
 

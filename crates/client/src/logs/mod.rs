@@ -1,4 +1,4 @@
-//! Output of tasks in files (`spec/client.md §20`).
+//! Output of tasks in files (`docs/spec/client.md §20`).
 //!
 //! - [`rotate`]: writing them. [`choose`]: where reading them begins and goes on. [`stream`]: reading them while they grow.
 

@@ -1,4 +1,4 @@
-//! Files as streams of frames (`spec/http-api.md §6.2`).
+//! Files as streams of frames (`docs/spec/http-api.md §6.2`).
 
 use std::io::SeekFrom;
 use std::os::unix::fs::MetadataExt;

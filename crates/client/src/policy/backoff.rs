@@ -1,4 +1,4 @@
-//! How long a node waits before it asks its servers again (`spec/client.md §3`, `§6`).
+//! How long a node waits before it asks its servers again (`docs/spec/client.md §3`, `§6`).
 
 use encamp_model::SECOND;
 use encamp_model::random::Random;

@@ -1,4 +1,4 @@
-//! Which dead allocation is removed, and why (`spec/client.md §27`).
+//! Which dead allocation is removed, and why (`docs/spec/client.md §27`).
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,4 +1,4 @@
-//! Whether an allocation is healthy, for its deployment or the drain it came from (`spec/client.md §14`).
+//! Whether an allocation is healthy, for its deployment or the drain it came from (`docs/spec/client.md §14`).
 
 use super::lifecycle::Stage;
 use encamp_model::{Allocation, SECOND, SortedMap, TaskState, format_duration};

@@ -1,4 +1,4 @@
-//! Identities of tasks: which are wanted, where they go, when they are renewed (`spec/client.md §19.3`).
+//! Identities of tasks: which are wanted, where they go, when they are renewed (`docs/spec/client.md §19.3`).
 
 use super::backoff::below;
 use encamp_model::random::Random;

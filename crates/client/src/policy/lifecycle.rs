@@ -1,4 +1,4 @@
-//! Which tasks of an allocation may start (`spec/client.md §11`).
+//! Which tasks of an allocation may start (`docs/spec/client.md §11`).
 
 use std::collections::BTreeMap;
 

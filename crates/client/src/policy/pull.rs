@@ -1,4 +1,4 @@
-//! What changed on the servers (`spec/client.md §6`).
+//! What changed on the servers (`docs/spec/client.md §6`).
 
 use std::collections::{BTreeMap, BTreeSet};
 

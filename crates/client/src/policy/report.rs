@@ -1,4 +1,4 @@
-//! When the servers are told about allocations (`spec/client.md §7`).
+//! When the servers are told about allocations (`docs/spec/client.md §7`).
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
-//! What the states of the tasks mean for the allocation (`spec/client.md §9.5` to `§9.7`).
+//! What the states of the tasks mean for the allocation (`docs/spec/client.md §9.5` to `§9.7`).
 
 use super::lifecycle::Stage;
 use encamp_model::{SortedMap, TaskState, client_status};
 
-/// Client status and its description, from the states of the tasks (`spec/client.md §9.6`).
+/// Client status and its description, from the states of the tasks (`docs/spec/client.md §9.6`).
 pub fn client_status_of(states: &SortedMap<TaskState>) -> (&'static str, &'static str) {
     let any = |wanted: &str| states.values().any(|t| t.state == wanted);
     if states.values().any(|t| t.state == "dead" && t.failed) {
@@ -41,7 +41,7 @@ pub struct Role {
     pub leader: bool,
 }
 
-/// What follows from the states of the tasks (`spec/client.md §9.7`).
+/// What follows from the states of the tasks (`docs/spec/client.md §9.7`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reaction {
     /// Live tasks are to be killed for this cause.
@@ -71,7 +71,7 @@ pub fn reaction(roles: &[Role], states: &SortedMap<TaskState>) -> Reaction {
 }
 
 /// The order tasks are killed in: each step's tasks at once, and the next step after they are dead
-/// (`spec/client.md §9.5`). `poststop_too`: the allocation ran too long, its poststop tasks do not run.
+/// (`docs/spec/client.md §9.5`). `poststop_too`: the allocation ran too long, its poststop tasks do not run.
 pub fn kill_order(roles: &[Role], poststop_too: bool) -> Vec<Vec<String>> {
     let pick = |f: &dyn Fn(&Role) -> bool| roles.iter().filter(|r| f(r)).map(|r| r.name.clone()).collect::<Vec<_>>();
     let ordinary = |r: &Role| !r.leader && r.stage != Stage::Poststop && !r.stage.is_sidecar();

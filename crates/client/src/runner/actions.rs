@@ -1,4 +1,4 @@
-//! What is asked of an allocation while it runs: to end, to start anew, to take a signal (`spec/client.md §9.5`, `§13`).
+//! What is asked of an allocation while it runs: to end, to start anew, to take a signal (`docs/spec/client.md §9.5`, `§13`).
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::policy::status;
 use encamp_model::duration;
 
 impl AllocRunner {
-    /// Ends all tasks, in the order of `spec/client.md §9.5`; poststop tasks run after that.
+    /// Ends all tasks, in the order of `docs/spec/client.md §9.5`; poststop tasks run after that.
     pub async fn kill_tasks(self: &Arc<Self>) {
         self.stopping.send_replace(true);
         {

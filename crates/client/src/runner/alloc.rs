@@ -1,4 +1,4 @@
-//! One allocation: what comes before its tasks, how their states hang together, what comes after (`spec/client.md §9`).
+//! One allocation: what comes before its tasks, how their states hang together, what comes after (`docs/spec/client.md §9`).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -203,7 +203,7 @@ impl AllocRunner {
         let _ = self.done.subscribe().wait_for(|d| *d).await;
     }
 
-    /// The allocation as this node reports it (`spec/client.md §9.6`): only the fields that clients own are set.
+    /// The allocation as this node reports it (`docs/spec/client.md §9.6`): only the fields that clients own are set.
     pub fn view(&self) -> Allocation {
         let alloc = self.alloc();
         let mut states = self.states();
@@ -394,7 +394,7 @@ impl AllocRunner {
         inner.health = HealthRules::of(&alloc).filter(|_| undecided).map(|r| HealthTracker::new(r, clock::now()));
     }
 
-    /// Looks at all states and does what follows (`spec/client.md §9.7`).
+    /// Looks at all states and does what follows (`docs/spec/client.md §9.7`).
     async fn react(self: &Arc<Self>) {
         self.step_health();
         let roles = self.roles();
@@ -465,7 +465,7 @@ impl AllocRunner {
         }
     }
 
-    /// The servers' copy changed (`spec/client.md §9.4`).
+    /// The servers' copy changed (`docs/spec/client.md §9.4`).
     pub async fn update(self: &Arc<Self>, new: Arc<Allocation>) {
         let old = self.alloc();
         if new.alloc_modify_index < old.alloc_modify_index {

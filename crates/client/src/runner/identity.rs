@@ -1,5 +1,5 @@
 //! Tokens for the identities of an allocation's tasks: asked for, kept, renewed, given to the tasks
-//! (`spec/client.md §9.1`, `§19.3`).
+//! (`docs/spec/client.md §9.1`, `§19.3`).
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! How a task is ended (`spec/client.md §10.5`).
+//! How a task is ended (`docs/spec/client.md §10.5`).
 
 use std::sync::Arc;
 use std::time::Duration;

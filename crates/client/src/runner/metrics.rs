@@ -1,4 +1,4 @@
-//! What runners count (`spec/agent-config.md §11`).
+//! What runners count (`docs/spec/agent-config.md §11`).
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Runs allocations and their tasks (`spec/client.md §9`, `§10`).
+//! Runs allocations and their tasks (`docs/spec/client.md §9`, `§10`).
 //!
 //! - [`alloc`]: one allocation: what comes before its tasks, how their states hang together, what comes after.
 //!   [`actions`]: what is asked of it meanwhile.

@@ -1,4 +1,4 @@
-//! Services of an allocation and its tasks, in the catalogue (`spec/client.md §16.1`).
+//! Services of an allocation and its tasks, in the catalogue (`docs/spec/client.md §16.1`).
 
 use std::sync::Arc;
 use std::time::Duration;

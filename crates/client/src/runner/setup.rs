@@ -1,4 +1,4 @@
-//! What comes before a task starts, and the start (`spec/client.md §10.3`, `§10.4`).
+//! What comes before a task starts, and the start (`docs/spec/client.md §10.3`, `§10.4`).
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -157,7 +157,7 @@ fn log_settings(task: &Task) -> Option<LogSettings> {
     Some(LogSettings { max_files: number(files, 10), max_bytes: number(megabytes, 10).saturating_mul(1 << 20) })
 }
 
-/// Writes the payload of a dispatched job (`spec/client.md §19.2`).
+/// Writes the payload of a dispatched job (`docs/spec/client.md §19.2`).
 fn dispatch_payload(owner: &AllocRunner, task: &Task) -> Result<(), String> {
     let alloc = owner.alloc();
     let Some(file) = task.dispatch_payload.as_ref().map(|d| &d.file).filter(|f| !f.is_empty()) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! One task: the loop of its starts and ends (`spec/client.md §10.2`).
+//! One task: the loop of its starts and ends (`docs/spec/client.md §10.2`).
 
 use std::sync::{Arc, Mutex, RwLock, Weak};
 
@@ -240,7 +240,7 @@ impl TaskRunner {
         self.persist().await;
     }
 
-    /// Finds the task of an earlier run again (`spec/client.md §25.3`).
+    /// Finds the task of an earlier run again (`docs/spec/client.md §25.3`).
     async fn restore(&self) -> Option<Arc<dyn RunningTask>> {
         let (handle, running) = {
             let inner = locked(&self.inner);

@@ -1,4 +1,4 @@
-//! What is checked, and what came out (`spec/client.md §16.3`).
+//! What is checked, and what came out (`docs/spec/client.md §16.3`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -155,7 +155,7 @@ fn id(check: &ServiceCheck, label: &str, place: &Place) -> String {
     hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Whether all results speak for the allocation (`spec/client.md §14`); none of no checks.
+/// Whether all results speak for the allocation (`docs/spec/client.md §14`); none of no checks.
 pub fn passing(results: &BTreeMap<String, CheckResult>) -> Option<bool> {
     let good = |r: &CheckResult| r.status == status::SUCCESS || (r.mode == "readiness" && r.status == status::FAILURE);
     (!results.is_empty()).then(|| results.values().all(good))

@@ -1,4 +1,4 @@
-//! Services of the cluster's own catalogue, and their checks (`spec/client.md §16`).
+//! Services of the cluster's own catalogue, and their checks (`docs/spec/client.md §16`).
 //!
 //! - [`checks`]: what is checked. [`run`]: checking it.
 
@@ -54,7 +54,7 @@ impl Place<'_> {
     }
 }
 
-/// Address and port to advertise (`spec/client.md §16.2`); `label`: a port's label, a number, or nothing.
+/// Address and port to advertise (`docs/spec/client.md §16.2`); `label`: a port's label, a number, or nothing.
 pub fn address(mode: &str, custom: &str, label: &str, place: &Place) -> Result<(String, i64), String> {
     let number = label.parse::<i64>().ok().filter(|n| *n > 0);
     let unknown = || format!("invalid port \"{label}\": port label not found");

@@ -58,7 +58,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The text of a reference that only the client can resolve (`spec/jobspec.md §3.2`).
+    /// The text of a reference that only the client can resolve (`docs/spec/jobspec.md §3.2`).
     fn kept(&mut self, span: Span) -> Value {
         let base = self.sources.get(span.source).map_or(0, |s| s.base.byte);
         let (text, read) = kept_text(self.file, base + span.start as usize, base + span.end as usize);

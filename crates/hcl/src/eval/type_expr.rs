@@ -1,4 +1,4 @@
-//! Type expressions: `string`, `list(number)`, `object({ a = bool })` (`spec/jobspec.md §4`).
+//! Type expressions: `string`, `list(number)`, `object({ a = bool })` (`docs/spec/jobspec.md §4`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `format` and `formatlist`: the verbs of `spec/jobspec.md §5`.
+//! `format` and `formatlist`: the verbs of `docs/spec/jobspec.md §5`.
 
 use dashu_int::{IBig, Sign};
 use unicode_segmentation::UnicodeSegmentation;

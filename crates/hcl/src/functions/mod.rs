@@ -1,4 +1,4 @@
-//! The functions of the job file language (`spec/jobspec.md §5`): one file per family, each with a table of its
+//! The functions of the job file language (`docs/spec/jobspec.md §5`): one file per family, each with a table of its
 //! functions. `can`, `try` and `convert` look at their arguments' expressions, so the evaluator handles them itself.
 //!
 //! Every result is bounded: texts and collections larger than [`super::value`] allows are errors, and so are
@@ -60,7 +60,7 @@ impl fmt::Debug for FunctionContext {
     }
 }
 
-/// Why a call has no result; the texts are those of the diagnostics of `spec/jobspec.md §7`.
+/// Why a call has no result; the texts are those of the diagnostics of `docs/spec/jobspec.md §7`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FunctionError {
     /// `Call to unknown function`; the suggestion is the evaluator's.

@@ -1,4 +1,4 @@
-//! Filter expressions over stored objects (`spec/http-api.md §4.6`): `Status == "ready" and Meta.rack is not empty`.
+//! Filter expressions over stored objects (`docs/spec/http-api.md §4.6`): `Status == "ready" and Meta.rack is not empty`.
 //!
 //! [`Filter::parse`] reads the text, [`Filter::matches`] judges an object. An object is its JSON form together with the
 //! name of its type: the type tells what the JSON form does not, such as fields that are left out when they are zero, and

@@ -1,4 +1,4 @@
-//! JSON as the API speaks it (`spec/http-api.md §2`).
+//! JSON as the API speaks it (`docs/spec/http-api.md §2`).
 //!
 //! - [`output`]: objects as text: keys of structures in order, numbers in free-form values as floats, secrets left out.
 //! - [`input`]: bodies as values: keys in any case, only the first value of the body.

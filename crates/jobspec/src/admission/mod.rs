@@ -1,4 +1,4 @@
-//! What registering (or planning) a job does to it: server canonicalisation and mutators (`spec/jobspec.md §12-13`),
+//! What registering (or planning) a job does to it: server canonicalisation and mutators (`docs/spec/jobspec.md §12-13`),
 //! validation (`§14`) and warnings (`§15`).
 //!
 //! - [`mutate`]: what the server adds to a job. [`validate`]: what it refuses and warns about.
@@ -113,13 +113,13 @@ pub fn check(mut job: Job, ctx: &ServerContext) -> Result<Checked, String> {
     Ok(Checked { job, errors, warnings })
 }
 
-/// What can be said about a converted job without a server: the errors of its structure (`spec/jobspec.md §1`).
+/// What can be said about a converted job without a server: the errors of its structure (`docs/spec/jobspec.md §1`).
 pub fn check_offline(mut job: Job, ctx: &ServerContext) -> Vec<String> {
     mutate::canonicalize(&mut job, ctx);
     validate::validate_structure(&job)
 }
 
-/// Mutates and validates a converted job (`spec/jobspec.md §12-15`). `existing` is the stored job of that id, which only
+/// Mutates and validates a converted job (`docs/spec/jobspec.md §12-15`). `existing` is the stored job of that id, which only
 /// scaling policy ids are taken from.
 pub fn admit(job: Job, ctx: &ServerContext, existing: Option<&Job>) -> Result<Admitted, AdmissionError> {
     let Checked { mut job, errors, warnings } = check(job, ctx).map_err(AdmissionError::Mutator)?;

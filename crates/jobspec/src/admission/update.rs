@@ -1,5 +1,5 @@
 //! What a submission must satisfy besides the job's own validity: the request, and the stored version of the job
-//! (`spec/jobspec.md §16.2`, `spec/http-api.md §5.3`).
+//! (`docs/spec/jobspec.md §16.2`, `docs/spec/http-api.md §5.3`).
 
 use serde_json::Value;
 

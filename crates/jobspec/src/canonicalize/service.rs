@@ -1,4 +1,4 @@
-//! Defaults of services, checks and connect blocks (`spec/jobspec.md §10`).
+//! Defaults of services, checks and connect blocks (`docs/spec/jobspec.md §10`).
 
 use encamp_model::SECOND;
 use encamp_model::api::*;

@@ -1,4 +1,4 @@
-//! From the job clients send to the job that is stored (`spec/jobspec.md §11`).
+//! From the job clients send to the job that is stored (`docs/spec/jobspec.md §11`).
 //!
 //! - this file: what depends on the surroundings or is dropped. [`fields`]: the conversion field by field.
 
@@ -10,7 +10,7 @@ use encamp_model::api;
 
 use fields::Stored;
 
-/// Where a job goes when its own fields do not decide (`spec/jobspec.md §1`).
+/// Where a job goes when its own fields do not decide (`docs/spec/jobspec.md §1`).
 #[derive(Debug, Clone, Default)]
 pub struct ConvertOptions {
     /// The agent's region, which replaces an empty or `global` job region.

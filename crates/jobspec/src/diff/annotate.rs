@@ -1,4 +1,4 @@
-//! What the scheduler's counts add to a diff (`spec/jobspec.md §18`).
+//! What the scheduler's counts add to a diff (`docs/spec/jobspec.md §18`).
 
 use std::collections::BTreeMap;
 

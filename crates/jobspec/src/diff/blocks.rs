@@ -1,4 +1,4 @@
-//! The kinds of comparison that object diffs are made of (`spec/jobspec.md §17.3`).
+//! The kinds of comparison that object diffs are made of (`docs/spec/jobspec.md §17.3`).
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -240,7 +240,7 @@ pub(super) fn matched<'a>(
     sorted(out)
 }
 
-/// Sorts objects by the object order of `spec/jobspec.md §17.3`. The last steps are lexicographic here.
+/// Sorts objects by the object order of `docs/spec/jobspec.md §17.3`. The last steps are lexicographic here.
 pub(super) fn sorted(mut objects: Vec<ObjectDiff>) -> Vec<ObjectDiff> {
     objects.sort_by(compare);
     objects

@@ -1,4 +1,4 @@
-//! The service mesh part of services (`spec/jobspec.md §17.8`).
+//! The service mesh part of services (`docs/spec/jobspec.md §17.8`).
 
 use serde_json::Value;
 

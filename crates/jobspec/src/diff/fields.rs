@@ -1,4 +1,4 @@
-//! Values to field texts, and two sets of texts to field diffs (`spec/jobspec.md §17.2`).
+//! Values to field texts, and two sets of texts to field diffs (`docs/spec/jobspec.md §17.2`).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Job diffs (`spec/jobspec.md §17`) and their annotations (`§18`).
+//! Job diffs (`docs/spec/jobspec.md §17`) and their annotations (`§18`).
 //!
 //! Both jobs are turned into JSON once and walked side by side as `Pair`s, since what the diff shows are the names and
 //! values of the HTTP API. Which values of an object count, and in what order its nested objects come, is said per object:
@@ -49,7 +49,7 @@ const JOB_FIELDS: &[&str] = &[
     "VaultNamespace",
 ];
 
-/// Compares two stored jobs (`spec/jobspec.md §17`). An absent side means that the job is new or removed. With
+/// Compares two stored jobs (`docs/spec/jobspec.md §17`). An absent side means that the job is new or removed. With
 /// `contextual`, objects that are reported list their unchanged fields too, which is what the plan endpoint returns.
 /// Fails when the jobs have different ids.
 pub fn diff_jobs(old: Option<&Job>, new: Option<&Job>, contextual: bool) -> Result<JobDiff, String> {

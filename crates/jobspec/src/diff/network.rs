@@ -1,4 +1,4 @@
-//! Networks of groups and tasks (`spec/jobspec.md §17.7`).
+//! Networks of groups and tasks (`docs/spec/jobspec.md §17.7`).
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Services and their checks (`spec/jobspec.md §17.8`).
+//! Services and their checks (`docs/spec/jobspec.md §17.8`).
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! References that stay in the job as text (`spec/jobspec.md §3.2`): spaces in them are part of the job, not of its layout.
+//! References that stay in the job as text (`docs/spec/jobspec.md §3.2`): spaces in them are part of the job, not of its layout.
 
 use super::pieces::{Form, Piece};
 use encamp_hcl::ast::{Block, Body, Expr, ExprKind};

@@ -1,4 +1,4 @@
-//! The canonical layout of files in native syntax (`spec/cli.md §15.4`): text to text, by tokens alone.
+//! The canonical layout of files in native syntax (`docs/spec/cli.md §15.4`): text to text, by tokens alone.
 //!
 //! - `pieces`: tokens and comments. `spacing`: spaces between the pieces of a line.
 //! - `kept`: references that are text of the job, spaces and all.

@@ -1,4 +1,4 @@
-//! `constraint` and `affinity` blocks: three attributes and shorthands for them (`spec/jobspec.md §8.3`).
+//! `constraint` and `affinity` blocks: three attributes and shorthands for them (`docs/spec/jobspec.md §8.3`).
 
 use std::rc::Rc;
 

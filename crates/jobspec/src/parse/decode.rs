@@ -1,4 +1,4 @@
-//! From bodies to API objects, guided by the tables of [`super::schema`] (`spec/jobspec.md §3.1, 7, 8`).
+//! From bodies to API objects, guided by the tables of [`super::schema`] (`docs/spec/jobspec.md §3.1, 7, 8`).
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! Free-form bodies such as a task's `config` (`spec/jobspec.md §3.3`).
+//! Free-form bodies such as a task's `config` (`docs/spec/jobspec.md §3.3`).
 
 use std::rc::Rc;
 

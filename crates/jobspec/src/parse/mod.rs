@@ -1,4 +1,4 @@
-//! Job files to client jobs (`spec/jobspec.md §2-4, 6, 8, 9`).
+//! Job files to client jobs (`docs/spec/jobspec.md §2-4, 6, 8, 9`).
 //!
 //! - [`variables`]: variables and locals
 //! - [`schema`], [`decode`], [`constraint`], [`free`]: the job body

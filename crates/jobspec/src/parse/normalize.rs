@@ -1,4 +1,4 @@
-//! What a parse does to the job at its end (`spec/jobspec.md §9`).
+//! What a parse does to the job at its end (`docs/spec/jobspec.md §9`).
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};

@@ -1,4 +1,4 @@
-//! `variable`, `variables` and `locals`: declarations, assignments, checks (`spec/jobspec.md §4`).
+//! `variable`, `variables` and `locals`: declarations, assignments, checks (`docs/spec/jobspec.md §4`).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};

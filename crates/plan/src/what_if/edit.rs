@@ -1,4 +1,4 @@
-//! Changes written into a state, and the evaluations they cause (`spec/server.md §10`).
+//! Changes written into a state, and the evaluations they cause (`docs/spec/server.md §10`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -104,8 +104,8 @@ impl Edited {
         }
     }
 
-    /// Sets the drain strategy, which makes the node ineligible (`spec/server.md §12.1`); evaluations follow when allocations are
-    /// told to migrate.
+    /// Sets the drain strategy, which makes the node ineligible (`docs/spec/server.md §12.1`); evaluations follow when
+    /// allocations are told to migrate.
     fn drain(&mut self, which: &Nodes) -> Result<(), String> {
         let nodes = find::nodes(&self.state, which)?;
         for node in &nodes {
@@ -126,7 +126,7 @@ impl Edited {
         Ok(())
     }
 
-    /// Sets nodes down, as they are once their heartbeats are missing for good (`spec/server.md §9.2`).
+    /// Sets nodes down, as they are once their heartbeats are missing for good (`docs/spec/server.md §9.2`).
     fn down(&mut self, which: &Nodes, now: i64) -> Result<(), String> {
         let nodes = find::nodes(&self.state, which)?;
         for node in &nodes {
@@ -189,7 +189,7 @@ impl Edited {
         n
     }
 
-    /// Sets the count of a group, as the scaling endpoint does (`spec/server.md §16`).
+    /// Sets the count of a group, as the scaling endpoint does (`docs/spec/server.md §16`).
     fn scale(&mut self, (id, namespace): (&str, &str), group: &str, count: i64, now: i64) -> Result<(), String> {
         let old = find::job(&self.state, id, namespace)?;
         let mut job = Job::clone(&old);
@@ -226,7 +226,7 @@ impl Edited {
         Ok(())
     }
 
-    /// Stops a job. Whatever its type, the generic scheduler takes its allocations away (`spec/server.md §10`).
+    /// Stops a job. Whatever its type, the generic scheduler takes its allocations away (`docs/spec/server.md §10`).
     fn stop(&mut self, (id, namespace): (&str, &str), now: i64) -> Result<(), String> {
         let old = find::job(&self.state, id, namespace)?;
         if old.stop {
@@ -258,7 +258,7 @@ impl Edited {
         Ok(())
     }
 
-    /// The evaluations that a changed node causes (`spec/server.md §9.6`).
+    /// The evaluations that a changed node causes (`docs/spec/server.md §9.6`).
     fn trigger_node(&mut self, id: &str) {
         let Some(entry) = self.state.node(id).cloned() else { return };
         for a in entry.allocs.iter().map(|e| &e.alloc) {

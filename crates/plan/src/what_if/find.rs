@@ -28,7 +28,7 @@ pub fn nodes(state: &State, which: &Nodes) -> Result<Vec<Arc<Node>>, String> {
 }
 
 /// The nodes that a text may mean: the one with this ID, else all of this name, else all whose IDs begin so
-/// (`spec/cli.md §4.2`: with two characters at least).
+/// (`docs/spec/cli.md §4.2`: with two characters at least).
 pub fn matching<'a>(state: &'a State, text: &str) -> Vec<&'a Arc<Node>> {
     if let Some(e) = state.node(text) {
         return vec![&e.node];

@@ -1,7 +1,7 @@
 //! What becomes of a cluster's allocations when nodes leave or come, jobs are scaled or stopped, or settings change.
 //!
 //! - [`change`]: the changes, and how they are written. [`find`]: the nodes and jobs they name.
-//! - `edit`: changes written into a state, and the evaluations they cause (`spec/server.md §10`).
+//! - `edit`: changes written into a state, and the evaluations they cause (`docs/spec/server.md §10`).
 //! - `cascade`: evaluations processed in order of priority on the evolving state, until nothing happens any more.
 //!   `drain`: whose turn it is on draining nodes. `waiting`: jobs that wait for room.
 //! - [`outcome`]: where every allocation went. [`headroom`]: what is left on ready nodes.

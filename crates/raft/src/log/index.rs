@@ -9,7 +9,7 @@ use super::segment::Segment;
 use crate::error::StoreError;
 use crate::types::{EntryId, ServerId, Types};
 
-/// Most entries kept in memory after they were written (`spec/server.md §23`, log cache).
+/// Most entries kept in memory after they were written (`docs/spec/server.md §23`, log cache).
 const CACHED_ENTRIES: usize = 512;
 /// Most bytes of them, as they are on disk.
 const CACHED_BYTES: usize = 32 << 20;

@@ -1,5 +1,5 @@
 //! The scheduler of service and batch jobs: reconcile, place, submit, and again when a part was rejected
-//! (`spec/reconciliation.md §3`).
+//! (`docs/spec/reconciliation.md §3`).
 //!
 //! - `update`: can an allocation go on with the new job version (`§7`).
 //! - `place`: a node for everything that is to be placed (`§8`).

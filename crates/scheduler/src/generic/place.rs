@@ -1,4 +1,4 @@
-//! A node for everything that is to be placed (`spec/reconciliation.md §8`).
+//! A node for everything that is to be placed (`docs/spec/reconciliation.md §8`).
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The loop around plans: rejections, progress, no-ops and delayed evaluations (`spec/reconciliation.md §3`).
+//! The loop around plans: rejections, progress, no-ops and delayed evaluations (`docs/spec/reconciliation.md §3`).
 
 use super::*;
 use crate::PlanResult;

@@ -1,4 +1,4 @@
-//! Whether an allocation can go on with the new job version (`spec/reconciliation.md §7`).
+//! Whether an allocation can go on with the new job version (`docs/spec/reconciliation.md §7`).
 
 use std::collections::HashMap;
 use std::sync::Arc;

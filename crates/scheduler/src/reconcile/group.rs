@@ -1,4 +1,4 @@
-//! One task group, from its allocations to what is to be done (`spec/reconciliation.md §5.3`).
+//! One task group, from its allocations to what is to be done (`docs/spec/reconciliation.md §5.3`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;

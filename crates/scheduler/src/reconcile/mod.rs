@@ -1,5 +1,5 @@
 //! The cluster reconciler of service and batch jobs: what a job wants against what it has
-//! (`spec/reconciliation.md §5`). Pure: everything, the clock included, comes in as an argument.
+//! (`docs/spec/reconciliation.md §5`). Pure: everything, the clock included, comes in as an argument.
 //!
 //! - `group`: one task group from beginning to end (`§5.3`).
 //! - `classify`: what the nodes say about each allocation (`§5.4`) and which of them may be replaced (`§5.5`).

@@ -1,4 +1,4 @@
-//! What a group places, how fast it rolls, and its deployment (`spec/reconciliation.md §5.12-5.15`).
+//! What a group places, how fast it rolls, and its deployment (`docs/spec/reconciliation.md §5.12-5.15`).
 
 use std::sync::Arc;
 

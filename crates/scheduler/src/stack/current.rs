@@ -51,7 +51,7 @@ pub struct GroupState {
 }
 
 impl CurrentJob {
-    /// Prepares a job. The scheduler configuration is merged with that of the job's pool (`spec/scheduling.md §9`).
+    /// Prepares a job. The scheduler configuration is merged with that of the job's pool (`docs/spec/scheduling.md §9`).
     pub fn new(state: &State, job: &Arc<Job>, system: bool) -> CurrentJob {
         let config = state.scheduler_config.as_ref();
         let pool = state.node_pool(&job.node_pool).and_then(|p| p.scheduler_configuration.as_ref());
@@ -124,7 +124,7 @@ impl CurrentJob {
 }
 
 impl GroupState {
-    /// The share of affinity weights the node meets, negative ones included (`spec/scheduling.md §7.5`).
+    /// The share of affinity weights the node meets, negative ones included (`docs/spec/scheduling.md §7.5`).
     pub fn affinity(&mut self, entry: &NodeEntry, class: usize) -> f64 {
         let group = &*self.compiled;
         let shared = group.affinities_by_class && entry.info.class_holds;

@@ -1,4 +1,4 @@
-//! Device requests: can a node ever serve them, and which instances to give (`spec/scheduling.md §6.3, 7.4`).
+//! Device requests: can a node ever serve them, and which instances to give (`docs/spec/scheduling.md §6.3, 7.4`).
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,5 @@
 //! Can a node run a group at all: the checks that depend on the node alone, remembered per computed class
-//! (`spec/scheduling.md §5, 6.1-6.5`).
+//! (`docs/spec/scheduling.md §5, 6.1-6.5`).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

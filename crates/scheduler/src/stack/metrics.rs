@@ -1,4 +1,4 @@
-//! What a search counts while it looks at nodes, and the metrics it turns into (`spec/scheduling.md §10`).
+//! What a search counts while it looks at nodes, and the metrics it turns into (`docs/spec/scheduling.md §10`).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

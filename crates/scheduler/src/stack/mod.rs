@@ -1,4 +1,4 @@
-//! One search for a node (`spec/scheduling.md`): candidates in, the best node with what it gives the allocation out.
+//! One search for a node (`docs/spec/scheduling.md`): candidates in, the best node with what it gives the allocation out.
 //!
 //! - [`Stack`]: the search. Lives as long as one attempt at an evaluation and keeps what the searches share: the class
 //!   cache, the place in the list of nodes, counts of spreads. [`current`]: the job it searches for. `visit`: one node.
@@ -147,7 +147,7 @@ impl Stack {
         })
     }
 
-    /// Sets the job; nothing happens if its version is the one already set (`spec/scheduling.md §4.1`). The scheduler
+    /// Sets the job; nothing happens if its version is the one already set (`docs/spec/scheduling.md §4.1`). The scheduler
     /// configuration is merged with that of the job's pool (`§9`).
     pub fn set_job(&mut self, job: &Arc<Job>) {
         if self.current.as_ref().is_some_and(|c| c.job.version == job.version) {
@@ -178,7 +178,7 @@ impl Stack {
     }
 
     /// Whether the job or any of its groups, placed or not, depends on more than computed classes
-    /// (`spec/scheduling.md §5.2, 5.4`).
+    /// (`docs/spec/scheduling.md §5.2, 5.4`).
     pub fn escaped(&self) -> bool {
         self.current.as_ref().is_some_and(|c| c.escaped() || c.job.task_groups.iter().any(compiled::escaped))
     }
@@ -193,7 +193,7 @@ impl Stack {
         self.missing_resources.iter().cloned().collect()
     }
 
-    /// Looks for the best node for a group (`spec/scheduling.md §4.1`). Without a job nothing is found.
+    /// Looks for the best node for a group (`docs/spec/scheduling.md §4.1`). Without a job nothing is found.
     pub fn select(
         &mut self,
         plan: &mut WorkingPlan,
@@ -277,7 +277,7 @@ impl Stack {
         Some(checks)
     }
 
-    /// The limit stage and the choice of the best (`spec/scheduling.md §7.10`).
+    /// The limit stage and the choice of the best (`docs/spec/scheduling.md §7.10`).
     fn best(
         &mut self,
         plan: &mut WorkingPlan,

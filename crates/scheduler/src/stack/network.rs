@@ -1,4 +1,4 @@
-//! Ports and networks of one placement on one node (`spec/scheduling.md §7.2, 7.3`).
+//! Ports and networks of one placement on one node (`docs/spec/scheduling.md §7.2, 7.3`).
 
 use std::net::Ipv4Addr;
 
@@ -200,7 +200,7 @@ fn addresses_of(cidr: &str, ip: &str) -> Box<dyn Iterator<Item = String>> {
     }
 }
 
-/// The group's network as the allocation gets it (`spec/scheduling.md §7.1` step 4).
+/// The group's network as the allocation gets it (`docs/spec/scheduling.md §7.1` step 4).
 pub fn group_network(node: &Node, ask: &NetworkResource, ports: &[AllocatedPortMapping]) -> NetworkResource {
     let ip = node.node_resources.as_ref().map_or("", |r| match &r.node_networks {
         Some(networks) if !networks.is_empty() => {

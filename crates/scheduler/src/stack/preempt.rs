@@ -1,4 +1,4 @@
-//! Which allocations to evict so that a placement fits (`spec/scheduling.md §8`).
+//! Which allocations to evict so that a placement fits (`docs/spec/scheduling.md §8`).
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

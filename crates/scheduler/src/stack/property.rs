@@ -1,4 +1,4 @@
-//! How many allocations of a job use each value of a node property (`spec/scheduling.md §6.9`).
+//! How many allocations of a job use each value of a node property (`docs/spec/scheduling.md §6.9`).
 
 use std::collections::HashMap;
 

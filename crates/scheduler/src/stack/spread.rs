@@ -1,4 +1,4 @@
-//! Spread scoring (`spec/scheduling.md §7.8`).
+//! Spread scoring (`docs/spec/scheduling.md §7.8`).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Searches on small clusters: what the recorded cases do not show (`spec/scheduling.md`).
+//! Searches on small clusters: what the recorded cases do not show (`docs/spec/scheduling.md`).
 
 use super::*;
 use encamp_state::State;

@@ -40,7 +40,7 @@ pub struct Search<'a> {
 }
 
 impl Stack {
-    /// All checks before ranking (`spec/scheduling.md §5.3, 6.8, 6.9`).
+    /// All checks before ranking (`docs/spec/scheduling.md §5.3, 6.8, 6.9`).
     pub(super) fn feasible(
         &mut self,
         entry: &NodeEntry,
@@ -116,7 +116,7 @@ impl Stack {
         true
     }
 
-    /// Fit and scores (`spec/scheduling.md §7`).
+    /// Fit and scores (`docs/spec/scheduling.md §7`).
     pub(super) fn rank(
         &mut self,
         entry: &Arc<NodeEntry>,
@@ -192,7 +192,7 @@ impl Stack {
     }
 }
 
-/// The mean of the scores that enter (`spec/scheduling.md §7.9`).
+/// The mean of the scores that enter (`docs/spec/scheduling.md §7.9`).
 #[derive(Default)]
 struct Mean {
     sum: f64,

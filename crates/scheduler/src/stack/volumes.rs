@@ -1,4 +1,4 @@
-//! Host and CSI volumes of a group on a node (`spec/scheduling.md §6.6, 6.7`).
+//! Host and CSI volumes of a group on a node (`docs/spec/scheduling.md §6.6, 6.7`).
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Deployments of system jobs (`spec/reconciliation.md §9.2, 9.4`).
+//! Deployments of system jobs (`docs/spec/reconciliation.md §9.2, 9.4`).
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! The system and sysbatch schedulers: one instance of every group on every node that fits
-//! (`spec/reconciliation.md §9`).
+//! (`docs/spec/reconciliation.md §9`).
 //!
 //! - `reconcile`: per node, what is missing, outdated or unwanted.
 //! - [`deployment`]: which deployment the changes belong to. [`rollout`]: how far it is, canaries.

@@ -1,4 +1,4 @@
-//! In-place checks and placements of system and sysbatch jobs (`spec/reconciliation.md §9.3`).
+//! In-place checks and placements of system and sysbatch jobs (`docs/spec/reconciliation.md §9.3`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -278,7 +278,7 @@ impl<'a, 'p> Placer<'a, 'p> {
 }
 
 /// Adds what another filtered node said. What is not a count of filtered nodes stays empty
-/// (`spec/scheduling.md §10`).
+/// (`docs/spec/scheduling.md §10`).
 fn merge_filtered(sum: &mut AllocMetric, m: AllocMetric) {
     sum.nodes_evaluated += m.nodes_evaluated;
     sum.nodes_filtered += m.nodes_filtered;

@@ -1,5 +1,5 @@
 //! The node reconciler: what has to happen on each node so that a system or sysbatch job runs everywhere it may
-//! (`spec/reconciliation.md §9.2`).
+//! (`docs/spec/reconciliation.md §9.2`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How far the deployment of a system job is, and which of its canaries stay (`spec/reconciliation.md §9.4`).
+//! How far the deployment of a system job is, and which of its canaries stay (`docs/spec/reconciliation.md §9.4`).
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Blocked evaluations: work that found no room waits here until something becomes free (`spec/server.md §8`).
+//! Blocked evaluations: work that found no room waits here until something becomes free (`docs/spec/server.md §8`).
 //!
 //! - This file: [`BlockedEvals`], the tracker. Times (Unix nanoseconds) come in, evaluations to enqueue go out. Calls are
 //!   to be made in the order of the log entries that cause them.

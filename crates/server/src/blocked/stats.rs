@@ -1,4 +1,4 @@
-//! How much work waits for room (`spec/server.md §8.5`).
+//! How much work waits for room (`docs/spec/server.md §8.5`).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The worked examples E8 and E9 of `spec/server.md §25`, and the rest of §8 case by case.
+//! The worked examples E8 and E9 of `docs/spec/server.md §25`, and the rest of §8 case by case.
 
 use super::*;
 use encamp_model::{AllocMetric, Resources};

@@ -1,4 +1,4 @@
-//! What became free lately (`spec/server.md §8.3`): an evaluation that was scheduled on an older state missed it.
+//! What became free lately (`docs/spec/server.md §8.3`): an evaluation that was scheduled on an older state missed it.
 
 use std::collections::{BTreeSet, HashMap};
 

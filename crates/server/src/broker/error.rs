@@ -40,7 +40,7 @@ pub enum BrokerError {
     },
 }
 
-/// Checks a request for evaluations (`spec/server.md §4.4`).
+/// Checks a request for evaluations (`docs/spec/server.md §4.4`).
 pub fn check_request<S: AsRef<str>>(schedulers: &[S], version: u64) -> Result<(), BrokerError> {
     if schedulers.is_empty() {
         return Err(BrokerError::NoSchedulers);

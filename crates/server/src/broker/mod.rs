@@ -1,5 +1,5 @@
 //! The evaluation broker: hands evaluations to workers, at least once each, at most one per job at a time
-//! (`spec/server.md §4`).
+//! (`docs/spec/server.md §4`).
 //!
 //! - This file: [`Broker`], the state machine. No clock, no lock, no chance: times (Unix nanoseconds), tokens and random
 //!   numbers come in. Whoever holds it calls [`Broker::tick`] at [`Broker::next_deadline`] and wakes those who wait for
@@ -132,7 +132,7 @@ impl Broker {
     }
 
     /// Whether evaluations that a newer one of their job replaces are called off. They are unless told: without, every one is
-    /// scheduled, as before version 1.4.3 of the reference, which serves to measure the difference (`spec/server.md §5.4`).
+    /// scheduled, as before version 1.4.3 of the reference, which serves to measure the difference (`docs/spec/server.md §5.4`).
     pub fn set_shedding(&mut self, shed: bool) {
         self.hoard = !shed;
     }
@@ -439,7 +439,7 @@ impl Broker {
 }
 
 /// The state an evaluation must be scheduled on at least: the newest change among it and all stored evaluations of its
-/// job (`spec/server.md §4.4`).
+/// job (`docs/spec/server.md §4.4`).
 pub fn wait_index<'a>(eval: &Evaluation, of_job: impl IntoIterator<Item = &'a Evaluation>) -> u64 {
     of_job.into_iter().map(|e| e.modify_index).fold(eval.modify_index, u64::max)
 }

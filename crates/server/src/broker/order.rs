@@ -1,4 +1,4 @@
-//! How evaluations are told apart and which one comes first (`spec/server.md §4.2`).
+//! How evaluations are told apart and which one comes first (`docs/spec/server.md §4.2`).
 
 use std::borrow::Borrow;
 use std::cmp::{Ordering, Reverse};

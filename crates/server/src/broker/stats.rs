@@ -1,4 +1,4 @@
-//! What the broker tells about itself and about what passes through it (`spec/server.md §4.9, §24`).
+//! What the broker tells about itself and about what passes through it (`docs/spec/server.md §4.9, §24`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

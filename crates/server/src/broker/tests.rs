@@ -1,4 +1,4 @@
-//! The worked examples E1 to E5 of `spec/server.md §25`, and the edges of §4.
+//! The worked examples E1 to E5 of `docs/spec/server.md §25`, and the edges of §4.
 
 use super::*;
 use encamp_model::Time;

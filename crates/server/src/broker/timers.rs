@@ -1,4 +1,4 @@
-//! Nack timers, waits and delays of the broker (`spec/server.md §4.6, §4.7`).
+//! Nack timers, waits and delays of the broker (`docs/spec/server.md §4.6, §4.7`).
 
 use super::order::ById;
 use super::{Broker, BrokerError, Ending, Entry, Finished, NACK_TIMEOUT, Place, Reason};

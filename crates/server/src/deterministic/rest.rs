@@ -107,8 +107,9 @@ fn check(cluster: &Cluster) -> Verdict {
     if told > index {
         return Err(format!("a write was acknowledged at index {told}, but there are {index} alone"));
     }
-    // What is replaced goes on to run while there is no room for all of the newer version (`spec/reconciliation.md §8`), also where
-    // the next attempt finds it beside its replacement: the count is right, and the name changes with the update that waits.
+    // What is replaced goes on to run while there is no room for all of the newer version (`docs/spec/reconciliation.md
+    // §8`), also where the next attempt finds it beside its replacement: the count is right, and the name changes with
+    // the update that waits.
     given_once(state, |j| waits(&store, j))?;
     state.jobs().try_for_each(|j| placed(&store, &j.current))
 }
@@ -171,15 +172,15 @@ fn waits(store: &StoreSnapshot, job: &Job) -> bool {
     store.evals_of_job(&job.namespace, &job.id).any(|e| e.status == "blocked")
 }
 
-/// Whether the rollout of a job's version has failed: what is not placed by then is not placed (`spec/reconciliation.md §5`).
+/// Whether the rollout of a job's version has failed: what is not placed by then is not placed (`docs/spec/reconciliation.md §5`).
 fn failed(store: &StoreSnapshot, job: &Job) -> bool {
     let latest = store.state().latest_deployment(&job.namespace, &job.id);
     latest.is_some_and(|d| d.status == "failed" && d.job_version == job.version)
 }
 
-/// Whether an allocation failed and stays in its place all the same, which the reference has in two cases (`spec/reconciliation.md`):
-/// it was called healthy, and failed while the rest was still rolled out (§6.4); a delayed evaluation found it and makes no follow-up
-/// for it (§3, quirk 2).
+/// Whether an allocation failed and stays in its place all the same, which the reference has in two cases
+/// (`docs/spec/reconciliation.md`): it was called healthy, and failed while the rest was still rolled out (§6.4); a
+/// delayed evaluation found it and makes no follow-up for it (§3, quirk 2).
 fn left_alone(store: &StoreSnapshot, a: &Allocation) -> bool {
     let went_on = |d: &Arc<Deployment>| d.modify_index > a.modify_index;
     let rolled_out = a.health() == Some(true) && store.state().deployment(&a.deployment_id).is_some_and(went_on);

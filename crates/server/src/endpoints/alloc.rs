@@ -1,4 +1,4 @@
-//! Allocations shown and stopped (`spec/http-api.md §5.4`, `spec/server.md §10`).
+//! Allocations shown and stopped (`docs/spec/http-api.md §5.4`, `docs/spec/server.md §10`).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Deployments paused, promoted, failed, and told about health (`spec/server.md §13.7`).
+//! Deployments paused, promoted, failed, and told about health (`docs/spec/server.md §13.7`).
 
 use std::sync::Arc;
 
@@ -112,7 +112,7 @@ pub async fn unblock(server: &Server, id: &str) -> Result<DeploymentUpdateRespon
 /// Tells the health of allocations. Unhealthy ones fail the deployment.
 ///
 /// # Errors
-/// See `spec/server.md §13.7`.
+/// See `docs/spec/server.md §13.7`.
 pub async fn set_health(
     server: &Server,
     id: &str,

@@ -1,4 +1,4 @@
-//! Parameterized jobs dispatched (`spec/server.md §15`).
+//! Parameterized jobs dispatched (`docs/spec/server.md §15`).
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use encamp_ops::{JobRegister, Operation, Reply};
 /// Dispatches a parameterized job. `exempt`: the caller may although the cluster takes no jobs.
 ///
 /// # Errors
-/// Texts of `spec/server.md §15`.
+/// Texts of `docs/spec/server.md §15`.
 pub async fn dispatch(
     server: &Server,
     namespace: &str,

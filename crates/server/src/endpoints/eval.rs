@@ -1,4 +1,4 @@
-//! Evaluations: which others one is related to, and which may be deleted (`spec/garbage-collection.md §14.1`).
+//! Evaluations: which others one is related to, and which may be deleted (`docs/spec/garbage-collection.md §14.1`).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Jobs registered, planned and looked at before that (`spec/http-api.md §5.3`, `spec/server.md §10`, `§19.4`).
+//! Jobs registered, planned and looked at before that (`docs/spec/http-api.md §5.3`, `docs/spec/server.md §10`, `§19.4`).
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ fn kept_source(
 /// Registers a job. `exempt`: the caller may register although the cluster takes no jobs.
 ///
 /// # Errors
-/// See `spec/http-api.md §5.3`.
+/// See `docs/spec/http-api.md §5.3`.
 pub async fn register(
     server: &Server,
     request: JobRegisterRequest,
@@ -201,7 +201,7 @@ fn refused(e: AdmissionError) -> Error {
 /// Plans a job.
 ///
 /// # Errors
-/// See `spec/http-api.md §5.3`.
+/// See `docs/spec/http-api.md §5.3`.
 pub async fn plan(
     server: &Server,
     request: JobPlanRequest,

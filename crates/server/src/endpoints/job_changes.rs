@@ -1,5 +1,5 @@
 //! What is done with registered jobs: stopped, evaluated, launched, reverted, called stable, tagged
-//! (`spec/http-api.md §5.3`, `spec/server.md §10`, `§14.4`, `§19.4`).
+//! (`docs/spec/http-api.md §5.3`, `docs/spec/server.md §10`, `§14.4`, `§19.4`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ fn to_force(store: &StateStore, job: &Job) -> BTreeMap<String, DesiredTransition
 /// Has a job looked at again.
 ///
 /// # Errors
-/// Texts of `spec/server.md §10`.
+/// Texts of `docs/spec/server.md §10`.
 pub async fn evaluate(
     server: &Server,
     namespace: &str,
@@ -124,7 +124,7 @@ pub async fn evaluate(
 /// Launches a periodic job now.
 ///
 /// # Errors
-/// Texts of `spec/server.md §14.4`.
+/// Texts of `docs/spec/server.md §14.4`.
 pub async fn force_periodic(server: &Server, namespace: &str, id: &str) -> Result<PeriodicForceResponse, Error> {
     let Launched { eval_id, index, .. } = periodic::force(server, namespace, id).await?;
     Ok(PeriodicForceResponse { eval_id, eval_create_index: index, index })
@@ -142,7 +142,7 @@ fn version(store: &StateStore, namespace: &str, id: &str, number: u64) -> Result
 /// Takes a job back to an older version, which becomes the newest.
 ///
 /// # Errors
-/// Texts of `spec/http-api.md §5.3`.
+/// Texts of `docs/spec/http-api.md §5.3`.
 pub async fn revert(
     server: &Server,
     namespace: &str,
@@ -197,7 +197,7 @@ pub async fn set_stable(server: &Server, namespace: &str, request: &JobStability
 /// Puts a tag on a version of a job.
 ///
 /// # Errors
-/// Texts of `spec/http-api.md §5.3`.
+/// Texts of `docs/spec/http-api.md §5.3`.
 pub async fn tag(
     server: &Server,
     namespace: &str,

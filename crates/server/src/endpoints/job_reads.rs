@@ -1,4 +1,4 @@
-//! What is read of jobs (`spec/http-api.md §5.2`): pure functions of the store.
+//! What is read of jobs (`docs/spec/http-api.md §5.2`): pure functions of the store.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Root keys: made, rotated, removed (`spec/http-api.md §5.15, §9`; `spec/garbage-collection.md §11`).
+//! Root keys: made, rotated, removed (`docs/spec/http-api.md §5.15, §9`; `docs/spec/garbage-collection.md §11`).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Namespaces (`spec/http-api.md §5.9`).
+//! Namespaces (`docs/spec/http-api.md §5.9`).
 
 use crate::Server;
 use crate::error::{Error, multi_error};

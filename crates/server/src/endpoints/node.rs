@@ -1,4 +1,4 @@
-//! What operators do with nodes: eligibility, evaluation, removal (`spec/server.md §9.6, §12.1`). For drains see
+//! What operators do with nodes: eligibility, evaluation, removal (`docs/spec/server.md §9.6, §12.1`). For drains see
 //! [`set_drain`](crate::loops::drain::set::set_drain).
 
 use std::sync::Arc;

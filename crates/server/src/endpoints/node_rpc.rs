@@ -1,4 +1,4 @@
-//! What node agents ask (`spec/server.md §9`, `§11`): registration, heartbeats, allocations to run, reports.
+//! What node agents ask (`docs/spec/server.md §9`, `§11`): registration, heartbeats, allocations to run, reports.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Configurations of the cluster and its members (`spec/http-api.md §5.15`).
+//! Configurations of the cluster and its members (`docs/spec/http-api.md §5.15`).
 
 use crate::Server;
 use crate::error::Error;

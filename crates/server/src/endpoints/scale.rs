@@ -1,4 +1,4 @@
-//! Groups scaled (`spec/server.md §16`).
+//! Groups scaled (`docs/spec/server.md §16`).
 
 use super::job::{Put, check_accepting, put_job};
 use crate::Server;
@@ -70,7 +70,7 @@ fn check(store: &StateStore, job: &Job, group: &str, request: &ScalingRequest, m
 /// Scales a group, or notes that something tried to. `exempt`: the caller may although the cluster takes no jobs.
 ///
 /// # Errors
-/// Texts of `spec/server.md §16`.
+/// Texts of `docs/spec/server.md §16`.
 pub async fn scale(
     server: &Server,
     namespace: &str,

@@ -1,4 +1,4 @@
-//! Finding objects: by the beginning of their IDs, or by a part of their names (`spec/http-api.md §5.13`).
+//! Finding objects: by the beginning of their IDs, or by a part of their names (`docs/spec/http-api.md §5.13`).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Chores an operator asks for (`spec/http-api.md §5.15`).
+//! Chores an operator asks for (`docs/spec/http-api.md §5.15`).
 
 use crate::Server;
 use crate::error::Error;

@@ -1,5 +1,5 @@
-//! Variables (`spec/http-api.md §8`): checked, encrypted, written with a check, locked. Items are plain in memory only for as long
-//! as one call takes.
+//! Variables (`docs/spec/http-api.md §8`): checked, encrypted, written with a check, locked. Items are plain in memory
+//! only for as long as one call takes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Host volumes made at run time: checked, placed on a node, stored (`spec/http-api.md §5.14`). What nodes do with them is the
+//! Host volumes made at run time: checked, placed on a node, stored (`docs/spec/http-api.md §5.14`). What nodes do with them is the
 //! caller's.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Pools, namespaces, configurations, scaling events, registered services (`spec/server.md §16-18`).
+//! Pools, namespaces, configurations, scaling events, registered services (`docs/spec/server.md §16-18`).
 
 use std::sync::Arc;
 

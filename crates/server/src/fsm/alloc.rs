@@ -1,4 +1,5 @@
-//! Allocations: what is counted whenever one is written, reports of clients, transitions (`spec/server.md §7.8`, `§11`, `§13.5`).
+//! Allocations: what is counted whenever one is written, reports of clients, transitions (`docs/spec/server.md §7.8`,
+//! `§11`, `§13.5`).
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};

@@ -1,4 +1,4 @@
-//! Deployments (`spec/server.md §13.6`, `§13.7`).
+//! Deployments (`docs/spec/server.md §13.6`, `§13.7`).
 
 use std::sync::Arc;
 

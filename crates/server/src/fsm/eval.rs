@@ -1,4 +1,4 @@
-//! Evaluations written and removed (`spec/server.md §3.4`, `garbage-collection.md §3.5`).
+//! Evaluations written and removed (`docs/spec/server.md §3.4`, `garbage-collection.md §3.5`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

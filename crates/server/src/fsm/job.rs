@@ -1,4 +1,4 @@
-//! Jobs (`spec/server.md §14.3`, `§15`, `§16`, `§19.4`).
+//! Jobs (`docs/spec/server.md §14.3`, `§15`, `§16`, `§19.4`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Root keys (`spec/garbage-collection.md §11.1`).
+//! Root keys (`docs/spec/garbage-collection.md §11.1`).
 
 use std::sync::Arc;
 

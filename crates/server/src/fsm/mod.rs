@@ -1,4 +1,4 @@
-//! The state machine: applies the operations of the log to the store (`spec/server.md §18`). Pure: what an operation does
+//! The state machine: applies the operations of the log to the store (`docs/spec/server.md §18`). Pure: what an operation does
 //! depends on the store, the operation and its index alone.
 //!
 //! - [`txn`]: one transaction and the changes it made.
@@ -93,8 +93,8 @@ pub fn apply(store: &mut StateStore, index: u64, op: &Operation, limits: Limits)
     }
 }
 
-/// Rollouts whose job is gone end (`spec/server.md §13.8`). The specification does so whenever a snapshot is read, also by a server
-/// that starts again; then servers with the same log differ.
+/// Rollouts whose job is gone end (`docs/spec/server.md §13.8`). The specification does so whenever a snapshot is read,
+/// also by a server that starts again; then servers with the same log differ.
 fn cancel_orphans(store: &mut StateStore) {
     let state = store.state();
     let orphan = |d: &&Arc<Deployment>| d.active() && state.job(&d.namespace, &d.job_id).is_none();

@@ -1,4 +1,4 @@
-//! Nodes (`spec/server.md §9`, `§12.1`).
+//! Nodes (`docs/spec/server.md §9`, `§12.1`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Changes of nodes together with the evaluations that follow from them (`spec/server.md §9.6`): one operation, so that no
+//! Changes of nodes together with the evaluations that follow from them (`docs/spec/server.md §9.6`): one operation, so that no
 //! crash can come between the two. The reference writes two; after a crash in between nobody looks at the jobs concerned.
 
 use std::cell::LazyCell;

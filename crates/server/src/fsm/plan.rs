@@ -1,4 +1,4 @@
-//! What the plan applier accepted is written (`spec/server.md §7.6`, `§7.8`).
+//! What the plan applier accepted is written (`docs/spec/server.md §7.6`, `§7.8`).
 
 use std::sync::Arc;
 

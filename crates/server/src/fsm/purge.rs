@@ -1,4 +1,4 @@
-//! A job disappears with all that belongs to it (`spec/garbage-collection.md §4.4`).
+//! A job disappears with all that belongs to it (`docs/spec/garbage-collection.md §4.4`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Job statuses, derived from what else is stored (`spec/server.md §19.1`).
+//! Job statuses, derived from what else is stored (`docs/spec/server.md §19.1`).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Counts per job and group (`spec/server.md §19.2`, `§19.3`).
+//! Counts per job and group (`docs/spec/server.md §19.2`, `§19.3`).
 
 use super::status::counter;
 use super::txn::Txn;

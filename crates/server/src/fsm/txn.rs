@@ -50,7 +50,7 @@ pub enum Change {
     Other(Table),
 }
 
-/// Capacity that came free, for evaluations that wait for it (`spec/server.md §8.4`).
+/// Capacity that came free, for evaluations that wait for it (`docs/spec/server.md §8.4`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unblock {
     /// The computed class of the node.

@@ -1,4 +1,4 @@
-//! Variables: written with a check, locked, released (`spec/http-api.md §8`). What they hold is encrypted before.
+//! Variables: written with a check, locked, released (`docs/spec/http-api.md §8`). What they hold is encrypted before.
 
 use std::sync::Arc;
 

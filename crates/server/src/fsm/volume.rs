@@ -1,4 +1,4 @@
-//! Host volumes made at run time (`spec/server.md §18`).
+//! Host volumes made at run time (`docs/spec/server.md §18`).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Root keys that get old (`spec/garbage-collection.md §11.2`).
+//! Root keys that get old (`docs/spec/garbage-collection.md §11.2`).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Garbage collection (`spec/garbage-collection.md`): core evaluations, made by tickers of the leader, run by workers.
+//! Garbage collection (`docs/spec/garbage-collection.md`): core evaluations, made by tickers of the leader, run by workers.
 //!
 //! - [`rules`]: what may go. [`keys`]: root keys, which are replaced before they go. `rekey`: variables of replaced keys.
 

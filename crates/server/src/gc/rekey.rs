@@ -1,4 +1,4 @@
-//! Variables of keys that are replaced are encrypted anew (`spec/garbage-collection.md §11.3`).
+//! Variables of keys that are replaced are encrypted anew (`docs/spec/garbage-collection.md §11.3`).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What may be collected (`spec/garbage-collection.md §3-6`). Pure: times are Unix nanoseconds and come in.
+//! What may be collected (`docs/spec/garbage-collection.md §3-6`). Pure: times are Unix nanoseconds and come in.
 
 use encamp_model::*;
 use encamp_state::StateStore;

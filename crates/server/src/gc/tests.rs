@@ -1,4 +1,4 @@
-//! The boundary table and the worked examples of `spec/garbage-collection.md`.
+//! The boundary table and the worked examples of `docs/spec/garbage-collection.md`.
 
 use std::sync::Arc;
 

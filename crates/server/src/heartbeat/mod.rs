@@ -1,4 +1,4 @@
-//! Heartbeats: every node has a timer that it must keep from firing (`spec/server.md §9.1, §9.2`).
+//! Heartbeats: every node has a timer that it must keep from firing (`docs/spec/server.md §9.1, §9.2`).
 //!
 //! - This file: [`Heartbeats`], how long nodes may be silent. Times are Unix nanoseconds, durations nanoseconds.
 //! - `wheel`: the timers. [`herd`]: nodes that fall silent together.

@@ -1,4 +1,4 @@
-//! The worked example E10 of `spec/server.md §25`, and the wheel against a plain map.
+//! The worked example E10 of `docs/spec/server.md §25`, and the wheel against a plain map.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What identities claim (`spec/http-api.md §10.1`). Pure: times and IDs come in.
+//! What identities claim (`docs/spec/http-api.md §10.1`). Pure: times and IDs come in.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Signed tokens (RFC 7519, RS256): `spec/http-api.md §10`.
+//! Signed tokens (RFC 7519, RS256): `docs/spec/http-api.md §10`.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,5 +1,5 @@
-//! What root keys are made of (`spec/http-api.md §9.1-9.3`): a data key (AES-256-GCM) and an RSA key of 2048 bits, both wrapped
-//! with a key-encryption key that is made for them alone and lies beside them.
+//! What root keys are made of (`docs/spec/http-api.md §9.1-9.3`): a data key (AES-256-GCM) and an RSA key of 2048 bits,
+//! both wrapped with a key-encryption key that is made for them alone and lies beside them.
 
 use std::fmt;
 use std::sync::Arc;

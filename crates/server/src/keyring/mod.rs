@@ -1,4 +1,4 @@
-//! The keyring (`spec/http-api.md §9, §10`): root keys, unwrapped in memory. They encrypt variables and sign identities.
+//! The keyring (`docs/spec/http-api.md §9, §10`): root keys, unwrapped in memory. They encrypt variables and sign identities.
 //!
 //! - [`material`]: making, wrapping and unwrapping of keys. [`jwt`]: signed tokens. [`claims`]: what they say.
 //!
@@ -201,7 +201,7 @@ pub async fn new_key(state: &str, publish_time: i64) -> Result<Arc<WrappedRootKe
     Ok(Arc::new(made.map_err(|_| KeyringError::Stopping)??))
 }
 
-/// Whether a key is shown to those who verify tokens (`spec/http-api.md §10.4`).
+/// Whether a key is shown to those who verify tokens (`docs/spec/http-api.md §10.4`).
 pub fn published(key: &WrappedRootKey) -> bool {
     key.meta.state != root_key_state::DEPRECATED
 }

@@ -1,4 +1,4 @@
-//! Locks of variables that are not renewed are given back (`spec/http-api.md §8.4`): the driver of [`LockTimers`].
+//! Locks of variables that are not renewed are given back (`docs/spec/http-api.md §8.4`): the driver of [`LockTimers`].
 //!
 //! [`LockTimers`]: crate::var_locks::LockTimers
 

@@ -1,4 +1,4 @@
-//! The periodic dispatcher (`spec/server.md §14`): launches what the tracker says is due.
+//! The periodic dispatcher (`docs/spec/server.md §14`): launches what the tracker says is due.
 
 use std::time::Duration;
 

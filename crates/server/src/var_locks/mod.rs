@@ -1,5 +1,6 @@
-//! How long locks of variables hold (`spec/http-api.md §8.4`, `spec/server.md §23`): a lock that is not renewed for twice its
-//! TTL is lost; after its delay the server gives it back. Pure: times are Unix nanoseconds, durations nanoseconds.
+//! How long locks of variables hold (`docs/spec/http-api.md §8.4`, `docs/spec/server.md §23`): a lock that is not
+//! renewed for twice its TTL is lost; after its delay the server gives it back. Pure: times are Unix nanoseconds,
+//! durations nanoseconds.
 
 #[cfg(test)]
 mod tests;

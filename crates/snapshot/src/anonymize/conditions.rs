@@ -34,7 +34,7 @@ enum Side<'a> {
     Unknown,
 }
 
-/// Prefixes of references to what differs from node to node of a class (`spec/scheduling.md §5.2`).
+/// Prefixes of references to what differs from node to node of a class (`docs/spec/scheduling.md §5.2`).
 const UNIQUE: [&str; 4] = ["${unique.", "${node.unique.", "${attr.unique.", "${meta.unique."];
 
 impl<'a> Side<'a> {

@@ -11,7 +11,7 @@ use encamp_model::*;
 const UNPUBLISHING: i64 = 4;
 
 impl Archive {
-    /// Changes the records as a server does that loads them (`spec/snapshot-archive.md §11`).
+    /// Changes the records as a server does that loads them (`docs/spec/snapshot-archive.md §11`).
     pub fn restore(&mut self) {
         restore(&mut self.tables);
     }
@@ -72,7 +72,7 @@ impl Archive {
     }
 }
 
-/// Says only in the old way what happens when clients disconnect (`spec/snapshot-archive.md §12`).
+/// Says only in the old way what happens when clients disconnect (`docs/spec/snapshot-archive.md §12`).
 fn outdated(group: &TaskGroup) -> bool {
     group.disconnect.is_none()
         && (group.max_client_disconnect.is_some()
@@ -106,7 +106,7 @@ fn releasing(allocations: &[Allocation]) -> impl Fn(&str) -> bool + use<> {
 }
 
 /// What is stored of a volume's plugin is stale; claims of allocations that ended are on their way out
-/// (`spec/snapshot-archive.md §11.4`).
+/// (`docs/spec/snapshot-archive.md §11.4`).
 fn refresh(v: &mut CsiVolume, plugin: Option<&CsiPlugin>, releasing: impl Fn(&str) -> bool) {
     match plugin {
         None => {

@@ -1,4 +1,4 @@
-//! Values of `state.bin` as objects: a serde deserializer for the old MessagePack profile (`spec/snapshot-archive.md §7`).
+//! Values of `state.bin` as objects: a serde deserializer for the old MessagePack profile (`docs/spec/snapshot-archive.md §7`).
 //!
 //! nil is the zero value of whatever is expected, text need not be UTF-8, bytes may look like text, any integer form
 //! stands for any integer type that it fits, and unknown members are skipped.

@@ -1,4 +1,4 @@
-//! The gzip layer (`spec/snapshot-archive.md §2`): one stream of bytes out of any number of members, each checked.
+//! The gzip layer (`docs/spec/snapshot-archive.md §2`): one stream of bytes out of any number of members, each checked.
 
 use std::io::{self, BufReader, Read};
 

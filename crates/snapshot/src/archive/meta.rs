@@ -1,4 +1,4 @@
-//! `meta.json` and `SHA256SUMS` (`spec/snapshot-archive.md §2.1, 3`).
+//! `meta.json` and `SHA256SUMS` (`docs/spec/snapshot-archive.md §2.1, 3`).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Server backup archives, as servers of the versions 1.4 to 2.0 save them (`spec/snapshot-archive.md`, docs/archives.md).
+//! Server backup archives, as servers of the versions 1.4 to 2.0 save them (`docs/spec/snapshot-archive.md`, docs/archives.md).
 //!
 //! - [`container`]: gzip ([`inflate`]), tar ([`tar`]), checksums and `meta.json` ([`mod@meta`]).
 //! - [`records`]: the records of `state.bin`, [`wire`] and [`decode`]: their MessagePack.

@@ -1,4 +1,4 @@
-//! `state.bin`: a list of records, each of one table (`spec/snapshot-archive.md §5, 6`). Decoded one by one as it arrives.
+//! `state.bin`: a list of records, each of one table (`docs/spec/snapshot-archive.md §5, 6`). Decoded one by one as it arrives.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher;
@@ -329,7 +329,7 @@ impl Reader {
 }
 
 /// The jobs of allocations, each value once: thousands of allocations repeat a few hundred jobs
-/// (`spec/snapshot-archive.md §15` point 1).
+/// (`docs/spec/snapshot-archive.md §15` point 1).
 #[derive(Default)]
 struct Jobs {
     jobs: Vec<Job>,
@@ -385,7 +385,7 @@ impl Tables {
         settle(&mut self.service_registrations, |v| (&v.namespace, &v.id, 0));
         settle(&mut self.variables, |v| (&v.namespace, &v.path, 0));
         settle(&mut self.variables_quotas, |v| (&v.namespace, "", 0));
-        // Redacted archives hold every key twice, once without its indexes (`spec/snapshot-archive.md §14`).
+        // Redacted archives hold every key twice, once without its indexes (`docs/spec/snapshot-archive.md §14`).
         self.root_keys.sort_by_key(|k| k.modify_index);
         settle(&mut self.root_keys, |v| (&v.key_id, "", 0));
         settle(&mut self.node_pools, |v| (&v.name, "", 0));

@@ -1,4 +1,4 @@
-//! What a server changes while it loads records (`spec/snapshot-archive.md §11`). Doing it again changes nothing but the CPU
+//! What a server changes while it loads records (`docs/spec/snapshot-archive.md §11`). Doing it again changes nothing but the CPU
 //! of nodes of old clients, which follows from the topology they got.
 
 use super::records::Tables;
@@ -197,7 +197,7 @@ mod tests {
         node.node_resources.as_ref().unwrap().processors.topology.as_ref().unwrap()
     }
 
-    /// The worked examples of `spec/snapshot-archive.md §16`.
+    /// The worked examples of `docs/spec/snapshot-archive.md §16`.
     #[test]
     fn old_nodes_get_a_topology() {
         let mut n = node(10_400, 4, &[]);

@@ -1,4 +1,4 @@
-//! Headers of the tar layer (`spec/snapshot-archive.md §2`), as strict as its few members allow.
+//! Headers of the tar layer (`docs/spec/snapshot-archive.md §2`), as strict as its few members allow.
 
 use super::error::ArchiveError;
 

@@ -1,4 +1,4 @@
-//! MessagePack on the wire: what a value begins with, and where it ends (`spec/snapshot-archive.md §7`).
+//! MessagePack on the wire: what a value begins with, and where it ends (`docs/spec/snapshot-archive.md §7`).
 
 /// Containers in one another, at most.
 pub const MAX_DEPTH: usize = 1024;
@@ -169,7 +169,7 @@ mod tests {
         Extent::default().advance(input, input.len() as u64)
     }
 
-    /// The worked examples of `spec/snapshot-archive.md §16`, and the limits of each form.
+    /// The worked examples of `docs/spec/snapshot-archive.md §16`, and the limits of each form.
     #[test]
     fn heads() {
         for (bytes, want) in [

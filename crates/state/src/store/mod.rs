@@ -1,4 +1,4 @@
-//! Everything a server stores (`spec/server.md §17`): the [`State`] that schedulers read, plus evaluations, summaries,
+//! Everything a server stores (`docs/spec/server.md §17`): the [`State`] that schedulers read, plus evaluations, summaries,
 //! policies, registrations and the index of the last write to each table.
 //!
 //! Writers change a [`StateStore`] of their own and publish clones of it; a clone costs a few reference counts. Rows are

@@ -1,6 +1,6 @@
 //! The tables of the store by name, and the index of the last write to each.
 
-/// A table. The order is that of the names in `spec/server.md §17.1`.
+/// A table. The order is that of the names in `docs/spec/server.md §17.1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(usize)]
 pub enum Table {
@@ -134,7 +134,7 @@ impl Table {
     }
 }
 
-/// The index of the last write to each table (`spec/server.md §17.2`).
+/// The index of the last write to each table (`docs/spec/server.md §17.2`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableIndexes([u64; Table::ALL.len()]);
 

@@ -1,4 +1,4 @@
-//! `node pool apply`, `node pool delete`, `node pool init` (`spec/cli.md §10.3`).
+//! `node pool apply`, `node pool delete`, `node pool init` (`docs/spec/cli.md §10.3`).
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `node pool list`, `node pool info` (`spec/cli.md §10.3`).
+//! `node pool list`, `node pool info` (`docs/spec/cli.md §10.3`).
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `node pool jobs`, `node pool nodes` (`spec/cli.md §10.3`).
+//! `node pool jobs`, `node pool nodes` (`docs/spec/cli.md §10.3`).
 
 use serde_json::Value;
 

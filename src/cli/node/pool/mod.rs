@@ -1,4 +1,4 @@
-//! Commands about node pools (`spec/cli.md §10.3`).
+//! Commands about node pools (`docs/spec/cli.md §10.3`).
 //!
 //! [`list`]: pools. [`members`]: their jobs and nodes. [`change`]: writing and deleting them.
 
@@ -58,7 +58,7 @@ fn as_shown(pool: &Value) -> Value {
     })
 }
 
-/// A pool as JSON on one line, its members in their own order (`spec/cli.md §3.6`).
+/// A pool as JSON on one line, its members in their own order (`docs/spec/cli.md §3.6`).
 fn compact(pool: &Value) -> String {
     const ORDER: [&str; 7] =
         ["NodeIdentityTTL", "Name", "Description", "Meta", "SchedulerConfiguration", "CreateIndex", "ModifyIndex"];

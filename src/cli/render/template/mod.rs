@@ -1,4 +1,4 @@
-//! Output by template, for `-t` (`spec/cli.md §3.6`): the text/template language over the JSON form of a result.
+//! Output by template, for `-t` (`docs/spec/cli.md §3.6`): the text/template language over the JSON form of a result.
 //!
 //! Fields, variables, pipelines, `if`, `with`, `range`, `break`, `continue`, comments, trim markers and the built-in
 //! functions. `parse`: text to nodes; this file: nodes and a value to text; `functions`: what pipelines call.

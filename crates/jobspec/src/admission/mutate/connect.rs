@@ -1,4 +1,4 @@
-//! Tasks and ports of Consul Connect services (`spec/jobspec.md §13.3`).
+//! Tasks and ports of Consul Connect services (`docs/spec/jobspec.md §13.3`).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};

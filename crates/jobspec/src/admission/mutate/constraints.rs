@@ -1,4 +1,4 @@
-//! What a job's contents imply about nodes (`spec/jobspec.md §13.5`).
+//! What a job's contents imply about nodes (`docs/spec/jobspec.md §13.5`).
 
 use std::collections::BTreeSet;
 

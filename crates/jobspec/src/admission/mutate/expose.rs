@@ -1,4 +1,4 @@
-//! Ports and proxy paths of exposed checks (`spec/jobspec.md §13.4`).
+//! Ports and proxy paths of exposed checks (`docs/spec/jobspec.md §13.4`).
 
 use sha2::{Digest, Sha256};
 

@@ -1,4 +1,4 @@
-//! Consul gateways: their proxy, ports and task (`spec/jobspec.md §13.3`).
+//! Consul gateways: their proxy, ports and task (`docs/spec/jobspec.md §13.3`).
 
 use std::collections::BTreeMap;
 

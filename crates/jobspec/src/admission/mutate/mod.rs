@@ -1,4 +1,4 @@
-//! Server canonicalisation and the admission mutators (`spec/jobspec.md §12-13`), run in the order of [`mutate`].
+//! Server canonicalisation and the admission mutators (`docs/spec/jobspec.md §12-13`), run in the order of [`mutate`].
 //!
 //! - [`canonicalize`]: empty values, defaults, service names, identities. [`connect`], [`gateway`]: tasks and ports of the
 //!   service mesh. [`expose`]: ports of exposed checks. [`constraints`]: what a job implies about nodes.

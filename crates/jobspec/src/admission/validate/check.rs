@@ -1,4 +1,4 @@
-//! Health checks of services (`spec/jobspec.md §14.12`).
+//! Health checks of services (`docs/spec/jobspec.md §14.12`).
 
 use super::errors::{Errors, error_list};
 use encamp_model::quoted;

@@ -1,4 +1,4 @@
-//! Constraints, affinities and spreads (`spec/jobspec.md §14.9`).
+//! Constraints, affinities and spreads (`docs/spec/jobspec.md §14.9`).
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Task groups, in the order in which their parts are checked (`spec/jobspec.md §14.6`).
+//! Task groups, in the order in which their parts are checked (`docs/spec/jobspec.md §14.6`).
 
 use std::collections::BTreeMap;
 

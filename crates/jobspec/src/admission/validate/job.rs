@@ -1,4 +1,4 @@
-//! The structure of a job, from the top (`spec/jobspec.md §14.5`), and the items that follow it (`§14.3`).
+//! The structure of a job, from the top (`docs/spec/jobspec.md §14.5`), and the items that follow it (`§14.3`).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Admission validators and warnings (`spec/jobspec.md §14-15`). Every text is exact.
+//! Admission validators and warnings (`docs/spec/jobspec.md §14-15`). Every text is exact.
 //!
 //! - [`job`], [`group`], [`task`]: the structure, top down, in the order in which it is checked; they call upon
 //!   [`policies`], [`constraint`], [`network`], [`volume`], [`service`] with [`check`] and [`connect`] with [`gateway`],

@@ -1,4 +1,4 @@
-//! Networks and ports of a group and its tasks (`spec/jobspec.md §14.10`).
+//! Networks and ports of a group and its tasks (`docs/spec/jobspec.md §14.10`).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Policies of groups: disconnect, restart, reschedule, update, migrate, scaling (`spec/jobspec.md §14.6-14.8`).
+//! Policies of groups: disconnect, restart, reschedule, update, migrate, scaling (`docs/spec/jobspec.md §14.6-14.8`).
 
 use super::errors::Errors;
 use encamp_model::quoted;

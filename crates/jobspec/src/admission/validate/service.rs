@@ -1,4 +1,4 @@
-//! Services of groups and tasks (`spec/jobspec.md §14.12`).
+//! Services of groups and tasks (`docs/spec/jobspec.md §14.12`).
 
 use std::collections::{BTreeMap, BTreeSet};
 

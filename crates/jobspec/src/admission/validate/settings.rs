@@ -1,5 +1,5 @@
 //! The small validators: Vault, Consul, namespace, node pool, and what only the Enterprise edition does
-//! (`spec/jobspec.md §14.2`). Each gives the first rule the job breaks.
+//! (`docs/spec/jobspec.md §14.2`). Each gives the first rule the job breaks.
 
 use std::collections::BTreeSet;
 

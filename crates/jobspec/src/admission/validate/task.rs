@@ -1,4 +1,4 @@
-//! Tasks, in the order in which their parts are checked (`spec/jobspec.md §14.13`), and their resources and logs.
+//! Tasks, in the order in which their parts are checked (`docs/spec/jobspec.md §14.13`), and their resources and logs.
 
 use super::constraint::{affinities, affinity, constraint};
 use super::errors::Errors;

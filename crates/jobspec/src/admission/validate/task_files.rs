@@ -1,4 +1,4 @@
-//! What tasks put into their directory: artifacts, templates, the dispatch payload (`spec/jobspec.md §14.13`).
+//! What tasks put into their directory: artifacts, templates, the dispatch payload (`docs/spec/jobspec.md §14.13`).
 
 use std::collections::BTreeMap;
 

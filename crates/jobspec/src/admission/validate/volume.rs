@@ -1,4 +1,4 @@
-//! Volumes of groups and volume mounts of tasks (`spec/jobspec.md §14.11`).
+//! Volumes of groups and volume mounts of tasks (`docs/spec/jobspec.md §14.11`).
 
 use super::errors::{Errors, error_list};
 use encamp_model::quoted;

@@ -1,4 +1,4 @@
-//! Warnings about jobs that are valid (`spec/jobspec.md §15`).
+//! Warnings about jobs that are valid (`docs/spec/jobspec.md §15`).
 
 use super::errors::{Errors, warning_list};
 use crate::admission::ServerContext;

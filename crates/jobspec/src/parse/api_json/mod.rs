@@ -1,5 +1,5 @@
 //! Jobs as API JSON, read the way the reference's decoder reads it: names in any case, unknown members ignored, and its
-//! error texts (`spec/jobspec.md §2`).
+//! error texts (`docs/spec/jobspec.md §2`).
 
 mod scan;
 

@@ -1,4 +1,4 @@
-//! Which attributes and blocks a job file may have, and what they are called in the API (`spec/jobspec.md §8`).
+//! Which attributes and blocks a job file may have, and what they are called in the API (`docs/spec/jobspec.md §8`).
 //!
 //! - here: what the tables are made of
 //! - [`job`], [`task`], [`service`]: the tables
@@ -67,7 +67,7 @@ pub enum Inside {
     StringsOrMap,
     /// Any attributes, all lists of strings.
     StringLists,
-    /// Anything (`spec/jobspec.md §3.3`).
+    /// Anything (`docs/spec/jobspec.md §3.3`).
     Free,
     /// `constraint` and `affinity`, which have shorthand attributes.
     Constraint,

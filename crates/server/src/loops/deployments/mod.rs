@@ -1,4 +1,4 @@
-//! The deployment watcher (`spec/server.md §13`): turns the health of allocations into evaluations, promotion, failure
+//! The deployment watcher (`docs/spec/server.md §13`): turns the health of allocations into evaluations, promotion, failure
 //! and rollback.
 //!
 //! - [`rules`]: what becomes of a deployment, given its allocations.

@@ -1,4 +1,4 @@
-//! What becomes of a deployment, given its allocations (`spec/server.md §13.2-13.4`).
+//! What becomes of a deployment, given its allocations (`docs/spec/server.md §13.2-13.4`).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! When drains end whether or not all work has left (`spec/server.md §12.2`, `§12.4`).
+//! When drains end whether or not all work has left (`docs/spec/server.md §12.2`, `§12.4`).
 
 use encamp_model::{DrainStrategy, SECOND};
 

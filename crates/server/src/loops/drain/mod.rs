@@ -1,4 +1,4 @@
-//! The node drainer (`spec/server.md §12`): allocations leave draining nodes a few at a time, drains end.
+//! The node drainer (`docs/spec/server.md §12`): allocations leave draining nodes a few at a time, drains end.
 //!
 //! - [`rules`]: which allocations leave, and what a drain waits for. [`deadlines`]: when it waits no longer.
 //! - [`set`]: drains begin, change and are called off.

@@ -1,4 +1,4 @@
-//! What a drain asks of allocations (`spec/server.md §12.3`, `§12.4`).
+//! What a drain asks of allocations (`docs/spec/server.md §12.3`, `§12.4`).
 
 use std::sync::Arc;
 

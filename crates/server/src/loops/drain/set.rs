@@ -1,4 +1,4 @@
-//! Drains begin, change and are called off (`spec/server.md §12.1`).
+//! Drains begin, change and are called off (`docs/spec/server.md §12.1`).
 
 use std::collections::BTreeMap;
 
