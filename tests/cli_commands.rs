@@ -3,7 +3,9 @@
 #[path = "support/program.rs"]
 mod program;
 
-use program::{Folder, run, run_in};
+use std::path::Path;
+
+use program::{Folder, run, run_in, run_with};
 
 #[test]
 fn version_is_a_command_and_a_flag() {
@@ -102,12 +104,44 @@ fn init_writes_an_example_once() {
 
 #[test]
 fn completion_scripts_are_printed_for_known_shells() {
-    for shell in ["bash", "zsh", "fish"] {
+    for (shell, file) in [("bash", "encamp.bash"), ("zsh", "_encamp"), ("fish", "encamp.fish")] {
         let ran = run(&["completion", shell]);
-        assert_eq!(ran.exit, 0);
-        assert!(ran.stdout.contains("encamp") && ran.stdout.contains("hcl2-strict"), "{shell}");
+        let stored =
+            std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("completions").join(file)).unwrap();
+        assert_eq!((ran.stdout, ran.exit), (stored, 0), "{shell}");
     }
     let unknown = run(&["completion", "tcsh"]);
     assert_eq!((unknown.stdout.as_str(), unknown.exit), ("", 1));
     assert!(unknown.stderr.starts_with("Unknown shell \"tcsh\""));
+}
+
+#[test]
+fn a_line_to_complete_is_answered_whatever_the_arguments_are() {
+    let folder = Folder::new("complete");
+    folder.file("web.hcl", "");
+    let complete = |vars: &[(&str, &str)], args: &[&str]| {
+        let ran = run_with(folder.path(), args, vars, None);
+        assert_eq!((ran.stderr.as_str(), ran.exit), ("", 0), "{vars:?}");
+        ran.stdout
+    };
+    let line = |line: &str| complete(&[("COMP_LINE", line)], &[]);
+    assert_eq!(line("encamp job pl"), "plan\n");
+    assert_eq!(line("encamp job plan "), "web.hcl\n");
+    assert_eq!(line("encamp job plan -V"), "");
+    assert_eq!(line("encamp nosuch "), "");
+    assert_eq!(complete(&[("COMP_LINE", "encamp job plan x"), ("COMP_POINT", "13")], &[]), "plan\n");
+    // What bash does after `complete -C encamp encamp`.
+    let vars = [("COMP_LINE", "encamp job stop -yes web"), ("COMP_POINT", "20"), ("COMP_TYPE", "9")];
+    assert_eq!(complete(&vars, &["encamp", "-yes", "stop"]), "-yes\n");
+    // A shell that has no line asks for nothing.
+    let version = run_with(folder.path(), &["version"], &[("COMP_LINE", "")], None);
+    assert!(version.stdout.starts_with("encamp v"));
+}
+
+#[test]
+fn a_line_that_is_no_text_has_no_completions() {
+    use std::os::unix::ffi::OsStrExt;
+    let line = std::ffi::OsStr::from_bytes(b"encamp job \xff");
+    let out = std::process::Command::new(program::path()).arg("version").env("COMP_LINE", line).output().unwrap();
+    assert!(out.status.success() && out.stdout.is_empty() && out.stderr.is_empty(), "{out:?}");
 }

@@ -1,4 +1,4 @@
-//! Completion scripts and manual pages in the tree are those that the commands' definitions give.
+//! Manual pages in the tree are those that the commands' definitions give, and completion scripts those that are printed.
 //!
 //! `ENCAMP_UPDATE=1 cargo test --test cli_generated` writes them.
 
@@ -6,13 +6,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use encamp::cli::command::Registry;
-use encamp::cli::completion::{SHELLS, script};
+use encamp::cli::completion::SHELLS;
 use encamp::cli::manual;
 
 fn generated() -> BTreeMap<PathBuf, String> {
     let registry = Registry::new();
-    let scripts =
-        SHELLS.iter().map(|(_, shell, file)| (Path::new("completions").join(file), script(&registry, *shell)));
+    let scripts = SHELLS.iter().map(|(_, shell, file)| (Path::new("completions").join(file), shell.script().into()));
     let pages = manual::pages(&registry).into_iter().map(|(file, text)| (Path::new("man").join(file), text));
     scripts.chain(pages).collect()
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use clap::{ArgMatches, Command, Parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, Parser};
 
 use super::context::Context;
 
@@ -177,19 +177,24 @@ impl Registry {
         GROUPS.iter().any(|(name, _)| *name == path)
     }
 
-    /// What a command line asks for.
-    pub fn find(&self, args: &[String]) -> Found<'_> {
-        let first_word = args.iter().position(|a| !a.starts_with('-')).unwrap_or(args.len());
-        let (early, rest) = args.split_at(first_word);
-        let words: Vec<&str> = rest
+    /// The longest name of a command or group that these words begin with, and how many of the words it takes.
+    pub fn longest_name(&self, words: &[String]) -> Option<(usize, String)> {
+        let words: Vec<&str> = words
             .iter()
             .map(String::as_str)
             .take_while(|a| !a.is_empty() && !a.starts_with('-') && !a.contains(' '))
             .collect();
-        let found = (1..=words.len())
+        (1..=words.len())
             .rev()
             .map(|n| (n, words.get(..n).unwrap_or_default().join(" ")))
-            .find(|(_, path)| self.entries.contains_key(path.as_str()) || self.is_group(path));
+            .find(|(_, path)| self.entries.contains_key(path.as_str()) || self.is_group(path))
+    }
+
+    /// What a command line asks for.
+    pub fn find(&self, args: &[String]) -> Found<'_> {
+        let first_word = args.iter().position(|a| !a.starts_with('-')).unwrap_or(args.len());
+        let (early, rest) = args.split_at(first_word);
+        let found = self.longest_name(rest);
         let path = found.as_ref().map(|(_, path)| path.clone());
         if args.iter().take_while(|a| *a != "--").any(|a| matches!(a.as_str(), "-h" | "-help" | "--help")) {
             return Found::Help(path);
@@ -207,11 +212,13 @@ impl Registry {
         }
     }
 
-    /// All commands as one clap tree, for completions and manual pages.
+    /// All commands as one clap tree, for manual pages.
     pub fn tree(&self) -> Command {
         let root = Command::new("encamp")
             .about("Plan, explain and run jobs on clusters that schedule the way Nomad does")
             .version(env!("CARGO_PKG_VERSION"))
+            .disable_version_flag(true)
+            .arg(Arg::new("version").long("version").action(ArgAction::Version).help("Print the version"))
             .disable_help_subcommand(true);
         self.with_subcommands(root, "")
     }

@@ -1,7 +1,9 @@
 //! The command line: one file per command, with its arguments on top; their doc comments are its help.
 //!
 //! - [`command`]: what a command is, and which one a command line names. [`registry`]: all commands. [`flags`]: Go-style flags.
-//! - [`terminal`]: progress, and what a signal leaves behind. [`help`]: help texts. [`context`]: what every command gets: streams, environment, clock.
+//! - [`completion`]: what can stand at the cursor of a command line, for shells.
+//! - [`terminal`]: progress, and what a signal leaves behind. [`help`]: help texts.
+//! - [`context`]: what every command gets: streams, environment, clock.
 //! - [`connection`]: a client for commands that ask more than once. [`prompt`]: questions.
 //! - [`mod@format`]: `-json`, `-t` and pages. [`lookup`], [`lookup_id`]: objects by the beginning of their names.
 //! - [`submitted`]: what is said after a job was registered. [`launch`]: when periodic jobs are launched.
@@ -107,6 +109,9 @@ use render::ui::{ColourInput, Ui};
 
 /// Runs the program with the arguments and streams of the process.
 pub fn main() -> ExitCode {
+    if let Some(line) = std::env::var_os(completion::LINE).filter(|line| !line.is_empty()) {
+        return complete(line);
+    }
     // Neither stream stays locked: progress is drawn by another thread.
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
     let args: Result<Vec<String>, OsString> = std::env::args_os().skip(1).map(OsString::into_string).collect();
@@ -123,6 +128,16 @@ pub fn main() -> ExitCode {
         }
     };
     ExitCode::from(code)
+}
+
+/// Prints what can stand at the cursor of a command line. This never fails: a shell that gets no answer leaves the line alone.
+fn complete(line: OsString) -> ExitCode {
+    let args: Vec<String> = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
+    if let Ok(line) = line.into_string() {
+        let text = completion::answer(&line, &args, &Environment::of_process());
+        let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    }
+    ExitCode::SUCCESS
 }
 
 /// Runs one command line and returns its exit code.

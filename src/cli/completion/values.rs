@@ -1,0 +1,225 @@
+//! What can stand as value of a flag, or as argument, where a parser does not declare it.
+//!
+//! Many values are closed sets that the commands check themselves, with the error texts that scripts expect. This table
+//! names them for completion alone: it changes neither how they are read nor what help shows.
+
+use clap::Arg;
+
+use super::super::flags::is_bool;
+use encamp_snapshot::anonymize::names::KEEPABLE;
+
+/// Files that fit by the ending of their names. Directories always fit, on the way to files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Files {
+    /// Any file.
+    Any,
+    /// Files with one of these endings, without the dot.
+    Named(&'static [&'static str]),
+    /// No files, only directories.
+    Directories,
+}
+
+/// What can stand somewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Values {
+    /// Nothing that is known here.
+    Unknown,
+    /// One of these words. The second part describes it.
+    OneOf(Vec<(String, String)>),
+    /// Several of these words, separated by commas.
+    SeveralOf(Vec<(String, String)>),
+    /// A path.
+    Path(Files),
+}
+
+/// An entry of the tables.
+#[derive(Debug, Clone, Copy)]
+enum Known {
+    Words(&'static [&'static str]),
+    Files(Files),
+    NamesToKeep,
+}
+
+use Known::{NamesToKeep, Words};
+
+const ANY_FILE: Known = Known::Files(Files::Any);
+const DIRECTORIES: Known = Known::Files(Files::Directories);
+const JOB_FILES: Known = Known::Files(Files::Named(&["hcl", "nomad", "json"]));
+/// Configuration files and specifications of objects.
+const HCL_OR_JSON: Known = Known::Files(Files::Named(&["hcl", "json"]));
+
+/// All commands that have the flag.
+const ALL: &str = "";
+
+/// Command, flag, its values.
+const FLAGS: &[(&str, &str, Known)] = &[
+    (ALL, "ca-cert", ANY_FILE),
+    (ALL, "ca-path", DIRECTORIES),
+    (ALL, "client-cert", ANY_FILE),
+    (ALL, "client-key", ANY_FILE),
+    (ALL, "snapshot", ANY_FILE),
+    (ALL, "var-file", Known::Files(Files::Named(&["hcl", "var", "json"]))),
+    (ALL, "data-dir", DIRECTORIES),
+    ("agent", "alloc-dir", DIRECTORIES),
+    ("agent", "alloc-mounts-dir", DIRECTORIES),
+    ("agent", "config", HCL_OR_JSON),
+    ("agent", "host-volume-plugin-dir", DIRECTORIES),
+    ("agent", "host-volumes-dir", DIRECTORIES),
+    ("agent", "log-level", Words(&["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "OFF"])),
+    ("agent", "plugin-dir", DIRECTORIES),
+    ("agent", "preferred-address-family", Words(&["ipv4", "ipv6"])),
+    ("agent", "raft-protocol", Words(&["3"])),
+    ("agent", "state-dir", DIRECTORIES),
+    ("alloc signal", "s", Words(SIGNALS)),
+    ("capacity", "config", Words(SETTINGS)),
+    ("capacity", "survive", Words(&["node", "dc"])),
+    ("eval list", "status", Words(&["blocked", "canceled", "complete", "failed", "pending"])),
+    ("job plan", "config", Words(SETTINGS)),
+    ("job restart", "batch-wait", Words(&["ask"])),
+    ("job restart", "on-error", Words(&["ask", "fail"])),
+    ("monitor", "log-level", Words(&["trace", "debug", "info", "warn", "error"])),
+    ("monitor", "server-id", Words(&["leader"])),
+    ("node pool init", "out", Words(&["hcl", "json"])),
+    ("operator api", "X", Words(&["GET", "POST", "PUT", "DELETE", "HEAD"])),
+    ("operator metrics", "format", Words(&["prometheus"])),
+    ("operator scheduler set-config", "scheduler-algorithm", Words(&["binpack", "spread"])),
+    ("plugin status", "type", Words(&["csi"])),
+    ("scaling policy list", "type", Words(&["horizontal"])),
+    ("sim c1m", "servers", Words(SERVERS)),
+    ("sim churn", "servers", Words(SERVERS)),
+    ("sim cluster", "out", ANY_FILE),
+    ("sim flap", "servers", Words(SERVERS)),
+    ("sim heartbeats", "servers", Words(SERVERS)),
+    ("sim load-shedding", "servers", Words(SERVERS)),
+    ("snapshot anonymize", "keep-names", NamesToKeep),
+    ("snapshot anonymize", "out", ANY_FILE),
+    ("snapshot fetch", "out", ANY_FILE),
+    ("var get", "out", Words(&["go-template", "hcl", "json", "none", "table"])),
+    ("var init", "out", Words(&["hcl", "json"])),
+    ("var list", "out", Words(&["go-template", "json", "table", "terse"])),
+    ("var put", "in", Words(&["hcl", "json"])),
+    ("var put", "out", Words(&["go-template", "hcl", "json", "none", "table"])),
+    ("volume status", "type", Words(&["csi", "host"])),
+    ("what-if", "config", Words(SETTINGS)),
+];
+
+/// Command, how many arguments it takes at most, what they are.
+const ARGUMENTS: &[(&str, usize, Known)] = &[
+    ("capacity", 1, JOB_FILES),
+    ("completion", 1, Words(&["bash", "fish", "zsh"])),
+    ("config validate", usize::MAX, HCL_OR_JSON),
+    ("fmt", usize::MAX, Known::Files(Files::Named(&["hcl", "nomad"]))),
+    ("job init", 1, DIRECTORIES),
+    ("job plan", usize::MAX, JOB_FILES),
+    ("job run", 1, JOB_FILES),
+    ("job validate", 1, JOB_FILES),
+    ("namespace apply", 1, HCL_OR_JSON),
+    ("node pool apply", 1, HCL_OR_JSON),
+    ("node pool init", 1, DIRECTORIES),
+    ("operator snapshot restore", 1, ANY_FILE),
+    ("operator snapshot save", 1, DIRECTORIES),
+    ("snapshot anonymize", 1, ANY_FILE),
+    ("snapshot diff", 2, ANY_FILE),
+    ("snapshot inspect", 1, ANY_FILE),
+    ("var init", 1, DIRECTORIES),
+];
+
+/// The numbers of servers that simulations take.
+const SERVERS: &[&str] = &["1", "3", "5"];
+
+/// The signals that are sent to tasks by hand.
+const SIGNALS: &[&str] = &[
+    "SIGABRT", "SIGALRM", "SIGCONT", "SIGHUP", "SIGINT", "SIGKILL", "SIGQUIT", "SIGSTOP", "SIGTERM", "SIGTSTP",
+    "SIGUSR1", "SIGUSR2", "SIGWINCH",
+];
+
+/// Settings of the scheduler configuration that have few values.
+const SETTINGS: &[&str] = &[
+    "memory_oversubscription_enabled=false",
+    "memory_oversubscription_enabled=true",
+    "preemption_config.batch_scheduler_enabled=false",
+    "preemption_config.batch_scheduler_enabled=true",
+    "preemption_config.service_scheduler_enabled=false",
+    "preemption_config.service_scheduler_enabled=true",
+    "preemption_config.sysbatch_scheduler_enabled=false",
+    "preemption_config.sysbatch_scheduler_enabled=true",
+    "preemption_config.system_scheduler_enabled=false",
+    "preemption_config.system_scheduler_enabled=true",
+    "scheduler_algorithm=binpack",
+    "scheduler_algorithm=spread",
+];
+
+impl Known {
+    fn values(self) -> Values {
+        let plain = |word: &str| (word.to_string(), String::new());
+        match self {
+            Words(words) => Values::OneOf(words.iter().map(|w| plain(w)).collect()),
+            Known::Files(files) => Values::Path(files),
+            NamesToKeep => {
+                Values::SeveralOf(KEEPABLE.iter().map(|(word, _)| *word).chain(["all"]).map(plain).collect())
+            }
+        }
+    }
+}
+
+/// What the value of a flag can be. The command goes by the name that its messages call it by.
+pub fn of_flag(command: &str, flag: &Arg) -> Values {
+    let declared = flag.get_possible_values();
+    let describe = |v: &clap::builder::PossibleValue| v.get_help().map(ToString::to_string).unwrap_or_default();
+    if !declared.is_empty() {
+        return Values::OneOf(declared.iter().map(|v| (v.get_name().into(), describe(v))).collect());
+    }
+    let is_tristate = || flag.get_value_names().is_some_and(|names| names.iter().any(|n| *n == "true|false"));
+    if is_bool(flag) || is_tristate() {
+        return Words(&["true", "false"]).values();
+    }
+    let name = flag.get_long().unwrap_or_default();
+    let mut found = FLAGS.iter().filter(|(of, n, _)| (*of == command || *of == ALL) && *n == name);
+    found.next().map_or(Values::Unknown, |(_, _, known)| known.values())
+}
+
+/// What the argument with this number, from 0, can be after these flags.
+pub fn of_argument(command: &str, number: usize, has_flag: impl Fn(&str) -> bool) -> Values {
+    if command == "job inspect" && has_flag("file") && number == 0 {
+        return JOB_FILES.values();
+    }
+    let found = ARGUMENTS.iter().find(|(of, most, _)| *of == command && number < *most);
+    found.map_or(Values::Unknown, |(_, _, known)| known.values())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::command::Registry;
+
+    #[test]
+    fn the_tables_name_commands_and_flags_that_exist() {
+        let registry = Registry::new();
+        for (command, flag, _) in FLAGS {
+            let mut entries = registry.entries().filter(|e| *command == ALL || e.path == *command);
+            let has = entries.any(|e| e.clap.get_arguments().any(|a| a.get_long() == Some(flag) && !is_bool(a)));
+            assert!(has, "{command} -{flag}");
+        }
+        for (command, _, _) in ARGUMENTS {
+            assert!(registry.get(command).is_some_and(|e| e.clap.get_positionals().next().is_some()), "{command}");
+        }
+    }
+
+    #[test]
+    fn settings_are_settings() {
+        let mut config = crate::plan::settings::current(&crate::state::State::new());
+        for setting in SETTINGS {
+            let (name, value) = setting.split_once('=').unwrap();
+            crate::plan::settings::set(&mut config, name, value).unwrap();
+        }
+    }
+
+    #[test]
+    fn log_levels_are_log_levels() {
+        for (_, flag, known) in FLAGS {
+            if let ("log-level", Words(levels)) = (*flag, known) {
+                assert!(levels.iter().all(|l| crate::agent::log::Level::parse(l).is_some()));
+            }
+        }
+    }
+}
