@@ -2,8 +2,8 @@
 
 use clap::{Arg, ArgAction};
 
-use super::super::flags::is_bool;
 use super::super::command::{Entry, Listing, Registry};
+use super::super::flags::is_bool;
 use super::values::{self, Files, Values};
 
 /// Whether anything can follow within the same word.

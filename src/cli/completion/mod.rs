@@ -15,8 +15,8 @@ pub mod values;
 
 use std::path::Path;
 
-use super::context::{Context, Environment};
 use super::command::{Registry, Run};
+use super::context::{Context, Environment};
 use candidates::{Candidate, Ending, Offer};
 use line::{Line, Quote, Syntax, Word};
 use values::Files;

@@ -207,10 +207,10 @@ mod tests {
 
     #[test]
     fn settings_are_settings() {
-        let mut config = crate::plan::settings::current(&crate::state::State::new());
+        let mut config = encamp_plan::settings::current(&encamp_state::State::new());
         for setting in SETTINGS {
             let (name, value) = setting.split_once('=').unwrap();
-            crate::plan::settings::set(&mut config, name, value).unwrap();
+            encamp_plan::settings::set(&mut config, name, value).unwrap();
         }
     }
 
