@@ -4,6 +4,7 @@
 
 #[path = "../support/program.rs"]
 mod program;
+#[path = "../support/terminal.rs"]
 mod terminal;
 
 use std::path::{Path, PathBuf};
@@ -188,7 +189,7 @@ impl Session {
     /// Ends the shell.
     fn end(mut self) {
         self.terminal.send("exit\r");
-        let status = self.terminal.wait_for_exit(BOUND);
+        let status = self.terminal.wait_for_exit(BOUND).map(|exit| exit.status);
         assert!(
             status.is_ok(),
             "{:?} does not end:\n{}",

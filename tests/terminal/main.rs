@@ -22,6 +22,8 @@ mod screen;
 #[path = "../support/server.rs"]
 mod server;
 mod streams;
+#[path = "../support/terminal.rs"]
+mod terminal;
 
 use program::Folder;
 use screen::{Screen, Size};

@@ -1,4 +1,7 @@
 //! A command on a pseudo terminal, and what its screen shows.
+//!
+//! Each test uses a part of it.
+#![allow(dead_code)]
 
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
@@ -8,10 +11,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pty_process::Size;
-use pty_process::blocking::{Command, Pty, open};
+use pty_process::blocking::{Command, Pts, Pty, open};
+use rustix::termios::tcgetattr;
 
 /// The pause between two checks whether a child has ended.
 const STATUS_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Rows that are kept after they scrolled away.
+const SCROLLBACK: usize = 1000;
 
 /// A command that runs on a pseudo terminal of its own. It is killed when this is dropped.
 pub struct Terminal {
@@ -19,6 +26,28 @@ pub struct Terminal {
     child: Child,
     shared: Arc<Shared>,
     reader: Option<JoinHandle<()>>,
+    /// Held until the command has ended, so that no output is lost and the modes can be read.
+    pts: Option<Pts>,
+    modes_before: Modes,
+}
+
+/// The modes of a terminal, as a text that can be compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Modes(String);
+
+impl Modes {
+    fn of(pts: &Pts) -> Modes {
+        let modes = tcgetattr(pts).expect("the modes of the terminal");
+        let (input, output) = (modes.input_modes, modes.output_modes);
+        Modes(format!("{input:?} {output:?} {:?} {:?}", modes.control_modes, modes.local_modes))
+    }
+}
+
+/// How a command ended.
+pub struct Exit {
+    pub status: ExitStatus,
+    /// Whether the modes of the terminal are those it had at first.
+    pub modes_restored: bool,
 }
 
 /// What the thread that reads the terminal shares with the test.
@@ -91,9 +120,11 @@ impl Terminal {
     pub fn spawn(command: Command, rows: u16, columns: u16) -> Terminal {
         let (pty, pts) = open().expect("a pseudo terminal");
         pty.resize(Size::new(rows, columns)).expect("the size of the terminal");
-        let child = command.spawn(pts).expect("the command starts");
+        let modes_before = Modes::of(&pts);
+        let mut command = command;
+        let child = command.spawn_borrowed(&pts).expect("the command starts");
         let size = |n| NonZeroU16::new(n).expect("a terminal with rows and columns");
-        let parser = vt100::Parser::new_with_callbacks(size(rows), size(columns), 0, Queries::default());
+        let parser = vt100::Parser::new_with_callbacks(size(rows), size(columns), SCROLLBACK, Queries::default());
         let output = Mutex::new(Output { parser, raw: Vec::new(), closed: false });
         let shared = Arc::new(Shared { output, changed: Condvar::new() });
         let pty = Arc::new(pty);
@@ -101,7 +132,7 @@ impl Terminal {
             let (pty, shared) = (pty.clone(), shared.clone());
             move || shared.follow(&pty)
         });
-        Terminal { pty, child, shared, reader: Some(reader) }
+        Terminal { pty, child, shared, reader: Some(reader), pts: Some(pts), modes_before }
     }
 
     /// Types keys.
@@ -136,15 +167,36 @@ impl Terminal {
         }
     }
 
+    /// What a function makes of the state of the terminal.
+    pub fn inspect<T>(&self, look: impl FnOnce(&vt100::Screen) -> T) -> T {
+        look(self.shared.lock().parser.screen())
+    }
+
+    /// Waits until a condition on the terminal and the bytes it received holds, at most for `bound`.
+    pub fn holds(&self, bound: Duration, wanted: impl Fn(&vt100::Screen, &[u8]) -> bool) -> bool {
+        let end = Instant::now() + bound;
+        let mut output = self.shared.lock();
+        while !wanted(output.parser.screen(), &output.raw) {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            output = self.shared.changed.wait_timeout(output, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
     /// Waits until the command has ended and everything it wrote was read, at most for `bound`. The error is the last screen.
-    pub fn wait_for_exit(&mut self, bound: Duration) -> Result<ExitStatus, Screen> {
+    pub fn wait_for_exit(&mut self, bound: Duration) -> Result<Exit, Screen> {
         let end = Instant::now() + bound;
         loop {
             if let Some(status) = self.child.try_wait().expect("a child") {
+                let modes_restored = self.pts.as_ref().is_none_or(|pts| Modes::of(pts) == self.modes_before);
+                self.pts = None;
                 let left = end.saturating_duration_since(Instant::now());
                 let output = self.shared.lock();
                 drop(self.shared.changed.wait_timeout_while(output, left, |output| !output.closed));
-                return Ok(status);
+                return Ok(Exit { status, modes_restored });
             }
             if Instant::now() > end {
                 return Err(self.screen());
@@ -159,6 +211,7 @@ impl Drop for Terminal {
         // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        self.pts = None;
         if let Some(reader) = self.reader.take() {
             let _ = reader.join();
         }
