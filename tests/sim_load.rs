@@ -119,7 +119,7 @@ fn a_signal_ends_servers_and_removes_their_data() {
     signal(&child, Signal::TERM);
     let out = child.wait_with_output().expect("the program");
     let told = String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.code() == Some(1) && told.contains("Error: stopped by signal: terminated"), "{out:?}");
+    assert!(out.status.code() == Some(143) && told.contains("Error: stopped by signal: terminated"), "{out:?}");
     assert!(!data.exists(), "the data of the servers is gone");
 }
 

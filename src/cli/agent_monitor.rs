@@ -74,12 +74,12 @@ impl Monitor {
             let mut lines = LogLines::default();
             while let Some(event) = frames.next().await.map_err(failed)? {
                 if let Event::Data(data) = event
-                    && !context.ui.text(lines.take(&data))
+                    && !context.ui.text(&lines.take(&data))
                 {
                     return Ok(0);
                 }
             }
-            context.ui.text(lines.rest());
+            context.ui.text(&lines.rest());
             Ok(0)
         })
     }

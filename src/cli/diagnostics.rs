@@ -68,7 +68,7 @@ impl Context<'_, '_> {
             let text = findings::text(&refused.findings, self.ui.colours_on());
             let mut out = Styled::from("\n");
             out.push(text);
-            self.ui.error_plain(out);
+            self.ui.error_plain(&out);
         }
         self.command.usage_exit
     }

@@ -136,7 +136,7 @@ impl JobHistory {
             let text = serde_json::to_value(job).map_err(|e| e.to_string()).and_then(|v| json::indented(&v))?;
             rows.push(("Full", format!("JSON Job:\n{text}").into()));
         }
-        context.ui.output(untrimmed(rows));
+        context.ui.output(&untrimmed(rows));
         Ok(())
     }
 }

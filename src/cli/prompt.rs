@@ -2,11 +2,11 @@
 
 use std::io::BufRead;
 
-use super::render::styled::Styled;
+use super::render::styled::Printable;
 use super::render::ui::Ui;
 
 /// Asks on standard output and reads a line from standard input, without what surrounds it. An error at the end of the input.
-pub fn ask(ui: &mut Ui<'_>, question: impl Into<Styled>) -> Result<String, String> {
+pub fn ask(ui: &mut Ui<'_>, question: &(impl Printable + ?Sized)) -> Result<String, String> {
     ui.ask(question);
     let mut line = String::new();
     match std::io::stdin().lock().read_line(&mut line) {

@@ -5,6 +5,8 @@
 
 pub mod compare;
 pub mod outcome;
+// The program `oracle` has it under another name, too.
+#[allow(clippy::duplicate_mod)]
 #[path = "../support/recorded.rs"]
 pub mod recorded;
 

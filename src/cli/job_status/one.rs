@@ -179,7 +179,7 @@ fn print_failures(ui: &mut Ui<'_>, newest_first: &[Evaluation]) {
         let lines = metric_lines(metric, "  ", false, ui.colours_on());
         let mut text = Styled::from(format!("Task Group {}:\n", quoted(group)));
         text.push(lines);
-        ui.output(text);
+        ui.output(&text);
         if i + 1 < total {
             ui.output("");
         }

@@ -11,7 +11,7 @@ mod frame;
 use jiff::tz::TimeZone;
 
 use super::context::clock;
-use super::render::styled::Styled;
+use super::render::styled::{Printable, Styled};
 use super::render::ui::Ui;
 use super::render::values;
 
@@ -56,15 +56,14 @@ impl<'u, 'io> Lines<'u, 'io> {
     /// A result with tags.
     pub fn output_markup(&mut self, text: &str) {
         let text = self.ui.markup(text);
-        self.output(text);
+        self.output(&text);
     }
 
     /// A result.
-    pub fn output(&mut self, text: impl Into<Styled>) {
-        let text = text.into();
-        let mut marked = Styled::from(if self.marked && !text.is_empty() { "    " } else { "" });
-        marked.push(text);
-        self.ui.output(marked);
+    pub fn output(&mut self, text: &(impl Printable + ?Sized)) {
+        let text = text.printable();
+        let mark = if self.marked && !text.is_empty() { "    " } else { "" };
+        self.ui.output(&Styled::from_escaped(format!("{mark}{text}")));
     }
 
     /// A failure.

@@ -90,7 +90,7 @@ fn print_group(ui: &mut Ui<'_>, view: &View, group: &Group, verbose: bool) {
     if !why.is_empty() {
         let mut text = Styled::from("\nOne more finds no node:\n");
         text.push(why);
-        ui.output(text);
+        ui.output(&text);
     }
 }
 

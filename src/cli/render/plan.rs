@@ -57,10 +57,10 @@ pub fn print_body(ui: &mut Ui<'_>, view: &PlanView<'_>) {
     if let (true, Some(d)) = (view.diff, &view.plan.diff) {
         let mut text = ui.markup(diff::job(d, view.verbose).trim());
         text.push("\n");
-        ui.output(text);
+        ui.output(&text);
     }
     ui.output_markup("[bold]Scheduler dry-run:[reset]");
-    ui.output(dry_run(view, ui.colours_on()));
+    ui.output(&dry_run(view, ui.colours_on()));
     ui.output("");
     print_warnings(ui, &view.plan.warnings);
     let preempted = view.plan.annotations.as_ref().map(|a| a.preempted_allocs.as_slice()).unwrap_or_default();

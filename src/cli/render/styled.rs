@@ -97,6 +97,30 @@ impl fmt::Display for Styled {
     }
 }
 
+/// A text that can be printed.
+pub trait Printable {
+    /// The text with everything escaped that is not styled.
+    fn printable(&self) -> Cow<'_, str>;
+}
+
+impl Printable for str {
+    fn printable(&self) -> Cow<'_, str> {
+        visible(self)
+    }
+}
+
+impl Printable for String {
+    fn printable(&self) -> Cow<'_, str> {
+        visible(self)
+    }
+}
+
+impl Printable for Styled {
+    fn printable(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.0)
+    }
+}
+
 impl From<&str> for Styled {
     fn from(text: &str) -> Styled {
         Styled(visible(text).into_owned())

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use super::styled::Styled;
+use super::styled::{Printable, Styled};
 use crate::cli::terminal::Terminal;
 
 /// What decides about colours.
@@ -89,33 +89,33 @@ impl<'a> Ui<'a> {
     }
 
     /// A result, on standard output.
-    pub fn output(&mut self, message: impl Into<Styled>) {
-        let text = self.wrapped(&message.into(), 0);
+    pub fn output(&mut self, message: &(impl Printable + ?Sized)) {
+        let text = self.wrapped(&message.printable(), 0);
         self.write_out(&text);
     }
 
     /// A result with tags.
     pub fn output_markup(&mut self, message: &str) {
-        self.output(self.markup(message));
+        self.output(&self.markup(message));
     }
 
     /// Help and other text that is never coloured, on standard output.
-    pub fn plain(&mut self, text: impl Into<Styled>) {
-        self.write_out(&format!("{}\n", text.into()));
+    pub fn plain(&mut self, text: &(impl Printable + ?Sized)) {
+        self.write_out(&format!("{}\n", text.printable()));
     }
 
     /// The content of a file, on standard output, without a line end behind it: as it is, but escaped on a terminal.
     pub fn content(&mut self, text: &str) {
         if self.stdout_is_terminal {
-            self.write_out(Styled::from(text).as_str());
+            self.write_out(&text.printable());
         } else {
             self.write_out(text);
         }
     }
 
     /// A text on standard output, at once, without a line end behind it. Whether it could be written.
-    pub fn text(&mut self, text: impl Into<Styled>) -> bool {
-        self.write_out(text.into().as_str());
+    pub fn text(&mut self, text: &(impl Printable + ?Sized)) -> bool {
+        self.write_out(&text.printable());
         self.flush();
         self.failure.is_none()
     }
@@ -127,19 +127,19 @@ impl<'a> Ui<'a> {
     }
 
     /// A line that is never coloured, on standard error.
-    pub fn error_plain(&mut self, text: impl Into<Styled>) {
-        self.write_err(&format!("{}\n", text.into()));
+    pub fn error_plain(&mut self, text: &(impl Printable + ?Sized)) {
+        self.write_err(&format!("{}\n", text.printable()));
     }
 
     /// News, on standard output.
-    pub fn info(&mut self, message: impl Into<Styled>) {
-        let text = self.wrapped(&message.into(), 92);
+    pub fn info(&mut self, message: &(impl Printable + ?Sized)) {
+        let text = self.wrapped(&message.printable(), 92);
         self.write_out(&text);
     }
 
     /// A question, on standard output: a space behind it, no line end. Shown at once.
-    pub fn ask(&mut self, question: impl Into<Styled>) {
-        let question = question.into();
+    pub fn ask(&mut self, question: &(impl Printable + ?Sized)) {
+        let question = question.printable();
         let text = if self.colours.channels { format!("\x1b[0m{question}\x1b[0m ") } else { format!("{question} ") };
         self.write_out(&text);
         self.flush();
@@ -159,8 +159,8 @@ impl<'a> Ui<'a> {
     }
 
     /// Something to look at, on standard error.
-    pub fn warn(&mut self, message: impl Into<Styled>) {
-        let text = self.wrapped(&message.into(), 93);
+    pub fn warn(&mut self, message: &(impl Printable + ?Sized)) {
+        let text = self.wrapped(&message.printable(), 93);
         self.write_err(&text);
     }
 
@@ -200,14 +200,14 @@ impl<'a> Ui<'a> {
     }
 
     /// A failure, on standard error.
-    pub fn error(&mut self, message: impl Into<Styled>) {
-        let text = self.wrapped(&message.into(), 91);
+    pub fn error(&mut self, message: &(impl Printable + ?Sized)) {
+        let text = self.wrapped(&message.printable(), 91);
         self.write_err(&text);
     }
 
     /// A failure with tags.
     pub fn error_markup(&mut self, message: &str) {
-        self.error(self.markup(message));
+        self.error(&self.markup(message));
     }
 
     /// Flushes both streams. The first failure to write, if any; a reader that went away is none.
@@ -219,7 +219,7 @@ impl<'a> Ui<'a> {
         }
     }
 
-    fn wrapped(&self, message: &Styled, code: u8) -> String {
+    fn wrapped(&self, message: &str, code: u8) -> String {
         if self.colours.channels { format!("\x1b[{code}m{message}\x1b[0m\n") } else { format!("{message}\n") }
     }
 

@@ -78,7 +78,7 @@ pub fn print(ui: &mut Ui<'_>, outcome: &Outcome, verbose: bool) {
         heading(ui, "[red]Without a node");
         for u in concerned {
             let text = unplaced(ui, u);
-            ui.output(text);
+            ui.output(&text);
         }
     }
     if !waited.is_empty() {
