@@ -149,9 +149,14 @@ fn every_command_that_is_named_exists() {
             let part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
             let plain = |w: &&&str| w.starts_with(|c: char| c.is_ascii_lowercase()) && w.chars().all(part);
             let command: Vec<&str> = words.iter().take_while(plain).copied().collect();
-            let help = run(&[&command[..], &["-help"]].concat()).stdout;
-            let usage = format!("Usage: encamp {} ", command.join(" "));
-            assert!(help.starts_with(&usage), "{name}: `{span}`: {help}");
+            // Words behind a command that takes arguments are arguments.
+            let found = (1..=command.len()).rev().find_map(|n| {
+                let help = run(&[&command[..n], &["-help"]].concat()).stdout;
+                let rest = help.strip_prefix(&format!("Usage: encamp {} ", command[..n].join(" ")))?;
+                let arguments = rest.lines().next().is_some_and(|l| l.contains('<') && !l.contains("<subcommand>"));
+                (n == command.len() || arguments).then(|| help.clone())
+            });
+            let help = found.unwrap_or_else(|| panic!("{name}: `{span}`: there is no such command"));
             for flag in words.iter().filter(|w| w.starts_with('-') && w.len() > 1) {
                 let flag = flag.split('=').next().unwrap_or(flag);
                 let told = |line: &str| {
