@@ -1,7 +1,7 @@
 //! The server's own threads, and how they wait: workers, the plan applier, the writer of the log, work that blocks.
 //!
 //! Everything that runs outside of the asynchronous runtime starts and waits through this module. On threads of a
-//! [simulation](crate::simulation) it decides when whose turn is; otherwise these are plain threads.
+//! [simulation](mod@crate::simulation) it decides when whose turn is; otherwise these are plain threads.
 
 use std::future::Future;
 use std::io;
