@@ -60,6 +60,15 @@ impl Running {
         if running == count { Ok(()) } else { Err(format!("{running} running")) }
     }
 
+    /// Whether both allocations run again after `restarts` restarts in all. The status alone does not tell: the client
+    /// reports a restart some time after it.
+    fn both_run_after(&self, restarts: u64) -> Result<(), String> {
+        self.has_running(2)?;
+        let allocs = self.agent.list("/v1/job/talker/allocations");
+        let seen: u64 = allocs.iter().filter_map(|a| a["TaskStates"]["t"]["Restarts"].as_u64()).sum();
+        if seen == restarts { Ok(()) } else { Err(format!("{seen} restarts of {restarts}")) }
+    }
+
     fn screen(&self, size: Size, args: &[&str]) -> crate::screen::Screen {
         encamp(size, &self.folder, &self.agent.address(), args)
     }
@@ -131,15 +140,20 @@ fn restarts_in_batches_ask() {
     running.folder.file("job.hcl", JOB.replace("group \"g\" {", "group \"g\" {\n    count = 2"));
     running.screen(SIZES[0], &["job", "run", "job.hcl"]).ends().with(0);
     let restart = ["job", "restart", "-batch-wait=ask", "-batch-size=1", "talker"];
+    let mut restarts = 0;
     for size in SIZES {
-        for (keys, code) in
-            [(["n", ENTER].concat(), 0), (CTRL_C.into(), 130), (CTRL_D.into(), 1), (["y", ENTER].concat(), 0)]
-        {
-            wait_for("both allocations", || running.has_running(2));
+        for (keys, code, restarted) in [
+            (["n", ENTER].concat(), 0, 1),
+            (CTRL_C.into(), 130, 1),
+            (CTRL_D.into(), 1, 1),
+            (["y", ENTER].concat(), 0, 2),
+        ] {
+            wait_for("both allocations", || running.both_run_after(restarts));
             let screen = running.screen(size, &restart);
             screen.wait_for("[Y/n/<wait duration>]");
             screen.press(&keys);
             screen.ends().with(code);
+            restarts += restarted;
         }
     }
     // Drains move tasks nowhere on a single node, so that the monitor ends with them.
