@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::endpoints::{node_rpc, operator};
+use super::endpoints::{identity, node_rpc, operator};
 use super::handle::Server;
 use super::settings::Settings;
 use super::store::Store;
@@ -173,6 +173,63 @@ async fn jobs_are_placed_and_survive_a_restart() {
     assert_eq!(after.eval_count(), before.eval_count());
     let blocked = || server.queues().blocked().stats().blocked;
     eventually("blocked evaluations to be tracked again", || blocked() == 1).await;
+    server.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_reads_and_reports_on_its_own_allocations_alone() {
+    let dir = Dir::new();
+    let server = start(&dir, &ids::uuid()).await;
+    let (one, other) = ("11111111-0000-4000-8000-000000000001", "22222222-0000-4000-8000-000000000001");
+    node_rpc::register(&server, node(one), "").await.unwrap();
+    node_rpc::update_status(&server, one, "secret", "", "ready").await.unwrap();
+    register(&server, job("web", 2)).await;
+    eventually("placement", || running(&server, "web") == 2).await;
+    node_rpc::register(&server, node(other), "").await.unwrap();
+    node_rpc::update_status(&server, other, "secret", "", "ready").await.unwrap();
+    let alloc = server.snapshot().state().allocs_of_job("default", "web")[0].alloc.clone();
+    let service = ServiceRegistration {
+        id: "s".into(),
+        service_name: "s".into(),
+        namespace: "default".into(),
+        node_id: one.into(),
+        alloc_id: alloc.id.clone(),
+        ..Default::default()
+    };
+    node_rpc::upsert_services(&server, one, "secret", vec![service.clone()]).await.unwrap();
+
+    let report = |id: &str| Allocation { id: id.into(), client_status: "failed".into(), ..Default::default() };
+    let stolen = ServiceRegistration { node_id: other.into(), ..service.clone() };
+    let foreign = ServiceRegistration { id: "new".into(), node_id: other.into(), ..service.clone() };
+    let refusals = [
+        node_rpc::update_allocs(&server, other, "secret", vec![report(&alloc.id)]).await.map(drop),
+        node_rpc::upsert_services(&server, other, "secret", vec![service.clone()]).await.map(drop),
+        node_rpc::upsert_services(&server, other, "secret", vec![stolen]).await.map(drop),
+        node_rpc::upsert_services(&server, other, "secret", vec![foreign]).await.map(drop),
+        node_rpc::delete_service(&server, other, "secret", "default", "s").await.map(drop),
+    ];
+    for wrong in refusals.map(Result::unwrap_err) {
+        assert_eq!((wrong.status, wrong.message.as_str()), (403, "Permission denied"));
+    }
+    let read = node_rpc::allocs(&server, other, "secret", std::slice::from_ref(&alloc.id), 0).await.unwrap().0;
+    assert!(read.is_empty(), "{read:?}");
+    let wanted = IdentityRequest { alloc_id: alloc.id.clone(), task: "t".into(), identity: "default".into() };
+    let signed = identity::sign(&server, other, "secret", vec![wanted]).await.unwrap();
+    assert!(signed.is_empty());
+    // What was collected meanwhile is no news, and no entry.
+    let before = server.snapshot().latest_index();
+    node_rpc::update_allocs(&server, other, "secret", vec![report("33333333-0000-4000-8000-000000000001")])
+        .await
+        .unwrap();
+    assert_eq!(server.snapshot().latest_index(), before);
+
+    let too_many = vec![report(&alloc.id); node_rpc::MOST_REPORTS + 1];
+    let refused = node_rpc::update_allocs(&server, one, "secret", too_many).await.unwrap_err();
+    assert_eq!(refused.message, "10001 reports in one call; at most 10000 are taken");
+    let services =
+        (0..=node_rpc::MOST_SERVICES_OF_ALLOC).map(|n| ServiceRegistration { id: n.to_string(), ..service.clone() });
+    let refused = node_rpc::upsert_services(&server, one, "secret", services.collect()).await.unwrap_err();
+    assert_eq!(refused.message, "an allocation has at most 512 registered services");
     server.shutdown().await;
 }
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::node_rpc::authenticate;
+use super::node_rpc::{MOST_IDENTITIES, authenticate};
 use crate::Server;
 use crate::error::Error;
 use crate::keyring::claims::{AUDIENCE, Claims, DEFAULT, Issue, fixed_id};
@@ -41,6 +41,10 @@ pub async fn sign(
     wanted: Vec<IdentityRequest>,
 ) -> Result<Vec<SignedIdentity>, Error> {
     let node = authenticate(server, node_id, secret)?;
+    if wanted.len() > MOST_IDENTITIES {
+        let text = format!("{} identities in one call; at most {MOST_IDENTITIES} are signed", wanted.len());
+        return Err(Error::bad(text));
+    }
     let (store, keyring, settings) = (server.snapshot(), server.keyring().clone(), server.settings());
     if keyring.active_id().is_none() {
         return Err(Error::internal("keyring has no active key"));

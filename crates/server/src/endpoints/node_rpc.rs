@@ -14,7 +14,31 @@ use crate::watch::WatchKey;
 use encamp_host::ids;
 use encamp_model::*;
 use encamp_ops::{NodeRegister, Operation};
-use encamp_state::{StateStore, Table};
+use encamp_state::{State, StateStore, Table};
+
+/// Most reports in one call; nodes that have more make several calls.
+pub const MOST_REPORTS: usize = 10_000;
+/// Most events of a node in one call.
+pub const MOST_EVENTS: usize = 100;
+/// Most services in one call.
+pub const MOST_SERVICES: usize = 1_000;
+/// Most registered services of one allocation.
+pub const MOST_SERVICES_OF_ALLOC: usize = 512;
+/// Most allocations that are asked for in one call.
+pub const MOST_IDS: usize = 10_000;
+/// Most identities that are asked for in one call.
+pub const MOST_IDENTITIES: usize = 1_000;
+/// Longest ID, name or datacenter of a node, in bytes.
+const LONGEST_NAME: usize = 256;
+
+fn at_most<T>(list: &[T], most: usize, what: &str) -> Result<(), Error> {
+    let count = list.len();
+    if count <= most {
+        Ok(())
+    } else {
+        Err(Error::bad(format!("{count} {what} in one call; at most {most} are taken")))
+    }
+}
 
 /// The answer to a registration, a heartbeat, or another change of a node.
 #[derive(Debug, Clone, Default)]
@@ -73,6 +97,18 @@ pub async fn register(server: &Server, mut node: Node, held: &str) -> Result<Nod
             return Err(Error::internal(what));
         }
     }
+    for (name, what) in [
+        (&node.id, "ID"),
+        (&node.name, "name"),
+        (&node.datacenter, "datacenter"),
+        (&node.secret_id, "secret ID"),
+        (&node.node_pool, "node pool"),
+        (&node.node_class, "class"),
+    ] {
+        if name.len() > LONGEST_NAME {
+            return Err(Error::bad(format!("the node's {what} is longer than {LONGEST_NAME} bytes")));
+        }
+    }
     if node.status.is_empty() {
         node.status = INIT.into();
     }
@@ -119,8 +155,23 @@ fn heartbeat(server: &Server, id: &str) -> Result<i64, Error> {
     reset.map_err(|_| Error::internal("failed to reset heartbeat since server is not leader"))
 }
 
+/// Whether the state of this server knows a node by this secret. It may not have heard of the node yet.
+pub fn knows(server: &Server, id: &str, secret: &str) -> bool {
+    !id.is_empty() && authenticate(server, id, secret).is_ok()
+}
+
+/// Whether a registration would make a new node or a new node pool.
+pub fn is_new(server: &Server, node: &Node) -> bool {
+    let snapshot = server.snapshot();
+    let pool = node.node_pool.as_str();
+    snapshot.state().node(&node.id).is_none() || (!pool.is_empty() && snapshot.state().node_pool(pool).is_none())
+}
+
 /// The node, if the caller is it.
-pub(super) fn authenticate(server: &Server, id: &str, secret: &str) -> Result<Arc<Node>, Error> {
+///
+/// # Errors
+/// Unknown node or wrong secret.
+pub fn authenticate(server: &Server, id: &str, secret: &str) -> Result<Arc<Node>, Error> {
     if id.is_empty() {
         return Err(Error::internal("missing node ID for client status update"));
     }
@@ -222,6 +273,7 @@ pub async fn allocs(
     ids: &[String],
     min_index: u64,
 ) -> Result<(Vec<Arc<Allocation>>, u64), Error> {
+    at_most(ids, MOST_IDS, "allocations")?;
     let mut applied = server.store().follow_applied();
     let there = tokio::time::timeout(Duration::from_secs(5), applied.wait_for(|a| *a >= min_index)).await;
     if !matches!(there, Ok(Ok(_))) {
@@ -229,8 +281,30 @@ pub async fn allocs(
     }
     authenticate(server, id, secret)?;
     let snapshot = server.snapshot();
-    let found = ids.iter().filter_map(|id| snapshot.state().alloc(id).map(|e| e.alloc.clone())).collect();
+    let found = ids.iter().filter_map(|wanted| for_node(snapshot.state(), id, wanted)).collect();
     Ok((found, snapshot.index_of(Table::Allocs)))
+}
+
+/// An allocation as far as it is a node's business: its own in full, and of those that its own allocations replace how they are, as
+/// it waits for their end. Nothing else.
+fn for_node(state: &State, node: &str, wanted: &str) -> Option<Arc<Allocation>> {
+    let alloc = &state.alloc(wanted)?.alloc;
+    if alloc.node_id == node {
+        return Some(alloc.clone());
+    }
+    let own = &state.node(node)?.allocs;
+    own.iter().any(|a| a.alloc.previous_allocation == wanted).then(|| {
+        Arc::new(Allocation {
+            id: alloc.id.clone(),
+            namespace: alloc.namespace.clone(),
+            node_id: alloc.node_id.clone(),
+            desired_status: alloc.desired_status.clone(),
+            client_status: alloc.client_status.clone(),
+            alloc_modify_index: alloc.alloc_modify_index,
+            modify_index: alloc.modify_index,
+            ..Allocation::default()
+        })
+    })
 }
 
 /// The node as the servers know it, for itself; `None` if it is gone.
@@ -245,7 +319,7 @@ pub fn own_node(server: &Server, id: &str, secret: &str) -> Result<Option<Arc<No
 /// A node reports on its allocations (§11). Gives the index.
 ///
 /// # Errors
-/// See the texts of §11.
+/// See the texts of §11; an allocation of another node.
 pub async fn update_allocs(server: &Server, id: &str, secret: &str, allocs: Vec<Allocation>) -> Result<u64, Error> {
     server.wait_ready().await?;
     if allocs.is_empty() {
@@ -265,7 +339,17 @@ pub async fn update_allocs(server: &Server, id: &str, secret: &str, allocs: Vec<
     if node.secret_id != secret {
         return Err(Error::denied("Permission denied"));
     }
-    server.alloc_updates().add(server, allocs).await
+    at_most(&allocs, MOST_REPORTS, "reports")?;
+    let placed = |a: &Allocation| snapshot.state().alloc(&a.id).map(|e| e.alloc.node_id.clone());
+    if allocs.iter().filter_map(placed).any(|at| at != id) {
+        return Err(Error::denied("Permission denied"));
+    }
+    // Those that were collected meanwhile are nobody's news.
+    let known: Vec<Allocation> = allocs.into_iter().filter(|a| placed(a).is_some()).collect();
+    if known.is_empty() {
+        return Ok(snapshot.latest_index());
+    }
+    server.alloc_updates().add(server, known).await
 }
 
 /// A node tells what happened to it. Gives the index.
@@ -275,6 +359,7 @@ pub async fn update_allocs(server: &Server, id: &str, secret: &str, allocs: Vec<
 pub async fn emit_events(server: &Server, id: &str, secret: &str, events: Vec<NodeEvent>) -> Result<u64, Error> {
     server.wait_ready().await?;
     authenticate(server, id, secret)?;
+    at_most(&events, MOST_EVENTS, "events")?;
     let events = BTreeMap::from([(id.to_string(), events)]);
     Ok(server.commit(Operation::NodeEvents { events }).await?.0)
 }
@@ -282,7 +367,7 @@ pub async fn emit_events(server: &Server, id: &str, secret: &str, events: Vec<No
 /// A node registers services of its allocations. Gives the index.
 ///
 /// # Errors
-/// Unknown node, wrong secret, a service of another node, no leader.
+/// Unknown node, wrong secret, a service or an allocation of another node, no leader.
 pub async fn upsert_services(
     server: &Server,
     id: &str,
@@ -291,8 +376,22 @@ pub async fn upsert_services(
 ) -> Result<u64, Error> {
     server.wait_ready().await?;
     authenticate(server, id, secret)?;
-    if services.iter().any(|s| s.node_id != id) {
+    at_most(&services, MOST_SERVICES, "services")?;
+    let snapshot = server.snapshot();
+    let own = |s: &ServiceRegistration| {
+        let alloc = snapshot.state().alloc(&s.alloc_id).is_some_and(|a| a.alloc.node_id == id);
+        s.node_id == id && alloc && snapshot.service(&s.namespace, &s.id).is_none_or(|old| old.node_id == id)
+    };
+    if !services.iter().all(own) {
         return Err(Error::denied("Permission denied"));
+    }
+    let mut allocs: BTreeMap<&str, usize> = BTreeMap::new();
+    for s in services.iter().filter(|s| snapshot.service(&s.namespace, &s.id).is_none()) {
+        *allocs.entry(&s.alloc_id).or_default() += 1;
+    }
+    if allocs.iter().any(|(a, new)| snapshot.services_of_alloc(a).count() + new > MOST_SERVICES_OF_ALLOC) {
+        let text = format!("an allocation has at most {MOST_SERVICES_OF_ALLOC} registered services");
+        return Err(Error::bad(text));
     }
     Ok(server.commit(Operation::ServiceUpsert { services }).await?.0)
 }
@@ -310,6 +409,9 @@ pub async fn delete_service(
 ) -> Result<u64, Error> {
     server.wait_ready().await?;
     authenticate(server, id, secret)?;
+    if server.snapshot().service(namespace, service).is_some_and(|s| s.node_id != id) {
+        return Err(Error::denied("Permission denied"));
+    }
     let id = (namespace.to_string(), service.to_string());
     Ok(server.commit(Operation::ServiceDelete { id }).await?.0)
 }
@@ -329,4 +431,33 @@ pub async fn drain_self(
     authenticate(server, id, secret)?;
     let request = DrainRequest { strategy: Some(strategy), meta, ..Default::default() };
     Ok(set_drain(server, id, request).await?.index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_the_allocation_that_its_own_replaces_a_node_is_told_the_status_alone() {
+        let mut state = State::new();
+        for id in ["one", "other"] {
+            state.upsert_node(Arc::new(Node { id: id.into(), ..Node::default() }));
+        }
+        let alloc = |id: &str, node: &str, previous: &str| {
+            Arc::new(Allocation {
+                id: id.into(),
+                node_id: node.into(),
+                job_id: "web".into(),
+                client_status: "running".into(),
+                previous_allocation: previous.into(),
+                ..Allocation::default()
+            })
+        };
+        state.upsert_allocs([alloc("old", "one", ""), alloc("else", "one", ""), alloc("new", "other", "old")]);
+        let read = |id: &str| for_node(&state, "other", id);
+        assert_eq!(read("new").map(|a| a.job_id.clone()).as_deref(), Some("web"), "its own");
+        let old = read("old").expect("the one it replaces");
+        assert_eq!((old.client_status.as_str(), old.job_id.as_str()), ("running", ""));
+        assert!(read("else").is_none() && read("none").is_none());
+    }
 }
