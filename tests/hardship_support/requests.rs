@@ -267,7 +267,7 @@ fn huge_bodies_are_refused_without_being_kept() {
     let told = exchange(&agent, &head("PUT", "/v1/jobs", "Content-Length: 99999999999999999999999\r\n"));
     assert_eq!(told.status, 400);
     let told = exchange(&agent, &head("PUT", "/v1/operator/snapshot", "Content-Length: 999999999999\r\n"));
-    assert_eq!(told.told(), (413, "Request body is larger than 128 MiB"));
+    assert_eq!(told.told(), (413, "Request body is larger than 1024 MiB"));
 
     // One that never ends, where it is read and where it is not.
     for (path, told) in

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
+use super::bodies::Budget;
 use super::forward::Forward;
 use super::local::LocalClient;
 use encamp_server::Server;
@@ -101,7 +102,11 @@ struct App {
     started: i64,
     forward: OnceLock<Arc<dyn Forward>>,
     membership: OnceLock<Arc<dyn Membership>>,
+    bodies: Budget,
 }
+
+/// Memory for bodies of requests: of all, and of one address.
+const BODIES: (usize, usize) = (256 << 20, 192 << 20);
 
 /// Everything that handlers use. Clones share it.
 #[derive(Clone)]
@@ -124,7 +129,8 @@ impl AppState {
     ) -> AppState {
         let started = encamp_host::ids::now();
         let (forward, membership) = (OnceLock::new(), OnceLock::new());
-        AppState(Arc::new(App { settings, server, client, agent, metrics, started, forward, membership }))
+        let bodies = Budget::new(BODIES.0, BODIES.1);
+        AppState(Arc::new(App { settings, server, client, agent, metrics, started, forward, membership, bodies }))
     }
 
     /// The settings.
@@ -170,6 +176,11 @@ impl AppState {
     /// When the interface was made, in Unix nanoseconds.
     pub fn started(&self) -> i64 {
         self.0.started
+    }
+
+    /// Memory for bodies of requests.
+    pub fn bodies(&self) -> &Budget {
+        &self.0.bodies
     }
 
     /// Metrics.

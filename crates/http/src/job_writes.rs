@@ -166,7 +166,7 @@ pub async fn force_periodic(request: Request, id: String) -> Outcome {
 pub async fn dispatch(mut request: Request, id: String, raw: bool) -> Outcome {
     let namespace = begin(&request, &["dispatch-job"])?;
     let mut wanted = if raw {
-        DispatchRequest { payload: request.small_bytes().await?.to_vec(), ..Default::default() }
+        DispatchRequest { payload: request.bytes().await?.to_vec(), ..Default::default() }
     } else {
         let sent: JobDispatchRequest = request.json().await?;
         if !sent.job_id.is_empty() && sent.job_id != id {

@@ -53,6 +53,7 @@ pub mod acl_off;
 pub mod agent;
 pub mod allocs;
 pub mod app;
+pub mod bodies;
 pub mod client;
 pub mod deployments;
 pub mod encode;

@@ -24,6 +24,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use tokio::time::{Sleep, sleep};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -33,6 +34,8 @@ use encamp_telemetry::Metrics;
 const REFUSAL: &str = "Your IP is issuing too many concurrent connections, please rate limit your calls\n";
 /// Refusals in a second, and at once.
 const REFUSALS: (f64, f64) = (10.0, 100.0);
+/// Longest time from the first byte of a request to the end of its head.
+const HEAD: Duration = Duration::from_secs(30);
 /// How long open requests may go on when the listener stops.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -393,12 +396,25 @@ impl Connected<IncomingStream<'_, Ready>> for Peer {
 struct Connection {
     io: Io,
     closing: Closing,
+    turn: Turn,
+    /// Until when the head of a request has to be there, once it has begun.
+    head: Option<Pin<Box<Sleep>>>,
     _place: Place,
 }
 
 impl Connection {
     fn new(io: Io, peer: &Peer, place: Place) -> Connection {
-        Connection { io, closing: Closing::new(peer.turn.clone()), _place: place }
+        let turn = peer.turn.clone();
+        Connection { io, closing: Closing::new(turn.clone()), turn, head: None, _place: place }
+    }
+
+    /// Whether the head of a request is taking too long. Wakes the reader when it will.
+    fn late(&mut self, cx: &mut Context<'_>) -> bool {
+        if !self.turn.begun() {
+            self.head = None;
+            return false;
+        }
+        self.head.get_or_insert_with(|| Box::pin(sleep(HEAD))).as_mut().poll(cx).is_ready()
     }
 }
 
@@ -409,12 +425,20 @@ enum Io {
 
 impl AsyncRead for Connection {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let Connection { io, closing, .. } = self.get_mut();
+        let own = self.get_mut();
+        if own.late(cx) {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        let Connection { io, closing, .. } = own;
         let read = |cx: &mut Context<'_>, buf: &mut ReadBuf<'_>| match io {
             Io::Plain(s) => Pin::new(s).poll_read(cx, buf),
             Io::Tls(s) => Pin::new(s).poll_read(cx, buf),
         };
-        closing.poll_read(cx, buf, read)
+        let done = closing.poll_read(cx, buf, read);
+        if done.is_pending() && own.late(cx) {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        done
     }
 }
 

@@ -1,18 +1,21 @@
 //! A request as handlers see it: parameters, body, blocking reads (`docs/spec/http-api.md §4`).
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
+use axum::extract::ConnectInfo;
 use axum::http::{Extensions, HeaderMap, Method, header};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::access::{Access, Need, authorize};
 use super::app::AppState;
+use super::bodies::{BodyError, Held};
 use super::error::Error;
 use super::json;
+use super::listener::Peer;
 use super::params::{Query, decimal_int, decimal_uint, parse_bool};
 use super::response::Meta;
 use encamp_host::ids;
@@ -23,9 +26,11 @@ use encamp_server::watch::WatchKey;
 use encamp_state::StateStore;
 
 /// The largest body that is kept in memory. The reference has no limit; memory has one.
-const MAX_BODY: usize = 128 << 20;
-/// The largest body that is read as JSON, or is a small thing by its nature.
-const MAX_JSON: usize = 32 << 20;
+const MAX_BODY: usize = 32 << 20;
+/// How many times larger than its text JSON is in memory, for bodies that matter.
+const GROWTH: usize = 4;
+/// Bodies up to this length do not matter.
+const SMALL: usize = 64 << 10;
 /// The most values in a JSON body: in memory each takes many times the room of its text.
 const MAX_VALUES: usize = 500_000;
 /// The longest time a read waits.
@@ -135,6 +140,8 @@ pub struct Request {
     message_token: String,
     /// Behind a lock because bodies are not shared between threads, and requests are.
     body: Mutex<Option<Body>>,
+    /// Memory for the body.
+    held: Held,
 }
 
 impl Request {
@@ -162,6 +169,7 @@ impl Request {
             peer,
             message_token: String::new(),
             body: Mutex::new(Some(body)),
+            held: Held::default(),
         }
     }
 
@@ -311,33 +319,29 @@ impl Request {
 
     // ---- body
 
-    /// The whole body.
+    /// The whole body. Memory for bodies is given back when the request is answered.
     ///
     /// # Errors
-    /// The connection broke, or the body is too large.
+    /// The connection broke, the body is too large or too slow, or others take too much memory.
     pub async fn bytes(&mut self) -> Result<Bytes, Error> {
-        self.bytes_upto(MAX_BODY).await
-    }
-
-    /// The whole body of a call that carries one object.
-    ///
-    /// # Errors
-    /// The connection broke, or the body is too large.
-    pub async fn small_bytes(&mut self) -> Result<Bytes, Error> {
-        self.bytes_upto(MAX_JSON).await
-    }
-
-    async fn bytes_upto(&mut self, limit: usize) -> Result<Bytes, Error> {
         let body = self.take_body();
-        let declared = self.headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
-        let large = || Error::new(413, format!("Request body is larger than {} MiB", limit >> 20));
-        if declared.is_some_and(|n| n > limit) {
-            return Err(large());
+        if self.length().is_some_and(|n| n > MAX_BODY) {
+            return Err(unread(BodyError::Long(MAX_BODY)));
         }
-        axum::body::to_bytes(body, limit).await.map_err(|e| {
-            let too_long = std::error::Error::source(&e).is_some_and(|s| s.to_string().contains("length limit"));
-            if too_long { large() } else { Error::bad("unexpected EOF") }
-        })
+        let read = self.app.bodies().read(body, MAX_BODY, self.address()).await;
+        let (bytes, held) = read.map_err(unread)?;
+        self.held.join(held);
+        Ok(bytes)
+    }
+
+    /// The length that was announced for the body.
+    pub fn length(&self) -> Option<usize> {
+        self.headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+    }
+
+    /// Where the request comes from; `None` if another agent has passed it on.
+    fn address(&self) -> Option<IpAddr> {
+        self.extensions.get::<ConnectInfo<Peer>>().map(|c| c.0.address.ip())
     }
 
     /// The body as it comes.
@@ -361,9 +365,13 @@ impl Request {
         if !self.has_body() {
             return Err(Error::bad("Request body is empty"));
         }
-        let bytes = self.small_bytes().await?;
+        let bytes = self.bytes().await?;
         if json::holds_more_than(&bytes, MAX_VALUES) {
             return Err(Error::new(413, format!("Request body holds more than {MAX_VALUES} values")));
+        }
+        if bytes.len() > SMALL {
+            let held = self.app.bodies().take(GROWTH * bytes.len(), self.address()).await;
+            self.held.join(held.map_err(unread)?);
         }
         Ok(bytes)
     }
@@ -411,6 +419,16 @@ impl Request {
         let deadline = Instant::now() + options.wait + Duration::from_nanos(ids::random_below(jitter));
         let (index, value) = server.store().read_newer(keys, options.index, deadline, read).await?;
         Ok((value, self.meta(index)))
+    }
+}
+
+/// Why a body was not read, as an answer.
+pub fn unread(e: BodyError) -> Error {
+    match e {
+        BodyError::Long(limit) => Error::new(413, format!("Request body is larger than {} MiB", limit >> 20)),
+        BodyError::Slow => Error::new(408, "Request body arrives too slowly"),
+        BodyError::Busy => Error::new(503, "Too many large requests at the same time; try again later"),
+        BodyError::Broken => Error::bad("unexpected EOF"),
     }
 }
 

@@ -1,7 +1,12 @@
 //! Snapshots of the server's state as archives (`docs/spec/http-api.md §6.7`).
 
-use std::io::{self, Read, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use axum::body::Body;
 use axum::http::{HeaderName, Method};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,10 +15,13 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use tokio::io::AsyncWriteExt;
+use tokio::sync::Semaphore;
 
 use super::access::Need;
+use super::bodies::Pieces;
 use super::error::Error;
-use super::request::Request;
+use super::request::{Request, unread};
 use super::response::Response;
 use super::route::{Outcome, Route, route};
 use encamp_host::ids;
@@ -22,26 +30,105 @@ use encamp_server::endpoints::operator;
 use encamp_server::store::Store;
 use encamp_state::StoreSnapshot;
 
+/// The longest archive.
+const MAX_PACKED: u64 = 1 << 30;
 /// The most that is unpacked of an archive.
 const MAX_UNPACKED: u64 = 4 << 30;
+/// How many times its length an archive may unpack to. States get to a tenth of their length, blanks to a thousandth.
+const MOST_RATIO: u64 = 100;
+/// What any archive may unpack to.
+const ALWAYS_UNPACKED: u64 = 64 << 20;
+/// The most of the files beside the state.
+const MOST_META: u64 = 1 << 20;
+/// How long an archive waits for another one that is restored.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// Restorations need the same files.
+static RESTORING: Semaphore = Semaphore::const_new(1);
 
 /// The routes.
 pub const ROUTES: &[Route] = &[route!("/v1/operator/snapshot", snapshot)];
 
-async fn snapshot(mut request: Request) -> Outcome {
+async fn snapshot(request: Request) -> Outcome {
     match *request.method() {
         Method::GET => save(request).await,
         Method::PUT | Method::POST => {
             request.check_region()?;
             request.need(&Need::Management)?;
-            let body = request.bytes().await?;
-            let state = tokio::task::spawn_blocking(move || unpacked(&body)).await;
-            let state = state.map_err(|e| Error::internal(e.to_string()))??;
-            operator::restore(request.server()?, state).await?;
-            Ok(Response::empty())
+            restore(request).await
         }
         _ => Err(Error::method()),
     }
+}
+
+/// Archives go to files first: what they unpack to is bounded before it is in memory, and there is one at a time.
+async fn restore(mut request: Request) -> Outcome {
+    check_size(request.length().map_or(0, |bytes| bytes as u64))?;
+    let waited = tokio::time::timeout(WAIT, RESTORING.acquire()).await;
+    let Ok(Ok(_alone)) = waited else {
+        return Err(Error::new(503, "another snapshot is being restored; try again later"));
+    };
+    let files = Files::new(&request.server()?.settings().data_dir);
+    let body = request.take_body();
+    receive(body, &files.archive).await?;
+    let state = tokio::task::spawn_blocking(move || unpacked(&files)).await;
+    let state = state.map_err(|e| Error::internal(e.to_string()))??;
+    operator::restore(request.server()?, state).await?;
+    Ok(Response::empty())
+}
+
+fn failed(text: &str) -> Error {
+    Error::internal(format!("failed to restore from snapshot: {text}"))
+}
+
+/// The files of a restoration, removed at its end.
+struct Files {
+    archive: PathBuf,
+    state: PathBuf,
+}
+
+impl Files {
+    fn new(dir: &Path) -> Files {
+        Files { archive: dir.join("restore-archive.tmp"), state: dir.join("restore-state.tmp") }
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        for path in [&self.archive, &self.state] {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// A new file that nobody else reads.
+fn create(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        Ok(()) | Err(_) => {}
+    }
+    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Refuses an archive that is too large.
+fn check_size(bytes: u64) -> Result<(), Error> {
+    if bytes > MAX_PACKED {
+        return Err(Error::new(413, format!("Request body is larger than {} MiB", MAX_PACKED >> 20)));
+    }
+    Ok(())
+}
+
+/// Writes a body to a file.
+async fn receive(body: Body, path: &Path) -> Result<(), Error> {
+    let broken = |e: io::Error| failed(&format!("can't write {}: {e}", path.display()));
+    let mut file = tokio::fs::File::from_std(create(path).map_err(broken)?);
+    let (mut pieces, mut size) = (Pieces::new(body), 0u64);
+    while let Some(piece) = pieces.next().await.map_err(unread)? {
+        size += piece.len() as u64;
+        check_size(size)?;
+        file.write_all(&piece).await.map_err(broken)?;
+    }
+    file.flush().await.map_err(broken)
 }
 
 async fn save(request: Request) -> Outcome {
@@ -96,7 +183,7 @@ fn packed(content: &[u8], mut about: serde_json::Value) -> io::Result<Vec<u8>> {
         members.insert("Size".into(), content.len().into());
     }
     let meta = serde_json::to_vec(&about)?;
-    let sums = sums(&meta, content);
+    let sums = sums(&Sha256::digest(&meta), &Sha256::digest(content));
     let mut out = GzEncoder::new(Vec::new(), Compression::fast());
     for (name, bytes) in [("meta.json", &meta[..]), ("state.bin", content), ("SHA256SUMS", sums.as_bytes())] {
         out.write_all(&tar_header(name, bytes.len()))?;
@@ -107,39 +194,112 @@ fn packed(content: &[u8], mut about: serde_json::Value) -> io::Result<Vec<u8>> {
     out.finish()
 }
 
-/// The state in an archive that [`packed`] made.
-fn unpacked(archive: &[u8]) -> Result<Vec<u8>, Error> {
-    let failed = |text: &str| Error::internal(format!("failed to restore from snapshot: {text}"));
-    if !archive.starts_with(&[0x1f, 0x8b]) {
-        return Err(failed("failed to decompress snapshot: gzip: invalid header"));
-    }
-    let mut tar = Vec::new();
-    let size = GzDecoder::new(archive).take(MAX_UNPACKED).read_to_end(&mut tar);
-    let size = size.map_err(|e| failed(&format!("failed to decompress snapshot: {e}")))?;
-    if size as u64 == MAX_UNPACKED {
-        return Err(failed(&format!("it unpacks to {} GiB or more", MAX_UNPACKED >> 30)));
-    }
-    let mut rest = tar.as_slice();
-    let mut member = |name: &str| {
-        let (header, behind) = rest.split_at_checked(512)?;
-        let size = std::str::from_utf8(header.get(124..135)?).ok()?;
-        let size = usize::from_str_radix(size, 8).ok()?;
-        rest = behind.get(size.checked_next_multiple_of(512)?..)?;
-        header.starts_with(format!("{name}\0").as_bytes()).then_some(behind.get(..size)?)
-    };
-    let members = [member("meta.json"), member("state.bin"), member("SHA256SUMS")];
-    let [Some(meta), Some(content), Some(told)] = members else {
-        return Err(failed("it is not an archive of this program, or incomplete"));
-    };
-    if told != sums(meta, content).as_bytes() {
-        return Err(failed("the archive is damaged: its checksums are wrong"));
-    }
-    Ok(content.to_vec())
+/// Reads what an archive unpacks to, up to a limit that follows from its length.
+struct Unpacked<R> {
+    from: R,
+    left: u64,
 }
 
-/// `SHA256SUMS`.
+/// What an archive of that length may unpack to.
+fn most_unpacked(packed: u64) -> u64 {
+    packed.saturating_mul(MOST_RATIO).saturating_add(ALWAYS_UNPACKED).min(MAX_UNPACKED)
+}
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(buf)?;
+        self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
+            let text = format!(
+                "it unpacks to more than {MOST_RATIO} times its size and {} MiB, or more than {} GiB",
+                ALWAYS_UNPACKED >> 20,
+                MAX_UNPACKED >> 30
+            );
+            io::Error::new(io::ErrorKind::FileTooLarge, text)
+        })?;
+        Ok(read)
+    }
+}
+
+/// Hands the content of the next file in a tar archive to `take`; gives what that gives. `None`: it is another file, or none.
+fn member<T>(
+    tar: &mut impl Read,
+    name: &str,
+    most: u64,
+    take: impl FnOnce(&mut dyn Read) -> io::Result<T>,
+) -> io::Result<Option<T>> {
+    let mut header = [0u8; 512];
+    tar.read_exact(&mut header)?;
+    let size = std::str::from_utf8(&header[124..135]).ok().and_then(|t| u64::from_str_radix(t, 8).ok());
+    let (true, Some(size)) = (header.starts_with(format!("{name}\0").as_bytes()), size) else { return Ok(None) };
+    if size > most {
+        return Ok(None);
+    }
+    let mut content = tar.by_ref().take(size);
+    let taken = take(&mut content)?;
+    if content.limit() > 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    io::copy(&mut tar.by_ref().take(size.next_multiple_of(512) - size), &mut io::sink())?;
+    Ok(Some(taken))
+}
+
+/// The state in an archive that [`packed`] made.
+fn unpacked(files: &Files) -> Result<Vec<u8>, Error> {
+    let io_error = |path: &Path, e: &io::Error| failed(&format!("{}: {e}", path.display()));
+    let archive = File::open(&files.archive).map_err(|e| io_error(&files.archive, &e))?;
+    let size = archive.metadata().map_err(|e| io_error(&files.archive, &e))?.len();
+    let mut packed = BufReader::with_capacity(1 << 16, archive);
+    if !packed.fill_buf().is_ok_and(|b| b.starts_with(&[0x1f, 0x8b])) {
+        return Err(failed("failed to decompress snapshot: gzip: invalid header"));
+    }
+    let mut tar = Unpacked { from: GzDecoder::new(packed), left: most_unpacked(size) };
+    let read = members(&mut tar, &files.state);
+    // Only then it is known that nothing is missing.
+    let rest = io::copy(&mut tar, &mut io::sink());
+    let incomplete = || failed("it is not an archive of this program, or incomplete");
+    let (meta, sum, told) = match (read, rest) {
+        (Err(e), _) if e.kind() == io::ErrorKind::FileTooLarge => return Err(failed(&e.to_string())),
+        (_, Err(e)) if e.kind() == io::ErrorKind::FileTooLarge => return Err(failed(&e.to_string())),
+        (_, Err(e)) => return Err(failed(&format!("failed to decompress snapshot: {e}"))),
+        (Err(e), Ok(_)) if e.kind() == io::ErrorKind::UnexpectedEof => return Err(incomplete()),
+        (Err(e), Ok(_)) => return Err(failed(&format!("failed to decompress snapshot: {e}"))),
+        (Ok(None), Ok(_)) => return Err(incomplete()),
+        (Ok(Some(read)), Ok(_)) => read,
+    };
+    if told != sums(&Sha256::digest(&meta), &sum).as_bytes() {
+        return Err(failed("the archive is damaged: its checksums are wrong"));
+    }
+    fs::read(&files.state).map_err(|e| io_error(&files.state, &e))
+}
+
+/// `meta.json`, the checksum of the state, and `SHA256SUMS`; the state goes to a file.
+#[expect(clippy::type_complexity, reason = "three files")]
+fn members(tar: &mut impl Read, state: &Path) -> io::Result<Option<(Vec<u8>, Vec<u8>, Vec<u8>)>> {
+    let whole = |from: &mut dyn Read| {
+        let mut all = Vec::new();
+        from.read_to_end(&mut all).map(|_| all)
+    };
+    let Some(meta) = member(tar, "meta.json", MOST_META, whole)? else { return Ok(None) };
+    let summed = member(tar, "state.bin", MAX_UNPACKED, |from| {
+        let (mut file, mut sum, mut buffer) = (create(state)?, Sha256::new(), vec![0u8; 1 << 16]);
+        loop {
+            let read = from.read(&mut buffer)?;
+            if read == 0 {
+                return Ok(sum.finalize().to_vec());
+            }
+            let piece = buffer.get(..read).unwrap_or_default();
+            sum.update(piece);
+            file.write_all(piece)?;
+        }
+    })?;
+    let Some(sum) = summed else { return Ok(None) };
+    let told = member(tar, "SHA256SUMS", MOST_META, whole)?;
+    Ok(told.map(|told| (meta, sum, told)))
+}
+
+/// `SHA256SUMS` of two checksums.
 fn sums(meta: &[u8], content: &[u8]) -> String {
-    let hex = |bytes: &[u8]| Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect::<String>();
+    let hex = |sum: &[u8]| sum.iter().map(|b| format!("{b:02x}")).collect::<String>();
     format!("{}  meta.json\n{}  state.bin\n", hex(meta), hex(content))
 }
 
@@ -201,7 +361,47 @@ mod tests {
         assert_eq!(meta["Size"], files[1].len());
         let hex: String = Sha256::digest(&files[1]).iter().map(|b| format!("{b:02x}")).collect();
         assert!(String::from_utf8_lossy(&files[2]).contains(&format!("{hex}  state.bin\n")));
-        assert_eq!(unpacked(&bytes).expect("the state"), files[1]);
+        let dir = Folder::new();
+        let restored = Files::new(&dir.0);
+        fs::write(&restored.archive, &bytes).expect("written");
+        assert_eq!(unpacked(&restored).expect("the state"), files[1]);
+        drop(restored);
+        assert_eq!(fs::read_dir(&dir.0).expect("a folder").count(), 0, "nothing stays");
+    }
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new() -> Folder {
+            let dir = std::env::temp_dir().join(format!("encamp-restore-{}", ids::uuid()));
+            fs::create_dir_all(&dir).expect("a folder");
+            Folder(dir)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn archives_of_blanks_are_unpacked_only_so_far() {
+        let mut out = GzEncoder::new(Vec::new(), Compression::best());
+        out.write_all(&tar_header("meta.json", 2)).expect("gzip");
+        out.write_all(&[b' '; 512]).expect("gzip");
+        out.write_all(&tar_header("state.bin", 300 << 20)).expect("gzip");
+        for _ in 0..300 {
+            out.write_all(&vec![0; 1 << 20]).expect("gzip");
+        }
+        let dir = Folder::new();
+        let files = Files::new(&dir.0);
+        fs::write(&files.archive, out.finish().expect("gzip")).expect("written");
+        let packed = fs::metadata(&files.archive).expect("a file").len();
+        let refused = unpacked(&files).expect_err("it is too large");
+        assert!(refused.message.contains("it unpacks to more than 100 times its size"), "{}", refused.message);
+        let written = fs::metadata(&files.state).expect("a file").len();
+        assert!(written <= most_unpacked(packed), "{written}");
     }
 
     async fn put(s: &TestServer, archive: &[u8]) -> Answer {

@@ -69,6 +69,11 @@ impl Turn {
         self.pass(|_| Phase::Free);
     }
 
+    /// Whether a request has begun and its head is not complete.
+    pub fn begun(&self) -> bool {
+        *self.0.phase.lock().unwrap_or_else(PoisonError::into_inner) == Phase::Begun
+    }
+
     /// Something came.
     fn heard(&self) {
         self.pass(|phase| if phase == Phase::Idle { Phase::Begun } else { phase });

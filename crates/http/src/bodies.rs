@@ -1,0 +1,201 @@
+//! Bodies of requests in memory: each has a limit, all together have one, and each address has a part of that. Who sends slowly is
+//! given up.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use futures_util::StreamExt;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// What is counted as one.
+const UNIT: usize = 4 << 10;
+/// Longest wait for others to end.
+const WAIT: Duration = Duration::from_secs(10);
+/// Longest pause in a body.
+const PAUSE: Duration = Duration::from_secs(20);
+/// How long a body may take besides its size.
+const LEAST: Duration = Duration::from_secs(30);
+/// Bytes that have to arrive in a second, on average.
+const RATE: usize = 64 << 10;
+
+/// Why a body was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BodyError {
+    /// It is longer than it may be.
+    #[error("the body is larger than {0} bytes")]
+    Long(usize),
+    /// It does not go on.
+    #[error("the body arrives too slowly")]
+    Slow,
+    /// Other bodies take all the memory that is set aside for them.
+    #[error("too many large requests at the same time; try again later")]
+    Busy,
+    /// The connection broke.
+    #[error("unexpected EOF")]
+    Broken,
+}
+
+/// Memory for bodies. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Budget(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    all: Arc<Semaphore>,
+    of_one: usize,
+    by_address: Mutex<HashMap<IpAddr, Weak<Semaphore>>>,
+}
+
+/// A part of the memory, given back when it is dropped.
+#[derive(Debug, Default)]
+pub struct Held(Vec<OwnedSemaphorePermit>);
+
+impl Held {
+    /// Takes over what another one holds.
+    pub fn join(&mut self, other: Held) {
+        self.0.extend(other.0);
+    }
+}
+
+fn units(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX)
+}
+
+impl Budget {
+    /// So many bytes for all, and for each address.
+    pub fn new(all: usize, of_one: usize) -> Budget {
+        let semaphore = |bytes: usize| Arc::new(Semaphore::new((bytes / UNIT).min(Semaphore::MAX_PERMITS)));
+        Budget(Arc::new(Inner { all: semaphore(all), of_one, by_address: Mutex::default() }))
+    }
+
+    fn of(&self, address: IpAddr) -> Arc<Semaphore> {
+        let mut known = self.0.by_address.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = known.get(&address).and_then(Weak::upgrade) {
+            return own;
+        }
+        known.retain(|_, s| s.strong_count() > 0);
+        let own = Arc::new(Semaphore::new((self.0.of_one / UNIT).min(Semaphore::MAX_PERMITS)));
+        known.insert(address, Arc::downgrade(&own));
+        own
+    }
+
+    /// Takes a part; waits for others to give theirs back.
+    ///
+    /// # Errors
+    /// They did not.
+    pub async fn take(&self, bytes: usize, from: Option<IpAddr>) -> Result<Held, BodyError> {
+        let count = units(bytes);
+        let both = async {
+            let own = match from {
+                Some(address) => Some(self.of(address).acquire_many_owned(count).await),
+                None => None,
+            };
+            let all = self.0.all.clone().acquire_many_owned(count).await;
+            own.into_iter().chain([all]).collect::<Result<Vec<_>, _>>()
+        };
+        let taken = timeout(WAIT, both).await.map_err(|_| BodyError::Busy)?;
+        taken.map(Held).map_err(|_| BodyError::Busy)
+    }
+
+    /// Reads a body of at most so many bytes. What is returned with it is given back when the body is not needed any more.
+    ///
+    /// # Errors
+    /// See [`BodyError`].
+    pub async fn read(&self, body: Body, longest: usize, from: Option<IpAddr>) -> Result<(Bytes, Held), BodyError> {
+        let mut held = Held::default();
+        let mut paid = 0;
+        let mut read = Vec::new();
+        let mut pieces = Pieces::new(body);
+        while let Some(piece) = pieces.next().await? {
+            if read.len() + piece.len() > longest {
+                return Err(BodyError::Long(longest));
+            }
+            if read.len() + piece.len() > paid {
+                // In large steps: most bodies take one.
+                let step = piece.len().max(16 * UNIT).max(read.len() / 2);
+                held.join(self.take(step, from).await?);
+                paid += step;
+                // What is paid for and nothing more.
+                read.reserve_exact(paid.saturating_sub(read.len()));
+            }
+            read.extend_from_slice(&piece);
+        }
+        Ok((Bytes::from(read), held))
+    }
+}
+
+/// A body piece by piece, within its time.
+pub struct Pieces {
+    body: axum::body::BodyDataStream,
+    begun: Instant,
+    arrived: usize,
+}
+
+impl Pieces {
+    /// Of a body.
+    pub fn new(body: Body) -> Pieces {
+        Pieces { body: body.into_data_stream(), begun: Instant::now(), arrived: 0 }
+    }
+
+    /// The next piece; nothing at the end.
+    ///
+    /// # Errors
+    /// The connection broke, or is too slow.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, BodyError> {
+        let earned = Duration::from_secs((self.arrived / RATE) as u64);
+        let until = (self.begun + LEAST + earned).min(Instant::now() + PAUSE);
+        match timeout_at(until, self.body.next()).await {
+            Ok(Some(Ok(piece))) => {
+                self.arrived += piece.len();
+                Ok(Some(piece))
+            }
+            Ok(Some(Err(_))) => Err(BodyError::Broken),
+            Ok(None) => Ok(None),
+            Err(_) => Err(BodyError::Slow),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(n: u8) -> Option<IpAddr> {
+        Some(IpAddr::from([10, 0, 0, n]))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bodies_wait_for_each_other_and_not_for_ever() {
+        let budget = Budget::new(1 << 20, 512 << 10);
+        let body = |size: usize| Body::from(vec![1; size]);
+        let (bytes, first) = budget.read(body(400 << 10), 1 << 20, from(1)).await.expect("a body");
+        assert_eq!(bytes.len(), 400 << 10);
+        // This address has had its part; another one has not.
+        assert_eq!(budget.read(body(400 << 10), 1 << 20, from(1)).await.err(), Some(BodyError::Busy));
+        let (_, second) = budget.read(body(400 << 10), 1 << 20, from(2)).await.expect("a body");
+        assert_eq!(budget.read(body(400 << 10), 1 << 20, from(3)).await.err(), Some(BodyError::Busy));
+        let own = budget.clone();
+        let third = tokio::spawn(async move { own.read(Body::from(vec![1; 400 << 10]), 1 << 20, from(3)).await });
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        drop((first, second));
+        assert!(third.await.expect("no panic").is_ok(), "it waited");
+        assert_eq!(budget.read(body(65), 64, from(1)).await.err(), Some(BodyError::Long(64)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slow_bodies_are_given_up() {
+        let budget = Budget::new(1 << 20, 1 << 20);
+        let silent = Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
+        assert_eq!(budget.read(silent, 64, None).await.err(), Some(BodyError::Slow));
+        let drip = futures_util::stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            Some((Ok::<_, std::io::Error>(Bytes::from_static(b"x")), ()))
+        });
+        assert_eq!(budget.read(Body::from_stream(drip), 1 << 20, None).await.err(), Some(BodyError::Slow));
+        assert_eq!(budget.0.all.available_permits(), (1 << 20) / UNIT, "all was given back");
+    }
+}
