@@ -10,7 +10,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, RequestBuilder};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::attempts::{Attempts, Failed};
 use super::config::Config;
@@ -18,10 +18,12 @@ use super::error::ApiError;
 use super::retry;
 use super::servers::{Server, Servers};
 
-/// The largest answer that is read into memory, decompressed.
-const MAX_ANSWER: usize = 2 << 30;
+/// The largest answer that is read into memory, decompressed. Lists come in pages that are far smaller.
+pub(super) const MAX_ANSWER: usize = 256 << 20;
 /// The same for the text of an error.
-const MAX_ERROR: usize = 1 << 20;
+pub(super) const MAX_ERROR: usize = 1 << 20;
+/// Bytes that have to arrive in a second, on average, once an answer has had twice the time in which something must arrive.
+const MIN_RATE: u64 = 1 << 10;
 /// What servers take for the wait of a blocking read that has none.
 const DEFAULT_WAIT: Duration = Duration::from_secs(300);
 /// Rows asked for at once where a list has pages.
@@ -252,11 +254,13 @@ impl Client {
         let (meta, retry_after) = (Meta::new(response.headers()), response.headers().get("retry-after").cloned());
         let limit = if status == 200 { MAX_ANSWER } else { MAX_ERROR };
         let mut bytes = Vec::new();
+        let mut pace = Pace::new(patience);
         while let Some(chunk) = timeout(patience, response.chunk()).await.map_err(|_| late())?.map_err(transport)? {
             if bytes.len() + chunk.len() > limit {
-                return Err(unreadable(url(to, call), call, format!("it is larger than {limit} bytes")).into());
+                return Err(unreadable(url(to, call), call, too_large(limit)).into());
             }
             bytes.extend_from_slice(&chunk);
+            pace.arrived(chunk.len()).map_err(|problem| unreadable(url(to, call), call, problem))?;
         }
         if matches!(status, 200 | 201 | 204) {
             return Ok((bytes, meta));
@@ -305,9 +309,17 @@ impl Client {
         let response = sent.map_err(transport)?;
         let status = response.status().as_u16();
         if status != 101 {
-            let body = response.bytes().await.map_err(transport)?;
-            let body = String::from_utf8_lossy(body.get(..MAX_ERROR.min(body.len())).unwrap_or_default()).into_owned();
-            return Err(ApiError::Status { status, body });
+            let (mut response, mut text) = (response, Vec::new());
+            while text.len() < MAX_ERROR
+                && let Some(chunk) = timeout(self.patience(call.query), response.chunk())
+                    .await
+                    .map_err(|_| ApiError::late(title(&call.method), url(to, call)))?
+                    .map_err(transport)?
+            {
+                text.extend_from_slice(&chunk);
+            }
+            text.truncate(MAX_ERROR);
+            return Err(ApiError::Status { status, body: String::from_utf8_lossy(&text).into_owned() });
         }
         let answered = response.headers().get(name).and_then(|v| v.to_str().ok()).unwrap_or_default().to_string();
         Ok((response.upgrade().await.map_err(transport)?, answered))
@@ -373,6 +385,37 @@ impl Client {
     }
 }
 
+/// What is said of an answer that is larger than it may be.
+pub(super) fn too_large(limit: usize) -> String {
+    format!("it is larger than {} MiB, the most that is read", limit >> 20)
+}
+
+/// How fast an answer arrives.
+pub(super) struct Pace {
+    begun: Instant,
+    patience: Duration,
+    bytes: u64,
+}
+
+impl Pace {
+    /// Of an answer that begins now.
+    pub(super) fn new(patience: Duration) -> Pace {
+        Pace { begun: Instant::now(), patience, bytes: 0 }
+    }
+
+    /// Something arrived.
+    ///
+    /// # Errors
+    /// So little that there is no end to it: what is wrong, in words.
+    pub(super) fn arrived(&mut self, bytes: usize) -> Result<(), String> {
+        self.bytes += bytes as u64;
+        if self.begun.elapsed() <= self.patience * 2 + Duration::from_secs(self.bytes / MIN_RATE) {
+            return Ok(());
+        }
+        Err(format!("it arrives too slowly: after {:?} less than {MIN_RATE} bytes in a second", self.patience * 2))
+    }
+}
+
 /// What errors call the request: without region and namespace, which every request has.
 pub(super) fn url<B: ?Sized>(to: &Server, call: &Call<'_, B>) -> String {
     let mut pairs = to.base.clone();
@@ -405,4 +448,26 @@ pub fn path(before: &str, part: &str, after: &str) -> String {
         }
     }
     out + after
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn answers_that_trickle_are_given_up() {
+        let patience = Duration::from_secs(60);
+        let mut slow = Pace::new(patience);
+        let mut steps = 0;
+        while slow.arrived(1).is_ok() {
+            tokio::time::advance(Duration::from_secs(10)).await;
+            steps += 1;
+        }
+        assert_eq!(steps, 13, "two minutes, and no more");
+        let mut steady = Pace::new(patience);
+        for _ in 0..1000 {
+            tokio::time::advance(Duration::from_secs(10)).await;
+            assert_eq!(steady.arrived(10 << 10), Ok(()));
+        }
+    }
 }

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base64::Engine;
-use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Url, redirect};
 
 use super::config::Config;
 use super::tls;
@@ -25,6 +25,7 @@ impl Server {
         let mut builder = reqwest::Client::builder()
             .connect_timeout(config.connect_timeout)
             .no_proxy()
+            .redirect(redirect::Policy::custom(follow))
             .user_agent(concat!("encamp/", env!("CARGO_PKG_VERSION")))
             .default_headers(credentials(config)?);
         let (base, shown) = match address.strip_prefix("unix://") {
@@ -49,6 +50,25 @@ impl Server {
         };
         Ok(Server { http: builder.build().map_err(|e| e.to_string())?, base, shown })
     }
+}
+
+/// Redirections that are followed, one after the other.
+const MOST_REDIRECTIONS: usize = 10;
+
+/// Follows redirections to the same server alone: the token goes with the request.
+fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
+    let origin =
+        |url: &Url| (url.scheme().to_string(), url.host_str().map(str::to_string), url.port_or_known_default());
+    let same = attempt.previous().last().is_some_and(|last| origin(last) == origin(attempt.url()));
+    if !same {
+        let to = attempt.url().origin().ascii_serialization();
+        return attempt
+            .error(format!("the server redirects to {to}, which is not followed: the token is for this server"));
+    }
+    if attempt.previous().len() > MOST_REDIRECTIONS {
+        return attempt.error(format!("the server redirects more than {MOST_REDIRECTIONS} times"));
+    }
+    attempt.follow()
 }
 
 /// All addresses of a client, at least one. Requests begin with the one that answered last.

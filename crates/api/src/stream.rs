@@ -9,13 +9,11 @@ use serde::Deserialize;
 use tokio::time::timeout;
 
 use super::attempts::Attempts;
-use super::client::{Call, Client, Query, title, url};
+use super::client::{Call, Client, MAX_ANSWER, MAX_ERROR, Pace, Query, title, too_large, url};
 use super::error::ApiError;
 use super::retry;
 use super::servers::Server;
 
-/// The largest error text that is read.
-const MAX_ERROR: usize = 1 << 20;
 /// The largest frame; servers send at most 64 KiB of data in one.
 const MAX_FRAME: usize = 16 << 20;
 
@@ -258,7 +256,13 @@ impl Client {
     pub async fn bytes(&self, path: &str, query: &Query) -> Result<Vec<u8>, ApiError> {
         let mut stream = self.stream(path, query, false).await?;
         let mut all = Vec::new();
+        let mut pace = Pace::new(self.config().read_timeout);
         while let Some(bytes) = stream.next().await? {
+            let unreadable = |problem| ApiError::Answer { method: stream.method, url: stream.url.clone(), problem };
+            if all.len() + bytes.len() > MAX_ANSWER {
+                return Err(unreadable(too_large(MAX_ANSWER)));
+            }
+            pace.arrived(bytes.len()).map_err(unreadable)?;
             all.extend_from_slice(&bytes);
         }
         Ok(all)

@@ -17,10 +17,14 @@ use encamp_state::{IdHash, State};
 pub const FORMAT_VERSION: u64 = 1;
 /// The largest decompressed size that is read.
 const MAX_SIZE: u64 = 8 << 30;
-/// How many times larger a snapshot usually is than its compressed file, generously.
-const USUAL_RATIO: usize = 24;
+/// How many times its length a compressed file may hold, and what any may hold: generous for snapshots, far less than blanks.
+const MOST_RATIO: u64 = 200;
+/// See [`MOST_RATIO`].
+const ALWAYS: u64 = 64 << 20;
 /// The most that is set aside for decompressing before anything is known about the content.
 const MOST_RESERVED: usize = 1 << 30;
+/// Room behind that, so that reading the last bytes does not grow it.
+const BEYOND: usize = 64 << 10;
 
 /// A volume of either kind.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -153,7 +157,12 @@ pub fn load(path: &Path, options: archive::Options) -> Result<ClusterSnapshot, S
         return load_archive(start.chain(file), name, options);
     }
     let mut bytes = start;
-    file.read_to_end(&mut bytes).map_err(io)?;
+    let most = MAX_SIZE - bytes.len() as u64;
+    let read = file.take(most + 1).read_to_end(&mut bytes).map_err(io)?;
+    if read as u64 > most {
+        let problem = format!("it is larger than {} GiB, the most that is read", MAX_SIZE >> 30);
+        return Err(SnapshotError::Content { path: name, problem });
+    }
     let file = decode(&bytes, &name)?;
     drop(bytes);
     into_state(file).map_err(|problem| SnapshotError::Content { path: name, problem })
@@ -190,6 +199,11 @@ fn decode(bytes: &[u8], name: &str) -> Result<SnapshotFile, SnapshotError> {
     file.map_err(|problem| SnapshotError::Content { path: name.to_string(), problem })
 }
 
+/// The most that is read of a compressed file of that length.
+fn most_held(length: u64) -> u64 {
+    length.saturating_mul(MOST_RATIO).saturating_add(ALWAYS).min(MAX_SIZE)
+}
+
 /// The text of a gzip or zstd file; `None` if the file is neither. `name` is for messages.
 pub fn decompress(bytes: &[u8], name: &str) -> Result<Option<Vec<u8>>, SnapshotError> {
     let (kind, reader): (&'static str, Box<dyn Read + '_>) = if bytes.starts_with(&[0x1f, 0x8b]) {
@@ -206,12 +220,19 @@ pub fn decompress(bytes: &[u8], name: &str) -> Result<Option<Vec<u8>>, SnapshotE
     };
     let problem = |problem: String| SnapshotError::Compression { path: name.to_string(), kind, problem };
     let mut out = Vec::new();
+    let most = most_held(bytes.len() as u64);
     // Room that is not written to costs nothing, and growing by doubling would touch twice what is needed. Where the
-    // system refuses, growing it is.
-    let _ = out.try_reserve(bytes.len().saturating_mul(USUAL_RATIO).min(MOST_RESERVED));
-    reader.take(MAX_SIZE + 1).read_to_end(&mut out).map_err(|e| problem(e.to_string()))?;
-    if out.len() as u64 > MAX_SIZE {
-        return Err(problem(format!("it holds more than {} GiB", MAX_SIZE >> 30)));
+    // system refuses, growing it is. The end is noticed by reading beyond it.
+    let _ = out.try_reserve(usize::try_from(most).unwrap_or(MOST_RESERVED).min(MOST_RESERVED) + BEYOND);
+    reader.take(most + 1).read_to_end(&mut out).map_err(|e| problem(e.to_string()))?;
+    if out.len() as u64 > most {
+        let text = format!(
+            "it holds more than {} MiB, the most that is read of a file of {} bytes ({MOST_RATIO} times its size and {} MiB)",
+            most >> 20,
+            bytes.len(),
+            ALWAYS >> 20
+        );
+        return Err(problem(text));
     }
     Ok(Some(out))
 }
