@@ -97,6 +97,8 @@ pub fn servers(config: &Config) -> Vec<String> {
 pub struct Network {
     pool: Pool,
     listener: ListenerSettings,
+    /// The region that certificates of callers have to name.
+    names: Option<String>,
 }
 
 impl Network {
@@ -105,7 +107,10 @@ impl Network {
     /// # Errors
     /// Files for TLS that can't be used.
     pub fn new(config: &Config) -> Result<Network, String> {
-        let mut pool = PoolSettings { tls: None, dial_timeout: config.rpc.dial_timeout.max(Duration::from_millis(1)) };
+        let mut pool = PoolSettings {
+            dial_timeout: config.rpc.dial_timeout.max(Duration::from_millis(1)),
+            ..PoolSettings::default()
+        };
         let mut listener = ListenerSettings {
             tls: None,
             handshake_timeout: config.limits.rpc_handshake_timeout,
@@ -116,7 +121,8 @@ impl Network {
             pool.tls = Some(tls::client_config(&files, &config.region, config.tls.verify_server_hostname)?);
             listener.tls = Some(tls::server_config(&files)?);
         }
-        Ok(Network { pool: Pool::new(pool), listener })
+        let named = config.tls.rpc && config.tls.verify_server_hostname;
+        Ok(Network { pool: Pool::new(pool), listener, names: named.then(|| config.region.clone()) })
     }
 
     /// Makes the server of this agent known to others.
@@ -124,6 +130,7 @@ impl Network {
     /// # Errors
     /// An advertised address that has no IP address, or a bad key.
     pub async fn gossip(&self, sockets: &mut Sockets, config: &Config, id: ServerId) -> Result<Gossip, String> {
+        self.pool.prove_as(id).map_err(|e| format!("server setup failed: Failed to start RPC layer: {e}"))?;
         let socket = sockets.serf.take().ok_or("server setup failed: Failed to start serf: there is no socket")?;
         let wrong = |e: String| format!("server setup failed: Failed to start serf: {}: {e}", config.advertise.serf);
         let mut found = tokio::net::lookup_host(&config.advertise.serf).await.map_err(|e| wrong(e.to_string()))?;
@@ -151,7 +158,7 @@ impl Network {
 
     /// What answers calls to the server of this agent.
     pub fn service(&self, server: &Server, gossip: Gossip) -> Service {
-        Service::new(server.clone(), self.pool.clone(), gossip)
+        Service::new(server.clone(), self.pool.clone(), gossip, self.names.clone())
     }
 
     /// Who looks after the servers of the cluster.

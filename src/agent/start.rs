@@ -151,6 +151,17 @@ impl Agent {
         Ok(())
     }
 
+    /// Waits until a part of the agent has ended by itself, so that the process has to end too; gives the reason.
+    pub fn failed(&self) -> impl Future<Output = String> + Send + use<> {
+        let server = self.parts.server.clone();
+        async move {
+            match server {
+                Some(server) => server.consensus().ended().await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
     /// Leaves the cluster in peace, before [`Agent::shutdown`].
     pub async fn leave(&mut self) {
         tracing::info!(target: "agent", "leaving");

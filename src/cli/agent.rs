@@ -108,6 +108,8 @@ fn refuse(context: &mut Context<'_, '_>, json: bool, why: &str) -> u8 {
 enum Event {
     Reload(Option<tokio::sync::oneshot::Sender<Result<(), String>>>),
     Stop(&'static str, bool),
+    /// A part of the agent has ended by itself.
+    Failed(String),
 }
 
 /// The signals an agent knows.
@@ -179,9 +181,19 @@ impl Process<'_, '_, '_> {
         self.banner(&agent);
         self.logs.release();
         self.notify(State::Ready);
+        let mut failed = std::pin::pin!(agent.failed());
         loop {
-            let event = signals.next(&mut requests, agent.config()).await;
+            let event = tokio::select! {
+                event = signals.next(&mut requests, agent.config()) => event,
+                why = failed.as_mut() => Event::Failed(why),
+            };
             match event {
+                Event::Failed(why) => {
+                    refuse(self.context, json, &format!("Error running agent: consensus has ended: {why}"));
+                    self.notify(State::Stopping);
+                    self.stop(agent, false, &mut signals).await;
+                    return 1;
+                }
                 Event::Reload(answer) => {
                     if answer.is_none() {
                         self.output("Caught signal: hangup");

@@ -20,6 +20,7 @@ use super::room::Room;
 use super::snapshots::Snapshots;
 use super::status::{self, Configuration, Leadership, Member, Stats};
 use super::types::{Peer, ServerId, Types};
+use super::validate::{Invalid, Own, Receiving};
 use encamp_host::latest;
 use encamp_host::threads::{self, Instant};
 use encamp_ops::Operation;
@@ -147,6 +148,12 @@ struct Inner {
     rests: AtomicBool,
     /// When the leader last sent something.
     heard: Mutex<Option<Instant>>,
+    /// It is stopped on purpose.
+    stopping: AtomicBool,
+    /// How far a snapshot of another server has arrived.
+    receiving: Mutex<Receiving>,
+    /// Held while a message of a leader is dealt with that is not the one of the messages before.
+    unfamiliar: tokio::sync::Mutex<()>,
 }
 
 impl Consensus {
@@ -210,6 +217,9 @@ impl Consensus {
             stands: AtomicBool::new(true),
             rests: AtomicBool::new(false),
             heard: Mutex::new(None),
+            stopping: AtomicBool::new(false),
+            receiving: Mutex::default(),
+            unfamiliar: tokio::sync::Mutex::default(),
         };
         let consensus = Consensus { inner: Arc::new(inner) };
         tokio::spawn(consensus.clone().keep_snapshots(settings.snapshot_interval, settings.snapshot_threshold));
@@ -344,6 +354,17 @@ impl Consensus {
         inner.log.failure().or_else(failed)
     }
 
+    /// Waits until the node has ended by itself, and gives the reason. A log that can't be written is no end: what there is can be
+    /// read until the server is started again.
+    pub async fn ended(&self) -> String {
+        let mut leadership = self.leadership();
+        let failed = leadership.wait_for(|l| l.failed.is_some()).await;
+        if failed.is_err() || self.inner.stopping.load(Ordering::Acquire) || self.inner.log.failure().is_some() {
+            return std::future::pending().await;
+        }
+        self.why_stopped()
+    }
+
     pub(super) fn raft(&self) -> &Raft<Types> {
         &self.inner.raft
     }
@@ -375,21 +396,60 @@ impl Consensus {
 
     /// Why the node does not run.
     fn why_stopped(&self) -> String {
-        status::why_stopped(&self.inner.raft, &self.inner.log)
+        let why = status::why_stopped(&self.inner.raft, &self.inner.log);
+        // A node that panicked tells of nothing.
+        let failed = self.inner.leadership.borrow().failed.clone();
+        if self.inner.raft.metrics().borrow().running_state.is_ok() { failed.unwrap_or(why) } else { why }
     }
 
-    /// Answers a message of another server.
-    pub async fn handle(&self, message: Message) -> Answer {
+    /// Answers a message of another server. Who sent it is known to be a member, or about to become one.
+    ///
+    /// # Errors
+    /// No correct server sends such a message: nothing was done.
+    pub async fn handle(&self, from: ServerId, message: Message) -> Result<Answer, Invalid> {
+        let vote = match &message {
+            Message::Append(request) => Some(request.vote),
+            Message::Snapshot(request) => Some(request.vote),
+            Message::Vote(_) => None,
+        };
+        let known = self.inner.raft.metrics().borrow().vote;
+        // One by one, so that of two leaders of one term the second meets the vote of the first.
+        let _alone = match vote {
+            Some(vote) if vote != known => Some(self.inner.unfamiliar.lock().await),
+            Some(_) | None => None,
+        };
+        self.check(from, &message, vote == Some(known)).await?;
         let raft = &self.inner.raft;
         self.stand(true);
-        if !matches!(message, Message::Vote(_)) {
+        if vote.is_some() {
             *self.inner.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         }
-        match message {
+        Ok(match message {
             Message::Append(request) => Answer::Append(raft.append_entries(request).await),
             Message::Vote(request) => Answer::Vote(raft.vote(request).await),
             Message::Snapshot(request) => Answer::Snapshot(raft.install_snapshot(request).await),
+        })
+    }
+
+    /// `familiar`: it is of the leader whose messages came before.
+    async fn check(&self, from: ServerId, message: &Message, familiar: bool) -> Result<(), Invalid> {
+        let (id, known) = {
+            let metrics = self.inner.raft.metrics();
+            let metrics = metrics.borrow();
+            (metrics.id, metrics.vote)
+        };
+        // What is told of the vote may be a little late; a node that has stopped has no other.
+        let vote = match familiar {
+            true => known,
+            false => self.inner.raft.with_raft_state(|s| *s.vote_ref()).await.unwrap_or(known),
+        };
+        let log = &self.inner.log;
+        Own { id, vote, committed: log.committed() }.check(from, message, |index| log.id_at(index))?;
+        if let Message::Snapshot(request) = message {
+            let mut receiving = self.inner.receiving.lock().unwrap_or_else(PoisonError::into_inner);
+            receiving.piece(&request.meta.snapshot_id, request.offset, request.data.len())?;
         }
+        Ok(())
     }
 
     #[cfg(test)]
@@ -410,6 +470,7 @@ impl Consensus {
     /// # Errors
     /// The log had failed, or was closed before.
     pub async fn shutdown(&self) -> Result<(), StoreError> {
+        self.inner.stopping.store(true, Ordering::Release);
         let stopped = self.inner.raft.shutdown().await;
         let closed = self.inner.log.close().await;
         stopped.map_err(|e| StoreError::Machine(format!("consensus stopped badly: {e}")))?;

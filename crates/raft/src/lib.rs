@@ -1,8 +1,8 @@
 //! Consensus: operations agreed upon by the voters, durable on disk, applied in one order (`docs/spec/server.md §22, 23`).
 //!
 //! The algorithm is openraft's. Ours are the files (`log`, `snapshots`, `files`), the state's connection (`applier`,
-//! [`Machine`]), the gathering of proposals (`propose`) while there is `room`, messages (`network`), entries on their way
-//! (`sending`), leaving when no majority answers and going apart when nobody wins (`lease`), and the handle ([`Consensus`]).
+//! [`Machine`]), the gathering of proposals (`propose`) while there is `room`, messages (`network`) and their checks (`validate`),
+//! entries on their way (`sending`), leaving when no majority answers and going apart when nobody wins (`lease`), and the handle ([`Consensus`]).
 //!
 //! **Indexes.** An entry of the log holds a batch of operations, because openraft makes one entry durable before it takes the
 //! next. Outside of this room an index is the number of an operation: every operation takes the next one, and so does an
@@ -31,6 +31,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod types;
+mod validate;
 
 pub use consensus::{Consensus, Settings, StartError};
 pub use error::StoreError;
@@ -39,3 +40,4 @@ pub use network::{Answer, MemoryNetwork, Message, NoTransport, Pending, Transpor
 pub use propose::ProposeError;
 pub use status::{Configuration, Leadership, Member, Role, Stats};
 pub use types::{NotAnId, Peer, ServerId};
+pub use validate::Invalid;

@@ -277,7 +277,8 @@ impl Transport for MemoryTransport {
         Box::pin(async move {
             let nobody = || TransportError(format!("nobody answers at {}", peer.address));
             let server = self.network.reach(self.from, to).filter(|_| self.network.hears(to)).ok_or_else(nobody)?;
-            let answer = server.handle(recode(&message)?).await;
+            let answer =
+                server.handle(self.from, recode(&message)?).await.map_err(|e| TransportError(e.to_string()))?;
             // The link may have been cut meanwhile.
             self.network.reach(self.from, to).filter(|_| self.network.hears(self.from)).ok_or_else(nobody)?;
             recode(&answer)

@@ -12,6 +12,9 @@ use encamp_host::latest;
 /// How often the leader's lease and the node's health are looked at.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// What is said of a node that stopped without a reason.
+const ENDED: &str = "consensus ended unexpectedly; see the log of the agent";
+
 /// Who leads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Leadership {
@@ -164,7 +167,11 @@ pub(super) fn watch_leadership(raft: &Raft<Types>, lease: Duration) -> latest::R
             };
             // Server metrics change a little earlier than the others.
             tokio::task::yield_now().await;
-            let now = judge(&metrics.borrow(), lease);
+            let mut now = judge(&metrics.borrow(), lease);
+            if gone && now.failed.is_none() {
+                // It panicked: the last it told was that all is well.
+                now = Leadership { failed: Some(ENDED.into()), is_leader: false, leader: None, ..now };
+            }
             let stopped = now.failed.is_some();
             tell.send_if_modified(|last| {
                 let differs = *last != now;

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::gossip::Identity;
+use super::wire::Head;
 use encamp_model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, ServiceRegistration, SignedIdentity};
 use encamp_raft::ServerId;
+use encamp_server::Error;
 use encamp_server::errands::{Errand, Outcome};
 
 /// A call: the type is its arguments.
@@ -23,6 +25,31 @@ pub trait Call: Serialize + DeserializeOwned + Send + Sync + 'static {
     const REPEATABLE: bool = false;
     /// What it gives.
     type Result: Serialize + DeserializeOwned + Send + 'static;
+
+    /// The node that calls: goes into the head of the message.
+    fn node(&self) -> Option<Who> {
+        None
+    }
+
+    /// Takes over who calls from the head of the message, where that was checked.
+    ///
+    /// # Errors
+    /// The message speaks for somebody else.
+    fn called_by(&mut self, caller: &Caller) -> Result<(), Error> {
+        let _ = caller;
+        Ok(())
+    }
+}
+
+/// Who made a call that came over the network.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// What the head says.
+    pub head: Head,
+    /// Where the message comes from; `None` if another server has passed it on.
+    pub address: Option<IpAddr>,
+    /// Length of the message.
+    pub bytes: usize,
 }
 
 macro_rules! calls {
@@ -30,7 +57,7 @@ macro_rules! calls {
         $($(#[$field_doc:meta])* $field:ident: $type:ty,)*
     })*) => {$(
         $(#[$doc])*
-        #[derive(Serialize, Deserialize)]
+        #[derive(serde::Serialize, serde::Deserialize)]
         pub struct $name {
             $($(#[$field_doc])* pub $field: $type,)*
         }
@@ -39,6 +66,46 @@ macro_rules! calls {
             const METHOD: &'static str = $method;
             $($(const $flag: bool = true;)*)?
             type Result = $result;
+        }
+
+        /// Arguments may be secret.
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($name)).finish_non_exhaustive()
+            }
+        }
+    )*};
+}
+pub(super) use calls;
+
+/// Calls of nodes. Who calls is in the head of the message alone.
+macro_rules! calls_of_nodes {
+    ($($(#[$doc:meta])* $name:ident = $method:literal $([$($flag:ident),*])? -> $result:ty {
+        $($(#[$field_doc:meta])* $field:ident: $type:ty,)*
+    })*) => {$(
+        $(#[$doc])*
+        #[derive(Serialize, Deserialize)]
+        pub struct $name {
+            /// The node.
+            #[serde(skip)]
+            pub who: Who,
+            $($(#[$field_doc])* pub $field: $type,)*
+        }
+
+        impl Call for $name {
+            const METHOD: &'static str = $method;
+            $($(const $flag: bool = true;)*)?
+            type Result = $result;
+
+            fn node(&self) -> Option<Who> {
+                Some(self.who.clone())
+            }
+
+            fn called_by(&mut self, caller: &Caller) -> Result<(), Error> {
+                let who = caller.head.node.clone();
+                self.who = who.ok_or_else(|| Error::denied("the call does not say which node makes it"))?;
+                Ok(())
+            }
         }
 
         /// Arguments may be secret.
@@ -51,14 +118,12 @@ macro_rules! calls {
 }
 
 /// Who calls: a node and what it proves that with.
-#[derive(Clone, Default, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Who {
     /// ID of the node.
     pub node_id: String,
     /// Its SecretID.
     pub secret_id: String,
-    /// Its signed identity; empty if it has none, or wants a new one.
-    pub identity: String,
 }
 
 /// The answer to a registration or a heartbeat.
@@ -96,118 +161,52 @@ pub struct FullAllocs {
     pub index: u64,
 }
 
+/// Registers a node.
+#[derive(Serialize, Deserialize)]
+pub struct Register {
+    /// The node, with its secret.
+    pub node: Box<Node>,
+    /// The identity it holds, or the token that introduces it; may be empty.
+    pub token: String,
+    /// Who made the call; `None` within an agent.
+    #[serde(skip)]
+    pub caller: Option<Caller>,
+}
+
+impl Call for Register {
+    const METHOD: &'static str = "Node.Register";
+    const REPEATABLE: bool = true;
+    type Result = NodeResult;
+
+    fn node(&self) -> Option<Who> {
+        Some(Who { node_id: self.node.id.clone(), secret_id: self.node.secret_id.clone() })
+    }
+
+    fn called_by(&mut self, caller: &Caller) -> Result<(), Error> {
+        if self.node() != caller.head.node {
+            return Err(Error::denied("the call registers another node than the one that makes it"));
+        }
+        self.caller = Some(caller.clone());
+        Ok(())
+    }
+}
+
+/// Arguments may be secret.
+impl fmt::Debug for Register {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Register").finish_non_exhaustive()
+    }
+}
+
 calls! {
     /// Whether somebody is there, and who.
     Ping = "Status.Ping" [ANYWHERE, REPEATABLE] -> String {}
 
-    /// Registers a node.
-    Register = "Node.Register" [REPEATABLE] -> NodeResult {
-        /// The node, with its secret.
-        node: Box<Node>,
-        /// The identity it holds, or the token that introduces it; may be empty.
-        token: String,
-    }
-
-    /// A heartbeat.
-    UpdateStatus = "Node.UpdateStatus" [REPEATABLE] -> NodeResult {
-        /// The node.
-        who: Who,
-        /// Its status.
-        status: String,
-    }
-
-    /// Tokens for identities of a node's allocations.
-    SignIdentities = "Alloc.SignIdentities" [ANYWHERE, REPEATABLE] -> Vec<SignedIdentity> {
-        /// The node.
-        who: Who,
-        /// Which identities.
-        wanted: Vec<IdentityRequest>,
-    }
-
-    /// What a node has to run; waits for something newer than an index.
-    GetClientAllocs = "Node.GetClientAllocs" [ANYWHERE, REPEATABLE] -> AllocIndexes {
-        /// The node.
-        who: Who,
-        /// Wait until the index exceeds this.
-        min_index: u64,
-        /// How long.
-        max_wait: Duration,
-    }
-
-    /// The same, from the leader's state.
-    GetClientAllocsConsistent = "Node.GetClientAllocsConsistent" [REPEATABLE] -> AllocIndexes {
-        /// The node.
-        who: Who,
-        /// Wait until the index exceeds this.
-        min_index: u64,
-        /// How long.
-        max_wait: Duration,
-    }
-
-    /// Allocations in full, from a state newer than an index.
-    GetAllocs = "Alloc.GetAllocs" [ANYWHERE, REPEATABLE] -> FullAllocs {
-        /// The node.
-        who: Who,
-        /// Their IDs.
-        ids: Vec<String>,
-        /// The least index.
-        min_index: u64,
-    }
-
-    /// Reports of a node on its allocations. Gives the index.
-    UpdateAlloc = "Node.UpdateAlloc" [REPEATABLE] -> u64 {
-        /// The node.
-        who: Who,
-        /// The reports.
-        allocs: Vec<Allocation>,
-    }
-
-    /// Events of a node. Gives the index.
-    EmitEvents = "Node.EmitEvents" -> u64 {
-        /// The node.
-        who: Who,
-        /// The events.
-        events: Vec<NodeEvent>,
-    }
-
-    /// Services of a node's allocations. Gives the index.
-    UpsertServices = "ServiceRegistration.Upsert" [REPEATABLE] -> u64 {
-        /// The node.
-        who: Who,
-        /// The services.
-        services: Vec<ServiceRegistration>,
-    }
-
-    /// Removes a service of one of a node's allocations. Gives the index.
-    DeleteService = "ServiceRegistration.DeleteByID" [REPEATABLE] -> u64 {
-        /// The node.
-        who: Who,
-        /// The service's namespace.
-        namespace: String,
-        /// Its ID.
-        id: String,
-    }
-
-    /// A node wants to be drained before it leaves. Gives the index.
-    DrainSelf = "Node.UpdateDrain" [REPEATABLE] -> u64 {
-        /// The node.
-        who: Who,
-        /// How.
-        strategy: DrainStrategy,
-        /// What the operator said about it.
-        meta: BTreeMap<String, String>,
-    }
-
-    /// A node as the servers know it.
-    GetNode = "Node.GetNode" [ANYWHERE, REPEATABLE] -> Option<Arc<Node>> {
-        /// The node.
-        who: Who,
-    }
-
-    /// The servers that are known; whoever asks becomes known by it.
-    Meet = "Serf.Members" [ANYWHERE, REPEATABLE] -> Vec<Identity> {
-        /// Who asks.
-        from: Identity,
+    /// The addresses where servers gossip. The server that is asked greets the address of who asks: what is said in calls makes
+    /// nobody a member.
+    Meet = "Serf.Members" [ANYWHERE, REPEATABLE] -> Vec<SocketAddr> {
+        /// Where the server that asks gossips.
+        from: SocketAddr,
     }
 
     /// A server that does not answer has left for good. Gives whether it was known.
@@ -238,9 +237,92 @@ calls! {
         to: ServerId,
     }
 
+    /// Whether the server that is asked is the one with this ID.
+    Confirm = "Server.Confirm" [ANYWHERE, REPEATABLE] -> () {
+        /// Who is asked.
+        to: ServerId,
+    }
+
     /// Removes a server from the members of consensus.
     RemovePeer = "Operator.RaftRemovePeerByID" [REPEATABLE] -> () {
         /// Which one.
         id: ServerId,
     }
+}
+
+calls_of_nodes! {
+    /// A heartbeat.
+    UpdateStatus = "Node.UpdateStatus" [REPEATABLE] -> NodeResult {
+        /// Its signed identity; empty if it has none, or wants a new one.
+        identity: String,
+        /// Its status.
+        status: String,
+    }
+
+    /// Tokens for identities of a node's allocations.
+    SignIdentities = "Alloc.SignIdentities" [ANYWHERE, REPEATABLE] -> Vec<SignedIdentity> {
+        /// Which identities.
+        wanted: Vec<IdentityRequest>,
+    }
+
+    /// What a node has to run; waits for something newer than an index.
+    GetClientAllocs = "Node.GetClientAllocs" [ANYWHERE, REPEATABLE] -> AllocIndexes {
+        /// Wait until the index exceeds this.
+        min_index: u64,
+        /// How long.
+        max_wait: Duration,
+    }
+
+    /// The same, from the leader's state.
+    GetClientAllocsConsistent = "Node.GetClientAllocsConsistent" [REPEATABLE] -> AllocIndexes {
+        /// Wait until the index exceeds this.
+        min_index: u64,
+        /// How long.
+        max_wait: Duration,
+    }
+
+    /// Allocations in full, from a state newer than an index.
+    GetAllocs = "Alloc.GetAllocs" [ANYWHERE, REPEATABLE] -> FullAllocs {
+        /// Their IDs.
+        ids: Vec<String>,
+        /// The least index.
+        min_index: u64,
+    }
+
+    /// Reports of a node on its allocations. Gives the index.
+    UpdateAlloc = "Node.UpdateAlloc" [REPEATABLE] -> u64 {
+        /// The reports.
+        allocs: Vec<Allocation>,
+    }
+
+    /// Events of a node. Gives the index.
+    EmitEvents = "Node.EmitEvents" -> u64 {
+        /// The events.
+        events: Vec<NodeEvent>,
+    }
+
+    /// Services of a node's allocations. Gives the index.
+    UpsertServices = "ServiceRegistration.Upsert" [REPEATABLE] -> u64 {
+        /// The services.
+        services: Vec<ServiceRegistration>,
+    }
+
+    /// Removes a service of one of a node's allocations. Gives the index.
+    DeleteService = "ServiceRegistration.DeleteByID" [REPEATABLE] -> u64 {
+        /// The service's namespace.
+        namespace: String,
+        /// Its ID.
+        id: String,
+    }
+
+    /// A node wants to be drained before it leaves. Gives the index.
+    DrainSelf = "Node.UpdateDrain" [REPEATABLE] -> u64 {
+        /// How.
+        strategy: DrainStrategy,
+        /// What the operator said about it.
+        meta: BTreeMap<String, String>,
+    }
+
+    /// A node as the servers know it.
+    GetNode = "Node.GetNode" [ANYWHERE, REPEATABLE] -> Option<Arc<Node>> {}
 }

@@ -20,17 +20,32 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
+use super::tls;
+
 /// Calls that one connection may have open. Blocking ones are open for minutes.
 const STREAMS: u32 = 4096;
+/// Longest head of a request, in bytes.
+const LONGEST_HEAD: u32 = 16 << 10;
+/// What a connection may send before it is read, in bytes: of one call, and of all.
+const WINDOWS: (u32, u32) = (256 << 10, 1 << 20);
 /// A connection that is quiet this long is asked for a sign of life, and closed without one.
 const PING: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(20));
 /// How long open calls may go on when the listener stops.
 const GRACE: Duration = Duration::from_millis(500);
 
+/// Who is on the other side of a connection.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    /// The address.
+    pub address: SocketAddr,
+    /// The names in its certificate; `None` without TLS.
+    pub names: Option<Arc<[String]>>,
+}
+
 /// Answers requests.
 pub trait Handler: Send + Sync + 'static {
     /// One request; the answer's body may be a stream.
-    fn answer(self: Arc<Self>, peer: SocketAddr, request: Request<Body>) -> BoxFuture<'static, Response<Body>>;
+    fn answer(self: Arc<Self>, peer: Peer, request: Request<Body>) -> BoxFuture<'static, Response<Body>>;
 }
 
 /// How connections are taken in.
@@ -167,18 +182,23 @@ async fn connection(
     settings: &ListenerSettings,
     stopped: watch::Receiver<bool>,
 ) -> Result<(), String> {
-    let Some(tls) = &settings.tls else { return serve(stream, peer, handler, stopped).await };
+    let Some(tls) = &settings.tls else {
+        return serve(stream, Peer { address: peer, names: None }, handler, stopped).await;
+    };
     let accepting = TlsAcceptor::from(tls.clone()).accept(stream);
     let accepted = match settings.handshake_timeout {
         Duration::ZERO => accepting.await,
         limit => tokio::time::timeout(limit, accepting).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
     };
-    serve(accepted.map_err(|e| e.to_string())?, peer, handler, stopped).await
+    let accepted = accepted.map_err(|e| e.to_string())?;
+    let certificate = accepted.get_ref().1.peer_certificates().and_then(|c| c.first());
+    let names = certificate.map_or_else(Vec::new, tls::names);
+    serve(accepted, Peer { address: peer, names: Some(names.into()) }, handler, stopped).await
 }
 
 async fn serve<S>(
     stream: S,
-    peer: SocketAddr,
+    peer: Peer,
     handler: Arc<dyn Handler>,
     mut stopped: watch::Receiver<bool>,
 ) -> Result<(), String>
@@ -186,12 +206,14 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let answer = service_fn(move |request: Request<Incoming>| {
-        let answer = handler.clone().answer(peer, request.map(Body::new));
+        let answer = handler.clone().answer(peer.clone(), request.map(Body::new));
         async move { Ok::<_, std::convert::Infallible>(answer.await) }
     });
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder.timer(TokioTimer::new()).max_concurrent_streams(STREAMS);
     builder.keep_alive_interval(PING.0).keep_alive_timeout(PING.1);
+    builder.max_header_list_size(LONGEST_HEAD);
+    builder.initial_stream_window_size(WINDOWS.0).initial_connection_window_size(WINDOWS.1);
     let mut serving = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), answer));
     tokio::select! {
         done = serving.as_mut() => return done.map_err(|e| e.to_string()),
@@ -229,7 +251,7 @@ mod tests {
     struct Echo;
 
     impl Handler for Echo {
-        fn answer(self: Arc<Self>, _: SocketAddr, request: Request<Body>) -> BoxFuture<'static, Response<Body>> {
+        fn answer(self: Arc<Self>, _: Peer, request: Request<Body>) -> BoxFuture<'static, Response<Body>> {
             Box::pin(async move {
                 let method = wire::method(request.uri().path()).unwrap_or_default().to_string();
                 let bytes = wire::whole(request.into_body()).await.expect("a body");

@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::calls::{Claim, ForceLeave, Meet, RemovePeer};
+use super::calls::{Claim, Confirm, ForceLeave, Meet, RemovePeer};
 use super::gossip::{Gossip, Identity};
 use super::pool::Pool;
 use super::service::Service;
@@ -23,6 +23,10 @@ use encamp_server::peers::{Bootstrap, Change, KnownServer, Status, View, bootstr
 const ANSWER: Duration = Duration::from_secs(5);
 /// Longest pause between two looks at the members.
 const LOOK: Duration = Duration::from_secs(1);
+/// Most servers that are greeted because another one named them.
+const MOST_GREETED: usize = 64;
+/// How long a server is left alone that did not say who it is.
+const LEFT_ALONE: Duration = Duration::from_secs(5);
 /// How soon a change of the members may follow another one.
 const SOON: Duration = Duration::from_millis(100);
 
@@ -58,12 +62,15 @@ pub struct Members {
     gossip: Gossip,
     pool: Pool,
     joining: Arc<Joining>,
+    /// Servers that did not say that they are who gossip says, and since when.
+    unconfirmed: Arc<Mutex<HashMap<ServerId, Instant>>>,
 }
 
 impl Members {
     /// Looks after the members; nothing is done before [`Members::start`].
     pub fn new(service: Service, pool: &Pool, joining: Joining) -> Members {
-        Members { gossip: service.gossip().clone(), service, pool: pool.another(), joining: Arc::new(joining) }
+        let (gossip, joining) = (service.gossip().clone(), Arc::new(joining));
+        Members { gossip, service, pool: pool.another(), joining, unconfirmed: Arc::default() }
     }
 
     /// Joins, makes the first cluster and looks after its members until the tasks are dropped.
@@ -85,7 +92,7 @@ impl Members {
     /// Nobody answers.
     pub async fn join_one(&self, address: &str) -> Result<(), String> {
         let target = with_port(address, self.joining.default_port);
-        let meet = Meet { from: self.gossip.own() };
+        let meet = Meet { from: self.gossip.own().addr };
         let by_call = self.pool.call_within(ANSWER, &target, &meet);
         let by_datagram = self.greet(&target);
         tokio::pin!(by_call, by_datagram);
@@ -94,15 +101,33 @@ impl Members {
             known = &mut by_call => known,
         };
         match known {
+            // Who answers is a server. Who else is one they tell themselves, by gossip.
             Ok(servers) => {
-                self.gossip.meet(servers).await;
-                Ok(())
+                let own = self.gossip.own().addr;
+                let others: Vec<SocketAddr> = servers.into_iter().filter(|s| *s != own).take(MOST_GREETED).collect();
+                // It was this server that answered.
+                if others.is_empty() {
+                    return Ok(());
+                }
+                for other in others {
+                    self.gossip.announce(other).await;
+                }
+                let known = tokio::time::timeout(ANSWER, self.until_others()).await;
+                known.map_err(|_| format!("failed to join {target}: no server answers by gossip"))
             }
             // Where nobody takes calls, somebody may still take datagrams.
             Err(e) => match tokio::time::timeout(LOOK * 2, by_datagram).await {
                 Ok(()) => Ok(()),
                 Err(_) => Err(format!("failed to join {target}: {e}")),
             },
+        }
+    }
+
+    /// Ends when another server is known.
+    async fn until_others(&self) {
+        let mut changes = self.gossip.changes();
+        while self.gossip.alive().len() < 2 {
+            let _ = tokio::time::timeout(LOOK, changes.changed()).await;
         }
     }
 
@@ -190,7 +215,7 @@ impl Members {
         self.service.promise(by).await?;
         let others = founders.iter().filter(|(id, _)| **id != by);
         let asked = others.map(|(to, peer)| async move {
-            let asked = self.pool.call_within(ANSWER, &peer.address, &Claim { to: *to, by }).await;
+            let asked = self.pool.call_server(ANSWER, *to, &peer.address, &Claim { to: *to, by }).await;
             asked.map_err(|e| format!("{}: {e}", peer.name))
         });
         futures_util::future::try_join_all(asked).await.map(drop)
@@ -223,7 +248,12 @@ impl Members {
     /// `healthy`: since when members are alive and up to date.
     fn next_change(&self, own: &Identity, healthy: &mut HashMap<ServerId, Instant>) -> Option<Change> {
         let consensus = self.server().consensus();
-        let known = self.gossip.known();
+        let mut known = self.gossip.known();
+        {
+            let mut unconfirmed = self.unconfirmed();
+            unconfirmed.retain(|_, since| since.elapsed() < LEFT_ALONE);
+            known.retain(|k| !unconfirmed.contains_key(&k.id));
+        }
         let members = consensus.configuration().servers;
         let autopilot = self.server().snapshot().autopilot().cloned().unwrap_or_default();
         let now = Instant::now();
@@ -247,9 +277,15 @@ impl Members {
         let consensus = self.server().consensus();
         let text = format!("{change:?}");
         let done = match change {
-            Change::Add(id, peer) => consensus.add_member(id, peer).await,
+            Change::Add(id, peer) => match self.confirmed(id, &peer.address).await {
+                Ok(()) => consensus.add_member(id, peer).await,
+                Err(why) => Err(why),
+            },
             Change::Promote(id) => consensus.give_vote(id).await,
-            Change::Rename(id, peer) => consensus.rename_member(id, peer).await,
+            Change::Rename(id, peer) => match self.confirmed(id, &peer.address).await {
+                Ok(()) => consensus.rename_member(id, peer).await,
+                Err(why) => Err(why),
+            },
             Change::Remove(id) => consensus.remove_member(id).await,
         };
         match done {
@@ -259,6 +295,20 @@ impl Members {
                 tokio::time::sleep(LOOK).await;
             }
         }
+    }
+
+    /// Datagrams can be made up: a server that becomes a member, or has moved, has to say itself at its address that it is the one, with
+    /// its certificate where there are any. One that does not is left alone for a while.
+    async fn confirmed(&self, id: ServerId, address: &str) -> Result<(), String> {
+        let answer = self.pool.call_server(ANSWER, id, address, &Confirm { to: id }).await;
+        answer.map_err(|e| {
+            self.unconfirmed().insert(id, Instant::now());
+            format!("{id} does not answer at {address}: {e}")
+        })
+    }
+
+    fn unconfirmed(&self) -> MutexGuard<'_, HashMap<ServerId, Instant>> {
+        self.unconfirmed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Leaves the cluster for good: hands over, is removed, and tells the others. A server alone only says so.
@@ -300,7 +350,7 @@ impl Membership for Members {
             let own = self.gossip.own().id;
             let call = ForceLeave { name, prune };
             let others: Vec<_> = self.gossip.alive().into_iter().filter(|s| s.id != own).collect();
-            let told = others.iter().map(|s| self.pool.call_within(ANSWER, &s.rpc, &call));
+            let told = others.iter().map(|s| self.pool.call_server(ANSWER, s.id, &s.rpc, &call));
             for (done, to) in futures_util::future::join_all(told).await.into_iter().zip(&others) {
                 if let Err(error) = done {
                     tracing::warn!(target: "nomad", server = to.full_name(), %error, "a server was not told who leaves");

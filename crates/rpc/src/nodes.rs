@@ -142,7 +142,30 @@ impl Local {
 }
 
 fn who(c: &Credentials) -> Who {
-    Who { node_id: c.node_id.clone(), secret_id: c.secret_id.clone(), identity: c.identity.clone() }
+    Who { node_id: c.node_id.clone(), secret_id: c.secret_id.clone() }
+}
+
+/// What a call with reports weighs at most: servers bound what a message becomes in memory.
+const MOST_WEIGHT: usize = 10_000;
+
+/// Reports in parts that servers take in one call.
+fn in_parts(allocs: Vec<Allocation>) -> Vec<Vec<Allocation>> {
+    let mut parts = vec![Vec::new()];
+    let mut weight = 0;
+    for alloc in allocs {
+        let events: usize = alloc.task_states.values().map(|s| 2 + 2 * s.events.len()).sum();
+        let own = 8 + events;
+        let full = weight + own > MOST_WEIGHT;
+        match parts.last_mut() {
+            Some(part) if part.is_empty() || !full => part.push(alloc),
+            Some(_) | None => {
+                parts.push(vec![alloc]);
+                weight = 0;
+            }
+        }
+        weight += own;
+    }
+    parts
 }
 
 fn reply(r: NodeResult) -> NodeReply {
@@ -162,7 +185,7 @@ macro_rules! servers {
     ($kind:ty { $($more:tt)* }) => {
         impl Servers for $kind {
             fn register<'a>(&'a self, node: &'a Node, token: &'a str) -> Answer<'a, NodeReply> {
-                let call = Register { node: Box::new(node.clone()), token: token.into() };
+                let call = Register { node: Box::new(node.clone()), token: token.into(), caller: None };
                 Box::pin(async move { self.call(call, Duration::ZERO).await.map(|r| self.told(r)) })
             }
 
@@ -172,11 +195,8 @@ macro_rules! servers {
                 status: &'a str,
                 renew: bool,
             ) -> Answer<'a, NodeReply> {
-                let mut who = who(c);
-                if renew {
-                    who.identity.clear();
-                }
-                let call = UpdateStatus { who, status: status.into() };
+                let identity = if renew { String::new() } else { c.identity.clone() };
+                let call = UpdateStatus { who: who(c), identity, status: status.into() };
                 Box::pin(async move { self.call(call, Duration::ZERO).await.map(|r| self.told(r)) })
             }
 
@@ -216,8 +236,14 @@ macro_rules! servers {
             }
 
             fn update_allocs<'a>(&'a self, c: &'a Credentials, allocs: Vec<Allocation>) -> Answer<'a, u64> {
-                let call = UpdateAlloc { who: who(c), allocs };
-                Box::pin(self.call(call, Duration::ZERO))
+                let who = who(c);
+                Box::pin(async move {
+                    let mut index = 0;
+                    for allocs in in_parts(allocs) {
+                        index = self.call(UpdateAlloc { who: who.clone(), allocs }, Duration::ZERO).await?;
+                    }
+                    Ok(index)
+                })
             }
 
             fn emit_events<'a>(&'a self, c: &'a Credentials, events: Vec<NodeEvent>) -> Answer<'a, u64> {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -15,7 +15,9 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::calls::Call;
+use super::proof::Prover;
 use super::wire::{self, CallError};
+use encamp_raft::ServerId;
 
 /// A quiet connection with open calls is asked for a sign of life this often, and given up without one.
 const PING: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(10));
@@ -27,11 +29,13 @@ pub struct PoolSettings {
     pub tls: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
     /// Longest wait for a connection (`rpc.dial_timeout`).
     pub dial_timeout: Duration,
+    /// What the server of this agent proves with who it is, once it is known.
+    pub prover: Arc<OnceLock<Prover>>,
 }
 
 impl Default for PoolSettings {
     fn default() -> Self {
-        PoolSettings { tls: None, dial_timeout: Duration::from_secs(10) }
+        PoolSettings { tls: None, dial_timeout: Duration::from_secs(10), prover: Arc::default() }
     }
 }
 
@@ -58,12 +62,32 @@ impl Pool {
         Pool::new(self.0.settings.clone())
     }
 
+    /// From now on calls to servers prove that they come from this one.
+    ///
+    /// # Errors
+    /// The system has no randomness.
+    pub fn prove_as(&self, id: ServerId) -> Result<(), String> {
+        let prover = Prover::new(id).ok_or("the system has no randomness")?;
+        let _ = self.0.settings.prover.set(prover);
+        Ok(())
+    }
+
+    /// What the server of this agent proves with who it is.
+    pub fn prover(&self) -> Option<&Prover> {
+        self.0.settings.prover.get()
+    }
+
+    /// The head's part that proves to a server that this one calls.
+    pub fn proof_for(&self, to: ServerId) -> Option<(ServerId, String)> {
+        self.prover().map(|own| (own.id(), own.text_for(to)))
+    }
+
     /// Calls the agent at an address.
     ///
     /// # Errors
     /// See [`CallError`].
     pub async fn call<C: Call>(&self, address: &str, call: &C) -> Result<C::Result, CallError> {
-        let answer = self.send(address, wire::request(address, call)?).await?;
+        let answer = self.send(address, wire::request(address, call, None)?).await?;
         wire::result(answer).await
     }
 
@@ -72,9 +96,25 @@ impl Pool {
     /// # Errors
     /// See [`CallError`].
     pub async fn call_within<C: Call>(&self, limit: Duration, address: &str, call: &C) -> Result<C::Result, CallError> {
-        let late = || CallError::Lost(format!("{}: no answer from {address} within {limit:?}", C::METHOD));
-        let called = tokio::time::timeout(limit, self.call(address, call)).await;
-        called.unwrap_or_else(|_| Err(late()))
+        within(limit, C::METHOD, address, self.call(address, call)).await
+    }
+
+    /// Calls a server as the server of this agent, given up after a time.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub async fn call_server<C: Call>(
+        &self,
+        limit: Duration,
+        to: ServerId,
+        address: &str,
+        call: &C,
+    ) -> Result<C::Result, CallError> {
+        let called = async {
+            let request = wire::request(address, call, self.proof_for(to))?;
+            wire::result(self.send(address, request).await?).await
+        };
+        within(limit, C::METHOD, address, called).await
     }
 
     /// Sends any request; its answer may go on after its head.
@@ -152,6 +192,16 @@ impl Pool {
             }
         }
     }
+}
+
+async fn within<T>(
+    limit: Duration,
+    method: &str,
+    address: &str,
+    called: impl Future<Output = Result<T, CallError>>,
+) -> Result<T, CallError> {
+    let late = || CallError::Lost(format!("{method}: no answer from {address} within {limit:?}"));
+    tokio::time::timeout(limit, called).await.unwrap_or_else(|_| Err(late()))
 }
 
 /// A system's error in the words of the field.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use super::calls::{Call, RunErrand, Stand};
+use super::calls::{Call, Caller, RunErrand, Stand};
 use super::gossip::Gossip;
 use super::pool::Pool;
 use super::service::{Answers, Service};
@@ -20,18 +20,31 @@ use encamp_server::handle::Others;
 pub struct Envelope {
     to: ServerId,
     message: Message,
+    /// Who sent it, as the head says.
+    #[serde(skip)]
+    from: ServerId,
 }
 
 impl Call for Envelope {
     const METHOD: &'static str = "Raft.Message";
     const ANYWHERE: bool = true;
     type Result = Answer;
+
+    fn called_by(&mut self, caller: &Caller) -> Result<(), Error> {
+        let from = caller.head.server.as_ref().map(|(id, _)| *id);
+        self.from = from.ok_or_else(|| Error::denied("the message does not say which server sends it"))?;
+        Ok(())
+    }
 }
 
 impl Answers<Envelope> for Service {
     async fn carry_out(&self, call: Envelope) -> Result<Answer, Error> {
         self.is_me(call.to)?;
-        Ok(self.server().consensus().handle(call.message).await)
+        let answer = self.server().consensus().handle(call.from, call.message).await;
+        answer.map_err(|why| {
+            tracing::warn!(target: "nomad.raft", from = %call.from, %why, "refused a message");
+            Error::bad(why.to_string())
+        })
     }
 }
 
@@ -49,18 +62,18 @@ impl RaftTransport {
     }
 }
 
-/// A message that takes longer is given up with its connection. openraft's own limits are shorter.
 /// Longest wait for the leader's answer to a worker.
 const ERRAND: Duration = Duration::from_secs(60);
+/// A message that takes longer is given up with its connection. openraft's own limits are shorter.
 const LIMIT: Duration = Duration::from_secs(30);
 
 impl Transport for RaftTransport {
     fn send<'a>(&'a self, to: ServerId, peer: &'a Peer, message: Message) -> Pending<'a> {
         Box::pin(async move {
-            let envelope = Envelope { to, message };
+            let envelope = Envelope { to, message, from: ServerId::default() };
             // A server that came back elsewhere is reached before the log says so.
             let address = self.gossip.address_of(to).unwrap_or_else(|| peer.address.clone());
-            self.pool.call_within(LIMIT, &address, &envelope).await.map_err(|e| TransportError(e.to_string()))
+            self.pool.call_server(LIMIT, to, &address, &envelope).await.map_err(|e| TransportError(e.to_string()))
         })
     }
 }
@@ -70,7 +83,7 @@ impl Others for RaftTransport {
     fn stand<'a>(&'a self, to: ServerId, peer: &'a Peer) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async move {
             let address = self.gossip.address_of(to).unwrap_or_else(|| peer.address.clone());
-            self.pool.call_within(LIMIT, &address, &Stand { to }).await.map_err(|e| e.to_string())
+            self.pool.call_server(LIMIT, to, &address, &Stand { to }).await.map_err(|e| e.to_string())
         })
     }
 
@@ -83,7 +96,8 @@ impl Others for RaftTransport {
         Box::pin(async move {
             let address = self.gossip.address_of(leader).unwrap_or_else(|| peer.address.clone());
             // Not on the connection of heartbeats: plans are long.
-            let called = self.errands.call_within(ERRAND, &address, &RunErrand { errand: errand.clone() }).await;
+            let call = RunErrand { errand: errand.clone() };
+            let called = self.errands.call_server(ERRAND, leader, &address, &call).await;
             called.map_err(|e| match e {
                 CallError::Refused(e) => e,
                 CallError::Unreachable(_) => Error::no_leader(),

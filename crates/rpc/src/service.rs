@@ -1,20 +1,24 @@
 //! Answers calls: from this server's own state, or by the leader.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::http::{HeaderValue, Request, Response};
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
-use super::calls::*;
 use super::gossip::Gossip;
-use super::listener::Handler;
+use super::listener::{Handler, Peer};
 use super::pool::Pool;
-use super::wire::{self, CallError, FORWARDED};
+use super::proof::Confirmed;
+use super::rules::{self, LONGEST_OF_STRANGERS, Proof, Rule};
+use super::wire::{self, CallError, FORWARDED, Head};
+use super::{calls::*, cost};
 use encamp_host::ids;
+use encamp_http::bodies::{BodyError, Budget};
 use encamp_raft::ServerId;
 use encamp_server::endpoints::identity;
 use encamp_server::endpoints::node_rpc::{self, NodeAnswer};
@@ -23,6 +27,21 @@ use encamp_server::{Error, Server};
 
 /// How long a call waits for a leader.
 const HOLD: Duration = Duration::from_secs(5);
+
+/// Memory for messages of nodes that are on their way: of all, and of one address. What they become when they are read counts too.
+const MESSAGES: (usize, usize) = (256 << 20, 128 << 20);
+/// The same for callers that this server does not know.
+const OF_STRANGERS: (usize, usize) = (32 << 20, 8 << 20);
+/// The same for servers of the cluster.
+const OF_SERVERS: (usize, usize) = (1 << 30, 1 << 30);
+/// What one message of a node may become in memory, and one of a caller that this server does not know.
+const MOST_COST: (usize, usize) = (96 << 20, 4 << 20);
+/// A call that takes more than this keeps it until it is carried out.
+const SMALL: usize = 256 << 10;
+/// Bytes of nodes and pools that one address may newly register at once, and in a second.
+const NEW_NODES: (f64, f64) = (32.0 * 1024.0 * 1024.0, 64.0 * 1024.0);
+/// Addresses whose registrations are counted.
+const COUNTED: usize = 4096;
 
 /// How long a server that made a promise keeps it while no cluster comes of it.
 const PROMISE: Duration = Duration::from_secs(60);
@@ -39,14 +58,23 @@ pub struct Service {
     server: Server,
     pool: Pool,
     gossip: Gossip,
+    /// The region that certificates have to name.
+    names: Option<String>,
+    confirmed: Confirmed,
+    budgets: Arc<Budgets>,
     /// Who may make the first cluster with this server, and since when.
     promised: Arc<tokio::sync::Mutex<Option<(ServerId, Instant)>>>,
 }
 
 impl Service {
-    /// For a server; `pool` reaches the others.
-    pub fn new(server: Server, pool: Pool, gossip: Gossip) -> Service {
-        Service { server, pool, gossip, promised: Arc::default() }
+    /// For a server; `pool` reaches the others. `names`: certificates of callers have to name a role in this region.
+    pub fn new(server: Server, pool: Pool, gossip: Gossip, names: Option<String>) -> Service {
+        let (confirmed, budgets) = (Confirmed::default(), Arc::new(Budgets::default()));
+        Service { server, pool, gossip, names, confirmed, budgets, promised: Arc::default() }
+    }
+
+    pub(super) fn pool(&self) -> &Pool {
+        &self.pool
     }
 
     /// The servers that are known.
@@ -96,7 +124,8 @@ impl Service {
             return Ok(self.carry_out(call).await?);
         }
         let bytes = encamp_ops::codec::encode(&call).map_err(Error::internal)?;
-        match self.with_leader(C::METHOD, &bytes, C::REPEATABLE).await? {
+        let head = Head { node: call.node(), server: None };
+        match self.with_leader(C::METHOD, &head, &bytes, C::REPEATABLE).await? {
             Some(response) => wire::result(response).await,
             // Elected meanwhile.
             None => Ok(self.carry_out(call).await?),
@@ -107,6 +136,7 @@ impl Service {
     async fn with_leader(
         &self,
         method: &str,
+        head: &Head,
         bytes: &[u8],
         repeatable: bool,
     ) -> Result<Option<Response<Body>>, CallError> {
@@ -117,10 +147,12 @@ impl Service {
                 return Ok(None);
             }
             let mut failure = CallError::Refused(Error::no_leader());
-            if let Some(leader) = self.server.leader_address().filter(|a| *a != own) {
-                let mut request = wire::raw_request(&leader, method, bytes.to_vec())?;
+            let leader = self.server.consensus().leadership().borrow().leader.clone();
+            if let Some((id, leader)) = leader.filter(|(_, peer)| peer.address != own) {
+                let head = Head { node: head.node.clone(), server: self.pool.proof_for(id) };
+                let mut request = wire::raw_request(&leader.address, method, &head, bytes.to_vec())?;
                 request.headers_mut().insert(FORWARDED, HeaderValue::from_static("1"));
-                match self.pool.send(&leader, request).await {
+                match self.pool.send(&leader.address, request).await {
                     Ok(response) => return Ok(Some(response)),
                     Err(e @ CallError::Lost(_)) if !repeatable => return Err(e),
                     Err(e) => failure = e,
@@ -133,11 +165,69 @@ impl Service {
         }
     }
 
-    async fn dispatch(&self, method: &str, forwarded: bool, bytes: Bytes) -> Response<Body> {
+    /// Looks at who calls, before anything of the message is read.
+    async fn admit(&self, peer: &Peer, rule: &Rule, head: Head, forwarded: bool) -> Result<Admitted, Error> {
+        self.check_names(peer, rule)?;
+        let by_member = match rule.proof {
+            Proof::Member => self.check_member(peer, &head).await.map(|()| true)?,
+            Proof::Nothing | Proof::Node | Proof::NewNode => forwarded && self.check_member(peer, &head).await.is_ok(),
+        };
+        let knows = |who: &Who| node_rpc::knows(&self.server, &who.node_id, &who.secret_id);
+        let mut known = rule.proof == Proof::Member || head.node.as_ref().is_some_and(knows);
+        if rule.proof == Proof::Node && !known && self.leads() {
+            // The leader knows best, once it has applied what was committed before. A node that asks for itself is told that it is gone.
+            self.server.wait_ready().await?;
+            let Some(who) = &head.node else { return Err(Error::denied("the call does not say which node makes it")) };
+            if rule.method != GetNode::METHOD {
+                node_rpc::authenticate(&self.server, &who.node_id, &who.secret_id)?;
+                known = true;
+            }
+        }
+        let address = (!by_member).then(|| peer.address.ip());
+        Ok(Admitted { head, address, known, forwarded: forwarded && by_member })
+    }
+
+    fn check_names(&self, peer: &Peer, rule: &Rule) -> Result<(), Error> {
+        match (&self.names, &peer.names) {
+            (Some(region), Some(names)) => rule.check_names(region, names),
+            (Some(_), None) | (None, _) => Ok(()),
+        }
+    }
+
+    /// Whether a member of the cluster calls.
+    async fn check_member(&self, peer: &Peer, head: &Head) -> Result<(), Error> {
+        let Some((id, text)) = &head.server else {
+            return Err(Error::denied("the call does not say which server makes it"));
+        };
+        let own = self.gossip.own().id;
+        let members = || self.server.consensus().configuration().servers;
+        let in_log = || members().into_iter().find(|m| m.id == *id).map(|m| m.peer.address);
+        let known = || self.gossip.address_of(*id).or_else(in_log).or_else(|| self.gossip.last_address_of(*id));
+        let address = if *id == own { None } else { known() };
+        let address = address.ok_or_else(|| Error::denied(format!("server {id} is not a member of this cluster")))?;
+        if let (Some(region), Some(names)) = (&self.names, &peer.names) {
+            return rules::SERVERS_ONLY.check_names(region, names);
+        }
+        self.confirmed.check(&self.pool, own, *id, text, address, peer.address.ip()).await
+    }
+
+    /// Answers a call. Its message is read when it is known who calls.
+    async fn answer(&self, peer: &Peer, method: &str, request: Request<Body>) -> Response<Body> {
+        let Some(rule) = rules::of(method) else {
+            return wire::response::<()>(Err(Error::not_found(format!("rpc: can't find method {method}"))));
+        };
+        let (head, body) = request.into_parts();
+        let forwarded = head.headers.contains_key(FORWARDED);
+        let caller = Head::of(&head.headers);
+        drop(head);
+        let admitted = match self.admit(peer, rule, caller, forwarded).await {
+            Ok(admitted) => admitted,
+            Err(e) => return wire::response::<()>(Err(e)),
+        };
         macro_rules! route {
             ($($call:ty),* $(,)?) => {
                 match method {
-                    $(<$call>::METHOD => self.one::<$call>(forwarded, &bytes).await,)*
+                    $(<$call>::METHOD => self.one::<$call>(rule, admitted, body).await,)*
                     _ => wire::response::<()>(Err(Error::not_found(format!("rpc: can't find method {method}")))),
                 }
             };
@@ -145,6 +235,7 @@ impl Service {
         route!(
             Ping,
             super::raft::Envelope,
+            super::proof::Vouch,
             Register,
             UpdateStatus,
             SignIdentities,
@@ -160,30 +251,55 @@ impl Service {
             Meet,
             ForceLeave,
             Claim,
+            Confirm,
             RunErrand,
             Stand,
             RemovePeer,
         )
     }
 
-    async fn one<C: Call>(&self, forwarded: bool, bytes: &[u8]) -> Response<Body>
+    async fn one<C: Call>(&self, rule: &Rule, admitted: Admitted, body: Body) -> Response<Body>
     where
         Service: Answers<C>,
     {
+        let Admitted { head, address, known, forwarded } = admitted;
+        let (budget, longest) = match rule.proof {
+            Proof::Member => (&self.budgets.servers, rule.longest),
+            Proof::Nothing | Proof::Node | Proof::NewNode if known => (&self.budgets.nodes, rule.longest),
+            Proof::NewNode => (&self.budgets.strangers, rule.longest),
+            Proof::Nothing | Proof::Node => (&self.budgets.strangers, rule.longest.min(LONGEST_OF_STRANGERS)),
+        };
+        let (bytes, mut held) = match budget.read(body, longest, address).await {
+            Ok(read) => read,
+            Err(e) => return wire::response::<()>(Err(unread(rule, e))),
+        };
         // What was forwarded once is not forwarded again: leadership moved, and the first server asks the next one.
         if !C::ANYWHERE && !forwarded && !self.leads() {
-            match self.with_leader(C::METHOD, bytes, C::REPEATABLE).await {
+            match self.with_leader(C::METHOD, &head, &bytes, C::REPEATABLE).await {
                 Ok(Some(response)) => return response,
                 Ok(None) => {}
                 Err(CallError::Refused(e)) => return wire::response::<()>(Err(e)),
                 Err(e) => return wire::response::<()>(Err(Error::internal(e.to_string()))),
             }
         }
-        let done = match wire::read::<C>(bytes) {
-            Ok(call) => self.carry_out(call).await,
-            Err(e) => Err(e),
+        let done = async {
+            let mut small = true;
+            if rule.proof != Proof::Member {
+                let most = if known { MOST_COST.0 } else { MOST_COST.1 };
+                let cost = cost::of(&bytes, most).map_err(|e| Error::bad(format!("{}: {e}", rule.method)))?;
+                small = cost <= SMALL;
+                if !small {
+                    held.join(budget.take(cost, address).await.map_err(|e| unread(rule, e))?);
+                }
+            }
+            let mut call: C = wire::read(&bytes)?;
+            call.called_by(&Caller { head, address, bytes: bytes.len() })?;
+            drop(bytes);
+            // Calls that block are small.
+            let _held = (!small).then_some(held);
+            self.carry_out(call).await
         };
-        wire::response(done)
+        wire::response(done.await)
     }
 
     fn reply(&self, a: NodeAnswer) -> NodeResult {
@@ -227,10 +343,18 @@ macro_rules! answers {
 
 answers! {
     Ping |s, _c| Ok(s.server.settings().name.clone());
-    Register |s, c| node_rpc::register(&s.server, *c.node, &c.token).await.map(|a| s.reply(a));
+    Register |s, c| {
+        if let Some(Caller { address: Some(address), bytes, .. }) = &c.caller
+            && node_rpc::is_new(&s.server, &c.node)
+            && !s.budgets.new_nodes(*address, *bytes)
+        {
+            return Err(Error::new(429, "too many new nodes from this address; try again later"));
+        }
+        node_rpc::register(&s.server, *c.node, &c.token).await.map(|a| s.reply(a))
+    };
     UpdateStatus |s, c| {
-        let Who { node_id, secret_id, identity } = &c.who;
-        let answer = node_rpc::update_status(&s.server, node_id, secret_id, identity, &c.status).await;
+        let Who { node_id, secret_id } = &c.who;
+        let answer = node_rpc::update_status(&s.server, node_id, secret_id, &c.identity, &c.status).await;
         answer.map(|a| s.reply(a))
     };
     SignIdentities |s, c| identity::sign(&s.server, &c.who.node_id, &c.who.secret_id, c.wanted).await;
@@ -252,9 +376,11 @@ answers! {
         node_rpc::drain_self(&s.server, &c.who.node_id, &c.who.secret_id, c.strategy, c.meta).await
     };
     Meet |s, c| {
-        s.gossip.meet(vec![c.from]).await;
-        Ok(s.gossip.alive())
+        // Who is there says so itself, in a datagram that is sealed where there is a key.
+        s.gossip.announce(c.from).await;
+        Ok(s.gossip.alive().into_iter().map(|k| k.addr).collect())
     };
+    Confirm |s, c| s.is_me(c.to);
     ForceLeave |s, c| Ok(s.gossip.force_leave(&c.name, c.prune));
     Claim |s, c| {
         s.is_me(c.to)?;
@@ -274,11 +400,61 @@ async fn client_allocs(s: &Service, who: &Who, min_index: u64, max_wait: Duratio
     Ok(AllocIndexes { allocs, index })
 }
 
-/// Only servers send plans and entries of the log; arguments of other calls are short.
-fn longest(method: &str) -> usize {
-    match method {
-        super::raft::Envelope::METHOD | RunErrand::METHOD => wire::MAX_MESSAGE,
-        _ => wire::LONGEST_CALL,
+/// A call that may be read.
+struct Admitted {
+    head: Head,
+    /// Where it comes from; `None` for messages of members.
+    address: Option<IpAddr>,
+    /// This server knows the node or the server that calls.
+    known: bool,
+    /// A follower has passed it on.
+    forwarded: bool,
+}
+
+/// Why a message was not read, as an answer.
+fn unread(rule: &Rule, e: BodyError) -> Error {
+    let status = match e {
+        BodyError::Long(_) => 413,
+        BodyError::Slow => 408,
+        BodyError::Busy => 503,
+        BodyError::Broken => 400,
+    };
+    Error::new(status, format!("{}: {e}", rule.method))
+}
+
+/// Memory for messages, and how much is newly registered.
+struct Budgets {
+    nodes: Budget,
+    strangers: Budget,
+    servers: Budget,
+    /// What an address may still register, and since when it has earned more.
+    new_nodes: Mutex<HashMap<IpAddr, (f64, Instant)>>,
+}
+
+impl Default for Budgets {
+    fn default() -> Budgets {
+        let budget = |(all, of_one)| Budget::new(all, of_one);
+        let (nodes, strangers, servers) = (budget(MESSAGES), budget(OF_STRANGERS), budget(OF_SERVERS));
+        Budgets { nodes, strangers, servers, new_nodes: Mutex::default() }
+    }
+}
+
+impl Budgets {
+    /// Whether an address may register something new of that size.
+    fn new_nodes(&self, address: IpAddr, bytes: usize) -> bool {
+        let ((most, rate), now) = (NEW_NODES, Instant::now());
+        let mut counted = self.new_nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let earned = |(left, since): (f64, Instant)| (left + (now - since).as_secs_f64() * rate).min(most);
+        if counted.len() >= COUNTED && !counted.contains_key(&address) {
+            counted.retain(|_, entry| earned(*entry) < most);
+        }
+        if counted.len() >= COUNTED && !counted.contains_key(&address) {
+            return false;
+        }
+        let entry = counted.entry(address).or_insert((most, now));
+        let left = earned(*entry) - bytes as f64;
+        *entry = (if left >= 0.0 { left } else { earned(*entry) }, now);
+        left >= 0.0
     }
 }
 
@@ -291,16 +467,34 @@ pub struct Port {
 }
 
 impl Handler for Port {
-    fn answer(self: Arc<Self>, _: SocketAddr, request: Request<Body>) -> BoxFuture<'static, Response<Body>> {
+    fn answer(self: Arc<Self>, peer: Peer, request: Request<Body>) -> BoxFuture<'static, Response<Body>> {
         Box::pin(async move {
-            let Some(method) = wire::method(request.uri().path()).map(str::to_string) else {
-                return self.interface.answer(request).await;
-            };
-            let forwarded = request.headers().contains_key(FORWARDED);
-            match wire::at_most(request.into_body(), longest(&method)).await {
-                Ok(bytes) => self.service.dispatch(&method, forwarded, bytes).await,
-                Err(text) => wire::response::<()>(Err(Error::bad(text))),
+            match wire::method(request.uri().path()).map(str::to_string) {
+                Some(method) => self.service.answer(&peer, &method, request).await,
+                None => match self.service.check_names(&peer, &rules::INTERFACE) {
+                    Ok(()) => self.interface.answer(request).await,
+                    Err(e) => wire::response::<()>(Err(e)),
+                },
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_registers_so_many_new_nodes_and_earns_more() {
+        let budgets = Budgets::default();
+        let (one, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
+        let mut taken = 0;
+        while budgets.new_nodes(one, 1 << 20) {
+            taken += 1;
+        }
+        assert_eq!(taken, 32);
+        assert!(budgets.new_nodes(other, 1 << 20));
+        tokio::time::advance(Duration::from_secs(17)).await;
+        assert!(budgets.new_nodes(one, 1 << 20) && !budgets.new_nodes(one, 1 << 20));
     }
 }

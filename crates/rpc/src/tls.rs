@@ -23,6 +23,12 @@ pub fn server_config(files: &TlsFiles) -> Result<Arc<ServerConfig>, String> {
     Ok(Arc::new(config))
 }
 
+/// The DNS names in a certificate.
+pub fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
+    let parsed = webpki::EndEntityCert::try_from(certificate);
+    parsed.map_or_else(|_| Vec::new(), |c| c.valid_dns_names().map(str::to_string).collect())
+}
+
 /// TLS towards servers of a region, and the name they must have. Without `verify_name` any certificate of the authority is taken.
 ///
 /// # Errors

@@ -1,22 +1,72 @@
 //! How calls look: names, bodies, errors.
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderValue, Method as Verb, Request, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method as Verb, Request, Response, StatusCode, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::calls::Call;
+use super::calls::{Call, Who};
 use encamp_ops::codec;
+use encamp_raft::ServerId;
 use encamp_server::Error;
 
 /// What the paths of calls begin with. The number changes when old agents could misread new messages.
-const PREFIX: &str = "/rpc/v1/";
+const PREFIX: &str = "/rpc/v2/";
 /// Longest message that is read into memory, in bytes: a piece of a snapshot or a large plan fits well.
 pub const MAX_MESSAGE: usize = 256 << 20;
-/// Longest arguments of a call that is no server's, in bytes.
-pub const LONGEST_CALL: usize = 16 << 20;
 /// Says that a follower passed the request on; it is not passed on again.
 pub const FORWARDED: &str = "x-encamp-forwarded";
+/// ID of the node that calls, and its secret.
+const NODE: [&str; 2] = ["x-encamp-node", "x-encamp-secret"];
+/// ID of the server that calls, and what it proves that with.
+const SERVER: [&str; 2] = ["x-encamp-server", "x-encamp-proof"];
+
+/// Who calls, as the head of a message says it: it is checked before the message is read.
+#[derive(Clone, Default)]
+pub struct Head {
+    /// The node.
+    pub node: Option<Who>,
+    /// The server, and what proves that it calls.
+    pub server: Option<(ServerId, String)>,
+}
+
+impl Head {
+    /// What a request says.
+    pub fn of(headers: &HeaderMap) -> Head {
+        let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok()).map(str::to_string);
+        let pair = |names: [&str; 2]| text(names[0]).zip(text(names[1]));
+        let node = pair(NODE).map(|(node_id, secret_id)| Who { node_id, secret_id });
+        Head { node, server: pair(SERVER).and_then(|(id, proof)| Some((id.parse().ok()?, proof))) }
+    }
+
+    fn write(&self, headers: &mut HeaderMap) -> Result<(), CallError> {
+        let mut put = |name: &'static str, value: &str| {
+            let bad = |_| Error::bad(format!("{name} holds characters that can't be sent"));
+            let mut value = HeaderValue::from_str(value).map_err(bad)?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+            Ok::<_, Error>(())
+        };
+        if let Some(who) = &self.node {
+            put(NODE[0], &who.node_id)?;
+            put(NODE[1], &who.secret_id)?;
+        }
+        if let Some((id, proof)) = &self.server {
+            put(SERVER[0], &id.to_string())?;
+            put(SERVER[1], proof)?;
+        }
+        Ok(())
+    }
+}
+
+/// Secrets stay out of logs.
+impl std::fmt::Debug for Head {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let node = self.node.as_ref().map(|w| w.node_id.as_str());
+        let server = self.server.as_ref().map(|(id, _)| *id);
+        f.debug_struct("Head").field("node", &node).field("server", &server).finish()
+    }
+}
 
 /// Why a call gave no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,23 +82,29 @@ pub enum CallError {
     Refused(#[from] Error),
 }
 
-/// The request of a call.
+/// The request of a call; `server` is the server that calls, and what proves it.
 ///
 /// # Errors
 /// The arguments can't be written, or the address is none.
-pub fn request<C: Call>(address: &str, call: &C) -> Result<Request<Body>, CallError> {
+pub fn request<C: Call>(
+    address: &str,
+    call: &C,
+    server: Option<(ServerId, String)>,
+) -> Result<Request<Body>, CallError> {
     let body = codec::encode(call).map_err(|e| Error::internal(format!("{}: {e}", C::METHOD)))?;
-    raw_request(address, C::METHOD, body)
+    raw_request(address, C::METHOD, &Head { node: call.node(), server }, body)
 }
 
 /// The request of a call whose arguments are written already.
 ///
 /// # Errors
 /// The address is none.
-pub fn raw_request(address: &str, method: &str, body: Vec<u8>) -> Result<Request<Body>, CallError> {
+pub fn raw_request(address: &str, method: &str, head: &Head, body: Vec<u8>) -> Result<Request<Body>, CallError> {
     let request = Request::builder().method(Verb::POST).uri(format!("http://{address}{PREFIX}{method}"));
     let request = request.header(header::CONTENT_TYPE, "application/msgpack").body(Body::from(body));
-    request.map_err(|e| CallError::Unreachable(format!("{address} is no address: {e}")))
+    let mut request = request.map_err(|e| CallError::Unreachable(format!("{address} is no address: {e}")))?;
+    head.write(request.headers_mut())?;
+    Ok(request)
 }
 
 /// The method that a path names, if it is that of a call.
@@ -61,15 +117,7 @@ pub fn method(path: &str) -> Option<&str> {
 /// # Errors
 /// The connection broke, or the message is too long.
 pub async fn whole(body: Body) -> Result<Bytes, String> {
-    at_most(body, MAX_MESSAGE).await
-}
-
-/// The whole of a message that has at most so many bytes.
-///
-/// # Errors
-/// The connection broke, or the message is longer.
-pub async fn at_most(body: Body, longest: usize) -> Result<Bytes, String> {
-    axum::body::to_bytes(body, longest).await.map_err(|e| e.to_string())
+    axum::body::to_bytes(body, MAX_MESSAGE).await.map_err(|e| e.to_string())
 }
 
 /// The arguments or the result in a message.

@@ -117,6 +117,11 @@ impl Log {
         self.core.index().last()
     }
 
+    /// ID of an entry; `None` for those that the log does not hold.
+    pub fn id_at(&self, index: u64) -> Option<EntryId> {
+        self.core.index().slot(index).map(|s| s.id)
+    }
+
     /// ID of the last entry that only a snapshot can hold.
     pub fn purged(&self) -> Option<EntryId> {
         self.core.index().purged

@@ -1,6 +1,7 @@
 //! Tests of consensus as a whole.
 
 mod alone;
+mod forged;
 mod sending;
 mod snapshots;
 mod suite;

@@ -13,7 +13,7 @@ use std::num::{NonZeroU8, NonZeroUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use foca::{AccumulatingRuntime, Config, Foca, Member, NoCustomBroadcast, OwnedNotification, PeriodicParams, Timer};
+use foca::{AccumulatingRuntime, Config, Foca, NoCustomBroadcast, OwnedNotification, PeriodicParams, Timer};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use tokio::net::UdpSocket;
@@ -49,7 +49,6 @@ struct Inner {
 
 enum Command {
     Announce(SocketAddr),
-    Meet(Vec<Identity>),
     Leave(oneshot::Sender<()>),
 }
 
@@ -113,6 +112,11 @@ impl Gossip {
         lock(&self.0.table).alive(id).map(|k| k.rpc.clone())
     }
 
+    /// Where a server answers calls, whether it is alive or not.
+    pub fn last_address_of(&self, id: ServerId) -> Option<String> {
+        lock(&self.0.table).last(id).map(|k| k.rpc.clone())
+    }
+
     /// Whether datagrams are sealed.
     pub fn encrypted(&self) -> bool {
         self.0.encrypted
@@ -126,11 +130,6 @@ impl Gossip {
     /// Greets whoever is at an address; if it is a server, it answers with those it knows.
     pub async fn announce(&self, to: SocketAddr) {
         let _ = self.0.commands.send(Command::Announce(to)).await;
-    }
-
-    /// Greets servers that were named by another one.
-    pub async fn meet(&self, servers: Vec<Identity>) {
-        let _ = self.0.commands.send(Command::Meet(servers)).await;
     }
 
     /// See [`Table::force_leave`].
@@ -263,12 +262,6 @@ impl Node {
     fn obey(&mut self, command: Command, runtime: &mut AccumulatingRuntime<Identity>) -> Result<(), foca::Error> {
         match command {
             Command::Announce(to) => self.foca.announce(Identity::at(to), runtime),
-            Command::Meet(servers) => {
-                let own = self.foca.identity().addr;
-                let others = servers.into_iter().filter(|s| s.addr != own && !s.left).map(Member::alive);
-                let others: Vec<_> = others.collect();
-                self.foca.apply_many(others.into_iter(), true, runtime)
-            }
             Command::Leave(told) => {
                 let own = self.foca.identity().clone();
                 let leaving = Identity { left: true, bump: own.bump.wrapping_add(1), ..own };

@@ -60,6 +60,11 @@ impl Table {
         self.0.get(&id).filter(|(_, s)| *s == Status::Alive).map(|(k, _)| k)
     }
 
+    /// The server with an ID, as it was last heard of.
+    pub fn last(&self, id: ServerId) -> Option<&Identity> {
+        self.0.get(&id).map(|(k, _)| k)
+    }
+
     /// Those that answer.
     pub fn all_alive(&self) -> Vec<Identity> {
         self.0.values().filter(|(_, s)| *s == Status::Alive).map(|(k, _)| k.clone()).collect()

@@ -227,14 +227,17 @@ impl End {
         if !network.hop(self.at, to).await || !network.is(self.at, self.start) {
             return;
         }
-        let (start, server) = {
-            let seat = &network.lock().seats[to];
-            (seat.start, seat.server.clone())
+        let (start, server, from) = {
+            let inner = network.lock();
+            let seat = &inner.seats[to];
+            let own = inner.ids.iter().find(|(_, place)| **place == self.at).map(|(id, _)| *id);
+            (seat.start, seat.server.clone(), own.expect("servers alone send messages"))
         };
         let carried = match server {
             Some(server) => {
                 let message: Message = codec::decode(&bytes).expect("a message");
-                let handled = server.consensus().handle(message).await;
+                let handled = server.consensus().handle(from, message).await;
+                let handled = handled.expect("servers send each other nothing that they refuse");
                 if !network.is(to, start) {
                     return;
                 }

@@ -1,0 +1,164 @@
+//! Which callers may make which call, with how long a message: the one table. [`super::service`] looks at it before it reads a message.
+//!
+//! | | |
+//! |---|---|
+//! | certificate | With `tls.rpc` and `tls.verify_server_hostname` the certificate of the connection has to name one of the roles, of this region |
+//! | proof | What the head of the message has to prove besides: that a registered node calls, or a member of the cluster |
+//! | longest | The largest message, in bytes |
+
+use super::calls::*;
+use super::proof::Vouch;
+use super::raft::Envelope;
+use encamp_server::Error;
+
+/// What a certificate says its holder is: `<role>.<region>.nomad`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A server.
+    Server,
+    /// A node.
+    Client,
+}
+
+impl Role {
+    /// The name that certificates of the role have in a region.
+    pub fn name(self, region: &str) -> String {
+        let role = match self {
+            Role::Server => "server",
+            Role::Client => "client",
+        };
+        format!("{role}.{region}.nomad")
+    }
+}
+
+/// What the head of a message has to prove.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// Nothing.
+    Nothing,
+    /// That a node calls: its ID and its secret. Callers that a server does not know may send little.
+    Node,
+    /// A node that may not be known yet: the longest message is for everybody.
+    NewNode,
+    /// That a server of the cluster calls.
+    Member,
+}
+
+/// The rule of a call.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// The call.
+    pub method: &'static str,
+    /// Roles of certificates that may make it.
+    pub roles: &'static [Role],
+    /// What its head proves.
+    pub proof: Proof,
+    /// Its longest message, in bytes.
+    pub longest: usize,
+}
+
+const SERVERS: &[Role] = &[Role::Server];
+const AGENTS: &[Role] = &[Role::Server, Role::Client];
+
+/// Requests of the HTTP interface that agents pass on are no calls; this is the rule for them.
+pub const INTERFACE: Rule = Rule { method: "HTTP", roles: AGENTS, proof: Proof::Nothing, longest: 0 };
+
+/// The rule of what only servers do, whatever it is.
+pub const SERVERS_ONLY: Rule = Rule { method: "", roles: SERVERS, proof: Proof::Member, longest: 0 };
+
+/// Longest message of a caller that no server knows, in bytes.
+pub const LONGEST_OF_STRANGERS: usize = 64 << 10;
+const SHORT: usize = 64 << 10;
+/// Entries of the log and plans: what is committed as one entry has to fit.
+const LONGEST: usize = super::wire::MAX_MESSAGE;
+
+const fn rule<C: Call>(roles: &'static [Role], proof: Proof, longest: usize) -> Rule {
+    Rule { method: C::METHOD, roles, proof, longest }
+}
+
+/// The rules of all calls.
+pub const RULES: &[Rule] = &[
+    rule::<Ping>(AGENTS, Proof::Nothing, 1 << 10),
+    rule::<Vouch>(SERVERS, Proof::Nothing, 1 << 10),
+    rule::<Meet>(SERVERS, Proof::Nothing, 4 << 10),
+    rule::<Register>(AGENTS, Proof::NewNode, 1 << 20),
+    rule::<UpdateStatus>(AGENTS, Proof::Node, SHORT),
+    rule::<SignIdentities>(AGENTS, Proof::Node, 1 << 20),
+    rule::<GetClientAllocs>(AGENTS, Proof::Node, 4 << 10),
+    rule::<GetClientAllocsConsistent>(AGENTS, Proof::Node, 4 << 10),
+    rule::<GetAllocs>(AGENTS, Proof::Node, 1 << 20),
+    rule::<UpdateAlloc>(AGENTS, Proof::Node, 16 << 20),
+    rule::<EmitEvents>(AGENTS, Proof::Node, 1 << 20),
+    rule::<UpsertServices>(AGENTS, Proof::Node, 4 << 20),
+    rule::<DeleteService>(AGENTS, Proof::Node, SHORT),
+    rule::<DrainSelf>(AGENTS, Proof::Node, SHORT),
+    rule::<GetNode>(AGENTS, Proof::Node, 4 << 10),
+    rule::<Envelope>(SERVERS, Proof::Member, LONGEST),
+    rule::<RunErrand>(SERVERS, Proof::Member, LONGEST),
+    rule::<Claim>(SERVERS, Proof::Member, 4 << 10),
+    rule::<Confirm>(SERVERS, Proof::Member, 4 << 10),
+    rule::<Stand>(SERVERS, Proof::Member, 4 << 10),
+    rule::<ForceLeave>(SERVERS, Proof::Member, 4 << 10),
+    rule::<RemovePeer>(SERVERS, Proof::Member, 4 << 10),
+];
+
+/// The rule of a call, if there is such a call.
+pub fn of(method: &str) -> Option<&'static Rule> {
+    RULES.iter().find(|r| r.method == method)
+}
+
+impl Rule {
+    /// Refuses certificates that do not name one of the roles in a region.
+    ///
+    /// # Errors
+    /// 403, with the names (`docs/spec/http-api.md §11`).
+    pub fn check_names(&self, region: &str, names: &[String]) -> Result<(), Error> {
+        let expected: Vec<String> = self.roles.iter().map(|r| r.name(region)).collect();
+        if names.iter().any(|n| expected.contains(n)) {
+            return Ok(());
+        }
+        let text = format!("invalid certificate: {} not in expected {}", names.join(", "), expected.join(", "));
+        Err(Error::denied(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_certificate_may_make_the_calls_of_its_role() {
+        let kinds = [
+            ("server.global.nomad", true, true),
+            ("client.global.nomad", true, false),
+            ("cli.global.nomad", false, false),
+            ("server.other.nomad", false, false),
+            ("client.other.nomad", false, false),
+            ("web.example", false, false),
+        ];
+        for rule in RULES.iter().chain([&INTERFACE]) {
+            for (name, as_agent, as_server) in kinds {
+                let wanted = if rule.roles == SERVERS { as_server } else { as_agent };
+                let allowed = rule.check_names("global", &[name.to_string()]).is_ok();
+                assert_eq!(allowed, wanted, "{} by {name}", rule.method);
+            }
+            let refused = rule.check_names("global", &["a".into(), "b".into()]).expect_err("refused");
+            assert!(refused.message.starts_with("invalid certificate: a, b not in expected server.global.nomad"));
+            assert!(rule.check_names("global", &[]).is_err());
+        }
+    }
+
+    #[test]
+    fn what_only_servers_do_needs_proof_of_membership() {
+        for rule in RULES {
+            let open = matches!(rule.method, "Serf.Members" | "Server.Vouch");
+            assert_eq!(rule.roles == SERVERS && !open, rule.proof == Proof::Member, "{}", rule.method);
+            let short = rule.longest <= 16 << 20;
+            assert!(short || rule.proof == Proof::Member, "{}: long messages are those of servers", rule.method);
+        }
+        let mut names: Vec<&str> = RULES.iter().map(|r| r.method).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), RULES.len());
+    }
+}
