@@ -94,6 +94,11 @@ impl Applier {
         Ok(applier)
     }
 
+    /// The snapshot that the state was restored from.
+    pub fn restored(&self) -> Option<Found> {
+        self.snapshots.last_known()
+    }
+
     pub fn progress(&self) -> Shared {
         self.progress.clone()
     }

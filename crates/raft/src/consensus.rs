@@ -197,6 +197,14 @@ impl Consensus {
             let purged = purged.map_or(0, |p| p.index);
             return Err(StoreError::Gap { path: settings.dir.clone(), purged }.into());
         }
+        if let Some((found, held)) = applier.restored().and_then(|f| Some((f.clone(), f.description.meta.last_log_id?)))
+        {
+            let last = log.last().index();
+            // A server's own snapshot holds nothing that its log did not, and who has a snapshot has followed a leader.
+            if !log.has_voted() || (!found.is_received() && last < Some(held.index)) {
+                return Err(StoreError::Lost { path: settings.dir.clone(), last, held: held.index }.into());
+            }
+        }
         let (network, core) = Network::new(transport);
         let raft = Raft::new(settings.id, config, network, log.clone(), applier).await?;
         let _ = core.set(raft.clone());

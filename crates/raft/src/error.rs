@@ -53,6 +53,16 @@ pub enum StoreError {
         /// Last entry that only a snapshot can hold.
         purged: u64,
     },
+    /// The log ends earlier than it did.
+    #[error("{} holds no entry beyond {}, but it held entry {held}: files of the log are missing or cut off; restore the server's data directory from a backup, or remove it and let the server rejoin its cluster", path.display(), last.map_or_else(|| "none".to_string(), |l| l.to_string()))]
+    Lost {
+        /// The directory.
+        path: PathBuf,
+        /// The last entry that is there.
+        last: Option<u64>,
+        /// An entry that was durable.
+        held: u64,
+    },
     /// An earlier write failed; nothing is acknowledged any more.
     #[error("the log takes no more writes, because an earlier one failed: {0}")]
     Refused(String),

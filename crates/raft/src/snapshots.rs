@@ -1,5 +1,6 @@
-//! Snapshot files: `<index>-<term>.snap`; a head (magic, version, length and checksum of the description, description),
-//! the state, and a tail (length and checksum of the state, magic). The two newest are kept.
+//! Snapshot files: `<index>-<term>.snap`, or `<index>-<term>.received.snap` if another server made it; a head (magic,
+//! version, length and checksum of the description, description), the state, and a tail (length and checksum of the state,
+//! magic). The two newest are kept.
 
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -47,6 +48,32 @@ pub(super) struct Found {
     pub path: PathBuf,
 }
 
+impl Found {
+    /// Another server made it: this one's log may end before it, until what the snapshot replaces is dropped.
+    pub fn is_received(&self) -> bool {
+        self.path.to_string_lossy().ends_with(Origin::Received.suffix())
+    }
+}
+
+/// Who made a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// This server, of its own state.
+    Built,
+    /// Another one.
+    Received,
+}
+
+impl Origin {
+    /// The end of the file's name.
+    fn suffix(self) -> &'static str {
+        match self {
+            Origin::Built => ".snap",
+            Origin::Received => ".received.snap",
+        }
+    }
+}
+
 /// The snapshots in a directory.
 #[derive(Debug, Clone)]
 pub(super) struct Snapshots {
@@ -88,6 +115,11 @@ impl Snapshots {
         Ok(names.iter().rev().filter(|n| n.ends_with(".snap")).map(|n| self.dir.join(n)).collect())
     }
 
+    /// The newest snapshot, if it was looked for or written.
+    pub fn last_known(&self) -> Option<Found> {
+        self.known().clone()
+    }
+
     fn known(&self) -> MutexGuard<'_, Option<Found>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -113,15 +145,17 @@ impl Snapshots {
         Ok(None)
     }
 
-    fn name(description: &Description) -> String {
+    fn name(description: &Description, origin: Origin) -> String {
         let last = description.meta.last_log_id;
-        format!("{:020}-{:020}.snap", last.map_or(0, |l| l.index), last.map_or(0, |l| l.leader_id.term))
+        let suffix = origin.suffix();
+        format!("{:020}-{:020}{suffix}", last.map_or(0, |l| l.index), last.map_or(0, |l| l.leader_id.term))
     }
 
     /// Writes a snapshot; it is there, durably, when this returns.
     pub fn write(&self, description: &Description, state: Box<dyn SnapshotWriter>) -> Result<PathBuf, StoreError> {
-        let temporary = self.dir.join(format!("{UNFINISHED}build-{}", Self::name(description)));
-        let written = write_file(&temporary, description, state).and_then(|()| self.adopt(&temporary, description));
+        let temporary = self.dir.join(format!("{UNFINISHED}build-{}", Self::name(description, Origin::Built)));
+        let written = write_file(&temporary, description, state);
+        let written = written.and_then(|()| self.adopt(&temporary, description, Origin::Built));
         if written.is_err() {
             // The disk may be full; the file would keep it so.
             let _ = files::remove(&temporary);
@@ -130,8 +164,8 @@ impl Snapshots {
     }
 
     /// Gives a complete file its name and removes old snapshots.
-    pub fn adopt(&self, temporary: &Path, description: &Description) -> Result<PathBuf, StoreError> {
-        let path = self.dir.join(Self::name(description));
+    pub fn adopt(&self, temporary: &Path, description: &Description, origin: Origin) -> Result<PathBuf, StoreError> {
+        let path = self.dir.join(Self::name(description, origin));
         disk::rename(temporary, &path).map_err(StoreError::io("rename", temporary))?;
         files::sync_dir(&self.dir)?;
         let mut known = self.known();
@@ -164,12 +198,12 @@ impl Snapshots {
         }
         let mut temporary = file.path.clone();
         if !file.received {
-            temporary = self.dir.join(format!("{UNFINISHED}copied-{}", Self::name(&description)));
+            temporary = self.dir.join(format!("{UNFINISHED}copied-{}", Self::name(&description, Origin::Received)));
             disk::copy(&file.path, &temporary).map_err(StoreError::io("copy", &file.path))?;
         }
         let sync = disk::open(&temporary).and_then(|f| f.sync_all());
         sync.map_err(StoreError::io("sync", &temporary))?;
-        let path = self.adopt(&temporary, &description)?;
+        let path = self.adopt(&temporary, &description, Origin::Received)?;
         Ok(Found { description, path })
     }
 }

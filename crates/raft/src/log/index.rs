@@ -64,6 +64,11 @@ impl Index {
         index.checked_sub(self.first()).and_then(|p| usize::try_from(p).ok()).filter(|p| *p < self.slots.len())
     }
 
+    /// The first entry that is not purged.
+    pub fn first_slot(&self) -> Option<&Slot> {
+        self.slots.front()
+    }
+
     /// ID of the last entry, purged or not.
     pub fn last(&self) -> Option<EntryId> {
         self.slots.back().map(|s| s.id).or(self.purged)

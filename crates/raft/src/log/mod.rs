@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 
 use index::{Index, Place, Slot, Source};
 use segment::{HEAD, Segment};
-use writer::{Done, Job, PURGED, VOTE, Writer};
+use writer::{Done, HELD, Job, PURGED, VOTE, Writer};
 
 use super::error::StoreError;
 use super::files;
@@ -84,11 +84,17 @@ impl Log {
         index.vote = read_small::<Vote<ServerId>>(dir, VOTE)?.map(|v| Vote { committed: false, ..v });
         index.purged = read_small(dir, PURGED)?;
         let end = load(dir, &mut index)?;
+        let held = read_small::<Option<u64>>(dir, HELD)?.flatten();
+        let last = index.last().map(|l| l.index);
+        if let Some(held) = held.filter(|h| last < Some(*h)) {
+            return Err(StoreError::Lost { path: dir.into(), last, held });
+        }
         let committed = index.committed;
         let core = Arc::new(Core { index: Mutex::new(index), failed: OnceLock::new(), metrics: OnceLock::new() });
         let (jobs, waiting) = unbounded_channel();
         let dir_path = dir.to_path_buf();
-        let writer = Writer { core: core.clone(), dir: dir_path, segment_bytes, end, durable: end, committed, lock };
+        let writer =
+            Writer { core: core.clone(), dir: dir_path, segment_bytes, end, durable: end, committed, held, lock };
         threads::spawn("log-writer", move || writer.run(waiting)).map_err(StoreError::io("start a writer for", dir))?;
         Ok(Log { core, jobs })
     }
@@ -125,6 +131,11 @@ impl Log {
     /// ID of the last entry that only a snapshot can hold.
     pub fn purged(&self) -> Option<EntryId> {
         self.core.index().purged
+    }
+
+    /// Whether this server ever took part in an election or followed a leader.
+    pub fn has_voted(&self) -> bool {
+        self.core.index().vote.is_some()
     }
 
     /// ID of the last entry known to be committed.
@@ -206,6 +217,12 @@ fn load(dir: &Path, index: &mut Index) -> Result<u64, StoreError> {
             index.push_found(Slot { id: entry.id, width: entry.width, place: Some(place) }).map_err(damaged)?;
         }
         index.segments.push(segment);
+    }
+    // The first entry of all has index 0.
+    let expected = purged.map_or(0, |p| p.saturating_add(1));
+    if let Some(place) = index.first_slot().filter(|s| s.id.index != expected).and_then(|s| s.place.clone()) {
+        let why = format!("entry {expected}, which comes before it, is missing");
+        return Err(StoreError::Damaged { path: place.segment.path.clone(), offset: place.offset, why });
     }
     for segment in &dead {
         files::remove(&segment.path)?;

@@ -59,6 +59,11 @@ async fn ten(dir: &Path, segment_bytes: u64) -> Vec<(EntryId, u32)> {
     found
 }
 
+/// Has a log look as after a crash: nobody wrote down where it ended.
+fn crashed(dir: &Path) {
+    files::remove(&dir.join(HELD)).expect("removed");
+}
+
 async fn reopened(dir: &Path) -> Vec<(EntryId, u32)> {
     let log = Log::open_with(dir, SMALL).expect("opens");
     let found = all(&log).await;
@@ -133,6 +138,7 @@ async fn a_torn_tail_is_cut_off_at_every_byte() {
         for zeros in [0, more.len() - len] {
             let torn = [&more[..len], &vec![0; zeros][..]].concat();
             fs::write(&path, &torn).expect("written");
+            crashed(dir.path());
             match Log::open(dir.path()) {
                 Ok(log) => {
                     let found = all(&log).await;
@@ -151,6 +157,7 @@ async fn a_torn_tail_is_cut_off_at_every_byte() {
     // A sector of zeros is; also when a later one was written.
     let big = vec![entry(1, 10, 300), entry(1, 11, 300)];
     fs::write(&path, &whole).expect("written");
+    crashed(dir.path());
     let log = Log::open(dir.path()).expect("opens");
     append(&log, big).await.expect("appended");
     log.close().await.expect("closed");
@@ -158,7 +165,60 @@ async fn a_torn_tail_is_cut_off_at_every_byte() {
     let sector = (whole.len() / 512 + 2) * 512;
     hole[sector..sector + 512].fill(0);
     fs::write(&path, &hole).expect("written");
+    crashed(dir.path());
     assert_eq!(reopened(dir.path()).await, before);
+}
+
+#[tokio::test]
+async fn missing_and_cut_segments_are_refused() {
+    let lost = |dir: &Path, what: &str| {
+        let error = Log::open_with(dir, SMALL).expect_err(what);
+        assert!(matches!(error, StoreError::Lost { held: 9, .. } | StoreError::Damaged { .. }), "{what}: {error}");
+        assert!(error.to_string().contains("restore the server's data directory"), "{error}");
+    };
+    let fresh = || async {
+        let dir = TempDir::new();
+        ten(dir.path(), SMALL).await;
+        dir
+    };
+    let dir = fresh().await;
+    let count = segments(dir.path()).len();
+    for (n, path) in segments(dir.path()).into_iter().enumerate() {
+        let dir = fresh().await;
+        fs::remove_file(dir.path().join(path.file_name().expect("a name"))).expect("removed");
+        lost(dir.path(), &format!("segment {n} of {count}"));
+    }
+    segments(dir.path()).iter().for_each(|s| fs::remove_file(s).expect("removed"));
+    lost(dir.path(), "all segments");
+    // Cut between two frames, where a crash would not have left a trace either.
+    let dir = TempDir::new();
+    ten(dir.path(), SEGMENT_BYTES).await;
+    let path = segments(dir.path()).pop().expect("a segment");
+    let whole = fs::read(&path).expect("readable");
+    for len in (HEAD as usize..whole.len()).step_by(7) {
+        fs::write(&path, &whole[..len]).expect("written");
+        lost(dir.path(), &format!("cut at {len}"));
+    }
+}
+
+#[tokio::test]
+async fn entries_that_a_leader_took_back_are_not_missed() {
+    let dir = TempDir::new();
+    ten(dir.path(), SMALL).await;
+    let log = Log::open_with(dir.path(), SMALL).expect("opens");
+    log.cut(4).await.expect("cut");
+    // The process ends without closing the log.
+    drop(log);
+    let opened = || Log::open_with(dir.path(), SMALL);
+    let mut log = opened();
+    for _ in 0..500 {
+        if !matches!(log, Err(StoreError::Locked { .. })) {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        log = opened();
+    }
+    assert_eq!(log.expect("opens").last(), Some(id(1, 3)));
 }
 
 #[tokio::test]

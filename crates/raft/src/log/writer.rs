@@ -22,6 +22,9 @@ use encamp_ops::codec;
 pub(super) const VOTE: &str = "vote";
 /// Name of the file with the ID of the last purged entry.
 pub(super) const PURGED: &str = "purged";
+/// Name of the file with the index of an entry that the log held durably. Entries after it may be there or not: a crash may
+/// take what nobody was told of.
+pub(super) const HELD: &str = "held";
 /// Most bytes of appends that share one write.
 const GROUP_BYTES: usize = 8 << 20;
 
@@ -70,6 +73,8 @@ pub(super) struct Writer {
     pub durable: u64,
     /// The committed entry that was last written down.
     pub committed: Option<EntryId>,
+    /// What the file [`HELD`] says.
+    pub held: Option<u64>,
     /// Goes with the thread.
     pub lock: Lock,
 }
@@ -109,7 +114,11 @@ impl Writer {
                     let _ = done.send(self.guarded(|w| w.purge(upto)));
                 }
                 Job::Close(done) => {
-                    let result = self.guarded(Writer::write_committed);
+                    let result = self.guarded(|w| {
+                        w.write_committed()?;
+                        let last = w.core.index().last().map(|l| l.index);
+                        w.note_held(last)
+                    });
                     drop(self.lock);
                     let _ = done.send(result);
                     return;
@@ -162,6 +171,8 @@ impl Writer {
         {
             return Ok(segment);
         }
+        // The segments before this one are complete.
+        self.note_held(first.checked_sub(1).max(self.held))?;
         let segment = Arc::new(Segment::create(&self.dir, first)?);
         (self.end, self.durable) = (HEAD, HEAD);
         self.core.index().segments.push(segment.clone());
@@ -194,7 +205,21 @@ impl Writer {
         Ok(())
     }
 
+    /// Writes down which entry the log holds.
+    fn note_held(&mut self, index: Option<u64>) -> Result<(), StoreError> {
+        if index != self.held {
+            let failed = |why| StoreError::Codec { index: index.unwrap_or(0), action: "encoded", why };
+            files::replace(&self.dir, HELD, &codec::encode(&index).map_err(failed)?)?;
+            self.held = index;
+        }
+        Ok(())
+    }
+
     fn truncate(&mut self, from: u64) -> Result<(), StoreError> {
+        // First, so that a crash meanwhile does not look like a loss.
+        if self.held >= Some(from) {
+            self.note_held(from.checked_sub(1))?;
+        }
         let (cut, gone) = {
             let mut index = self.core.index();
             let cut = index.slot(from).and_then(|s| s.place.clone());

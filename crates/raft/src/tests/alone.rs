@@ -98,6 +98,46 @@ async fn snapshots_are_taken_and_the_log_gets_shorter() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_that_ends_before_its_snapshot_is_refused() {
+    let dir = TempDir::new();
+    let settings = Settings { snapshot_interval: Duration::from_millis(20), snapshot_threshold: 50, ..alone(&dir) };
+    let (node, machine) = start(&settings).await;
+    led(&node).await;
+    propose(&node, 60).await;
+    until("a snapshot", || node.stats().last_snapshot_index > 0).await;
+    node.shutdown().await.expect("stops");
+    let names: Vec<_> =
+        std::fs::read_dir(&settings.dir).expect("listed").map(|e| e.expect("an entry").path()).collect();
+    let files: Vec<_> = names.into_iter().filter(|p| p.is_file() && !p.ends_with("lock")).collect();
+    let saved: Vec<_> = files.iter().map(|p| (p, std::fs::read(p).expect("readable"))).collect();
+    let segments = |p: &std::path::Path| p.extension().is_some_and(|e| e == "seg");
+    // The second loss takes along what tells how far the log went, the third one the log's every trace.
+    for lost in [
+        &(|p: &std::path::Path| segments(p)) as &dyn Fn(&std::path::Path) -> bool,
+        &|p| segments(p) || p.ends_with("held"),
+        &|_| true,
+    ] {
+        for (path, _) in saved.iter().filter(|(p, _)| lost(p)) {
+            std::fs::remove_file(path).expect("removed");
+        }
+        let started = Consensus::start(settings.clone(), machine.clone(), Arc::new(NoTransport)).await;
+        let error = started.err().expect("refused").to_string();
+        assert!(error.contains("files of the log are missing or cut off"), "{error}");
+        for (path, bytes) in &saved {
+            std::fs::write(path, bytes).expect("written");
+        }
+        for extra in std::fs::read_dir(&settings.dir).expect("listed").map(|e| e.expect("an entry").path()) {
+            if extra.is_file() && !extra.ends_with("lock") && !files.contains(&extra) {
+                std::fs::remove_file(extra).expect("removed");
+            }
+        }
+    }
+    let (node, _) = start(&settings).await;
+    led(&node).await;
+    node.shutdown().await.expect("stops");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn foreign_and_used_directories_are_refused() {
     let dir = TempDir::new();
     let (node, machine) = start(&alone(&dir)).await;
