@@ -1,6 +1,7 @@
 //! From the agent's configuration to the server's settings.
 
 use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -129,7 +130,9 @@ fn scheduler_config(s: &Scheduler) -> SchedulerConfiguration {
 pub fn server_id(dir: &Path) -> Result<String, String> {
     let path = dir.join("node-id");
     let failed = |e: std::io::Error| format!("server setup failed: {}: {e}", path.display());
-    std::fs::create_dir_all(dir).map_err(failed)?;
+    // What is below is the server's alone, also in a directory that was made otherwise.
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
+    std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o700)).map_err(failed)?;
     match std::fs::read_to_string(&path) {
         Ok(text) => {
             let id = text.trim().to_string();
@@ -139,7 +142,9 @@ pub fn server_id(dir: &Path) -> Result<String, String> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             let id = ids::uuid();
             let draft = dir.join("node-id.new");
-            let mut file = std::fs::File::create(&draft).map_err(failed)?;
+            let mut open = std::fs::OpenOptions::new();
+            let open = open.write(true).create(true).truncate(true).mode(0o600);
+            let mut file = open.open(&draft).map_err(failed)?;
             file.write_all(id.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
             std::fs::rename(&draft, &path).map_err(failed)?;
             Ok(id)
