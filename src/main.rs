@@ -5,8 +5,8 @@
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
-    // Started by a node agent to hold a task.
-    if let Some(code) = encamp_client::drivers::supervisor::main() {
+    // Started by a node agent, to hold a task or to make a network namespace.
+    if let Some(code) = encamp_client::drivers::supervisor::main().or_else(encamp_client::netns::main) {
         return code;
     }
     encamp::cli::main()

@@ -72,7 +72,11 @@ async fn tasks_outlive_the_agent() {
     let alloc =
         servers.wait(&id, "a new start", |a| events(a, "main").iter().filter(|e| *e == "Started").count() == 2).await;
     let want = ["Received", "Task Setup", "Started", "Signaling", "Failed Restoring Task", "Started"];
-    assert_eq!((events(&alloc, "main"), alloc.task_states["main"].restarts), (want.map(String::from).into(), 0));
+    assert_eq!(
+        (events(&alloc, "main"), alloc.task_states["main"].restarts),
+        (want.map(String::from).into(), 0),
+        "{alloc:?}"
+    );
     servers.stop(&id);
     servers.status(&id, "complete").await;
     tokio::time::timeout(PATIENCE, client.shutdown()).await.unwrap();

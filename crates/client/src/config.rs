@@ -93,8 +93,8 @@ pub struct Config {
     pub raw_exec: RawExecConfig,
     /// The `mock_driver`; none: not there.
     pub mock_driver: Option<MockConfig>,
-    /// Program that supervises tasks; `client::supervisor::main` has to be behind its first argument `task-supervisor`.
-    /// None: the running program.
+    /// Program that supervises tasks and makes network namespaces: it calls `drivers::supervisor::main` and `netns::main`
+    /// before anything else. None: the running program.
     pub supervisor: Option<PathBuf>,
     /// Version to report, `nomad.version`.
     pub version: String,
@@ -160,6 +160,11 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The program that helps the agent: that supervises tasks and makes network namespaces.
+    pub fn helper(&self) -> std::io::Result<PathBuf> {
+        self.supervisor.clone().map_or_else(std::env::current_exe, Ok)
+    }
+
     /// The names of a comma list among the options; the older spelling of the key is read too.
     pub fn option_list(&self, key: &str, older: &str) -> Option<Vec<String>> {
         let text = self.options.get(key).or_else(|| self.options.get(older))?;

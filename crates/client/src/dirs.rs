@@ -1,105 +1,116 @@
 //! The directories of an allocation (`docs/spec/client.md §17`).
 
 use std::io;
-use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+
+use super::directory::{Directory, Links};
 
 /// The user who owns what tasks share.
 const NOBODY: u32 = 65_534;
 
-/// The directory of one allocation.
+/// The directory of one allocation. Tasks write to all of it but its own names, so nothing below is reached by path alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllocDir {
-    root: PathBuf,
+    all: PathBuf,
+    id: String,
 }
 
 impl AllocDir {
     /// The directory of an allocation below the directory of all.
     pub fn new(all: &Path, alloc_id: &str) -> AllocDir {
-        AllocDir { root: all.join(alloc_id) }
+        AllocDir { all: all.into(), id: alloc_id.into() }
     }
 
     /// Itself.
-    pub fn root(&self) -> &Path {
-        &self.root
+    pub fn root(&self) -> PathBuf {
+        self.all.join(&self.id)
     }
 
     /// `NOMAD_ALLOC_DIR`.
     pub fn shared(&self) -> PathBuf {
-        self.root.join("alloc")
-    }
-
-    /// Log files of all tasks.
-    pub fn logs(&self) -> PathBuf {
-        self.root.join("alloc/logs")
+        self.root().join("alloc")
     }
 
     /// A task's own directory.
     pub fn task(&self, task: &str) -> PathBuf {
-        self.root.join(task)
+        self.root().join(task)
+    }
+
+    /// A handle on it, for all that is done with files in it.
+    pub fn open(&self) -> io::Result<Directory> {
+        Directory::open(&self.root())
+    }
+
+    /// A handle on a task's own directory.
+    pub fn open_task(&self, task: &str) -> io::Result<Directory> {
+        Ok(self.open()?.open_dir(task, Links::Refused)?)
+    }
+
+    /// Log files of all tasks.
+    pub fn open_logs(&self) -> io::Result<Directory> {
+        Ok(self.open()?.open_dir("alloc/logs", Links::Refused)?)
     }
 
     /// Makes the shared part; what is there stays.
     pub fn build(&self) -> io::Result<()> {
-        make(&self.root, 0o755, false)?;
-        for dir in ["alloc", "alloc/data", "alloc/logs", "alloc/tmp"] {
-            make(&self.root.join(dir), 0o777, true)?;
+        let root = Directory::open(&self.all)?.make_dir(&self.id, 0o755, None)?;
+        let shared = root.make_dir("alloc", 0o777, sharer())?;
+        for dir in ["data", "logs", "tmp"] {
+            shared.make_dir(dir, 0o777, sharer())?;
         }
         Ok(())
     }
 
     /// Makes a task's part; what is there stays.
     pub fn build_task(&self, task: &str) -> io::Result<()> {
-        let root = self.task(task);
-        make(&root, 0o777, true)?;
-        make(&root.join("local"), 0o777, true)?;
-        make(&root.join("secrets"), 0o777, true)?;
-        make(&root.join("private"), 0o700, false)?;
-        make(&root.join("tmp"), 0o1777, true)
+        let root = self.open()?.make_dir(task, 0o777, sharer())?;
+        root.make_dir("local", 0o777, sharer())?;
+        root.make_dir("secrets", 0o777, sharer())?;
+        root.make_dir("private", 0o700, None)?;
+        root.make_dir("tmp", 0o1777, sharer())?;
+        Ok(())
     }
 
     /// Removes all of it; what is not there is fine.
     pub fn destroy(&self) -> io::Result<()> {
-        match std::fs::remove_dir_all(&self.root) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
-            _ => Ok(()),
+        match Directory::open(&self.all) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+            all => all?.remove_tree(&self.id),
         }
     }
 
     /// Moves `alloc/data` and the tasks' `local` out of a previous allocation of this node into this one
     /// (`docs/spec/client.md §9.3`). To be called before the tasks' parts are built.
     pub fn take_over(&self, previous: &AllocDir, tasks: &[String]) -> io::Result<()> {
-        let moved = |from: PathBuf, to: PathBuf| -> io::Result<()> {
-            if !from.is_dir() {
-                return Ok(());
-            }
-            match std::fs::remove_dir_all(&to) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-                _ => {}
-            }
-            std::fs::rename(from, to)
+        let from = match previous.open() {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            from => from?,
         };
-        moved(previous.shared().join("data"), self.shared().join("data"))?;
+        let to = self.open()?;
+        let shared = to.open_dir("alloc", Links::Refused)?;
+        from.open_dir("alloc", Links::Refused)?.move_dir("data", &shared)?;
         for task in tasks {
-            make(&self.task(task), 0o777, true)?;
-            moved(previous.task(task).join("local"), self.task(task).join("local"))?;
+            match from.open_dir(task, Links::Refused).map_err(io::Error::from) {
+                Ok(old) => {
+                    old.move_dir("local", &to.make_dir(task, 0o777, sharer())?)?;
+                }
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                Err(e) => return Err(e),
+            }
         }
         Ok(())
     }
 }
 
-fn make(path: &Path, mode: u32, shared: bool) -> io::Result<()> {
-    std::fs::create_dir_all(path)?;
-    // Creation obeys the agent's mask; these modes do not.
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
-    if shared && rustix::process::geteuid().is_root() {
-        chown(path, Some(NOBODY), Some(NOBODY))?;
-    }
-    Ok(())
+/// Who owns what tasks share; an agent without the right to say so leaves it its own.
+fn sharer() -> Option<(u32, u32)> {
+    rustix::process::geteuid().is_root().then_some((NOBODY, NOBODY))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
     use super::*;
     use crate::testing::TempDir;
 
@@ -111,7 +122,7 @@ mod tests {
         old.build_task("t").unwrap();
         old.build_task("t").unwrap();
         let mode = |p: PathBuf| p.metadata().unwrap().permissions().mode() & 0o7777;
-        assert_eq!((mode(old.logs()), mode(old.task("t").join("tmp"))), (0o777, 0o1777));
+        assert_eq!((mode(old.shared().join("logs")), mode(old.task("t").join("tmp"))), (0o777, 0o1777));
         std::fs::write(old.shared().join("data/x"), "1").unwrap();
         std::fs::write(old.task("t").join("local/y"), "2").unwrap();
         new.build().unwrap();
@@ -122,5 +133,29 @@ mod tests {
         old.destroy().unwrap();
         old.destroy().unwrap();
         assert!(!old.root().exists());
+    }
+
+    #[test]
+    fn links_in_place_of_directories_lead_nowhere() {
+        let all = TempDir::new("dirs");
+        let outside = all.path().join("outside");
+        std::fs::create_dir(&outside).unwrap();
+        std::fs::set_permissions(&outside, std::fs::Permissions::from_mode(0o750)).unwrap();
+        std::fs::write(outside.join("x"), "1").unwrap();
+        let (old, new) = (AllocDir::new(all.path(), "old"), AllocDir::new(all.path(), "new"));
+        old.build().unwrap();
+        old.build_task("t").unwrap();
+        for dir in ["alloc/data", "alloc/logs", "t/local", "t/private"] {
+            std::fs::remove_dir(old.root().join(dir)).unwrap();
+            symlink(&outside, old.root().join(dir)).unwrap();
+        }
+        assert!(old.build_task("t").is_err() && old.build().is_err() && old.open_logs().is_err());
+        new.build().unwrap();
+        new.take_over(&old, &["t".into()]).unwrap();
+        new.build_task("t").unwrap();
+        assert_eq!(std::fs::read_dir(new.task("t").join("local")).unwrap().count(), 0);
+        old.destroy().unwrap();
+        assert_eq!(outside.metadata().unwrap().permissions().mode() & 0o777, 0o750);
+        assert!(outside.join("x").exists());
     }
 }

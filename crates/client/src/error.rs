@@ -57,6 +57,16 @@ pub enum StartError {
     /// Another agent uses the state directory.
     #[error("timed out while opening database, is another Nomad process accessing data_dir {0}?")]
     Locked(PathBuf),
+    /// A file of the agent's state does not hold what was written to it.
+    #[error("client setup failed: {path} is damaged: {why}; {advice}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+        /// What an operator can do.
+        advice: String,
+    },
     /// A setting can't be used.
     #[error("client setup failed: {0}")]
     Config(String),

@@ -76,6 +76,14 @@ pub fn killing(timeout: i64) -> TaskEvent {
     TaskEvent { kill_timeout: timeout, details: set, ..make("Killing", display) }
 }
 
+/// `Killing` for a reason that is not the task's; the timeout in nanoseconds.
+pub fn killing_for(timeout: i64, reason: &str) -> TaskEvent {
+    let mut event = killing(timeout);
+    event.kill_reason = reason.into();
+    event.details.insert("kill_reason".into(), reason.into());
+    TaskEvent { display_message: reason.into(), ..event }
+}
+
 /// `Killing` for a reason, which fails the task.
 pub fn killing_because(reason: &str) -> TaskEvent {
     let set = details([("kill_reason", reason.into()), ("fails_task", "true".into())]);
@@ -191,6 +199,7 @@ mod tests {
             (terminated(130, 2, false, "x"), "Exit Code: 130, Signal: 2, Exit Message: \"x\""),
             (killing(5_000_000_000), "Sent interrupt. Waiting 5s before force killing"),
             (killing(0), "Sent interrupt"),
+            (killing_for(5_000_000_000, "exceeded max_run_duration"), "exceeded max_run_duration"),
             (killed(""), "Task successfully killed"),
             (restarting(WITHIN_POLICY, 1_050_000_000), "Task restarting in 1.05s"),
             (restarting("", 0), "Task restarting in 0s"),

@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt};
 
+use super::directory::{Directory, Links, PathError};
 use super::error::ClientError;
 use super::types::AllocFileInfo;
 use encamp_model::Time;
@@ -28,14 +29,13 @@ impl AllocFiles {
 
     /// Entries of a directory, by name.
     pub fn list(&self, path: &str) -> Result<Vec<AllocFileInfo>, ClientError> {
-        let real = self.resolve(path, "open")?;
-        let wrong = |e: &std::io::Error| of_system("open", &self.shown(path), e);
+        let wrong = |e: PathError| self.error("open", path, e);
+        let dir = self.tree(path, "open")?.open_dir(path, Links::Inside).map_err(wrong)?;
         let mut out = Vec::new();
-        for entry in std::fs::read_dir(real).map_err(|e| wrong(&e))? {
-            let entry = entry.map_err(|e| wrong(&e))?;
+        for name in dir.names().map_err(|e| wrong(e.into()))? {
             // One that vanished meanwhile is not there.
-            if let Ok(meta) = entry.path().symlink_metadata() {
-                out.push(info(entry.file_name().to_string_lossy().into_owned(), &meta));
+            if let Ok(meta) = dir.metadata(&name) {
+                out.push(info(name.to_string_lossy().into_owned(), &meta));
             }
         }
         out.sort_by(|a, b| a.name.cmp(&b.name));
@@ -44,14 +44,16 @@ impl AllocFiles {
 
     /// One entry; a file with the type of its contents.
     pub fn stat(&self, path: &str) -> Result<AllocFileInfo, ClientError> {
-        let real = self.resolve(path, "stat")?;
-        let meta = real.metadata().map_err(|e| of_system("stat", &self.shown(path), &e))?;
+        let tree = self.tree(path, "stat")?;
+        let meta = tree.entry(path, Links::Inside).map_err(|e| self.error("stat", path, e))?.metadata;
         let name = self.shown(path).file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         let mut out = info(name, &meta);
         if meta.is_file() {
             let mut start = Vec::new();
             // A file that can't be read has contents nobody knows.
-            let _ = std::fs::File::open(&real).and_then(|f| f.take(512).read_to_end(&mut start));
+            if let Ok((file, _)) = tree.open_file(path, Links::Inside) {
+                let _ = file.take(512).read_to_end(&mut start);
+            }
             out.content_type = content_type(&start).into();
         }
         Ok(out)
@@ -59,36 +61,27 @@ impl AllocFiles {
 
     /// Contents of a file from a position, all to the end or `limit` bytes (0: no limit).
     pub async fn read(&self, path: &str, offset: u64, limit: u64) -> Result<Contents, ClientError> {
-        let real = self.readable(path)?;
         let wrong = |e: std::io::Error| of_system("open", &self.shown(path), &e);
-        let mut file = tokio::fs::File::open(real).await.map_err(wrong)?;
+        let mut file = tokio::fs::File::from_std(self.open(path)?);
         file.seek(SeekFrom::Start(offset)).await.map_err(wrong)?;
         Ok(if limit == 0 { Box::new(file) } else { Box::new(file.take(limit)) })
     }
 
-    /// Where a file that may be read lies.
-    pub fn readable(&self, path: &str) -> Result<PathBuf, ClientError> {
-        let real = self.resolve(path, "stat")?;
-        let root = self.root.canonicalize().map_err(|e| of_system("stat", &self.root, &e))?;
-        let inside = real.strip_prefix(&root).unwrap_or(&real);
-        let second = inside.components().nth(1).map(Component::as_os_str);
+    /// Opens a file that may be read.
+    pub fn open(&self, path: &str) -> Result<std::fs::File, ClientError> {
+        let (file, real) =
+            self.tree(path, "stat")?.open_file(path, Links::Inside).map_err(|e| self.error("stat", path, e))?;
+        let second = real.components().nth(1).map(Component::as_os_str);
         for (name, word) in [("secrets", "secret"), ("private", "private")] {
-            if second.is_some_and(|s| s == name) && !inside.starts_with("alloc") {
+            if second.is_some_and(|s| s == name) && !real.starts_with("alloc") {
                 return Err(ClientError::Failed(format!("Reading {word} file prohibited: {path}")));
             }
         }
-        let meta = real.metadata().map_err(|e| of_system("stat", &self.shown(path), &e))?;
-        if meta.is_dir() {
-            return Err(ClientError::Failed(format!("file \"{path}\" is a directory")));
-        }
-        if !meta.is_file() {
-            return Err(ClientError::Failed(format!("file \"{path}\" is no regular file")));
-        }
-        Ok(real)
+        Ok(file)
     }
 
-    /// The place a path names, links followed; it has to be inside.
-    fn resolve(&self, path: &str, verb: &str) -> Result<PathBuf, ClientError> {
+    /// A handle on the directory, for a path whose `..` stay inside.
+    fn tree(&self, path: &str, verb: &str) -> Result<Directory, ClientError> {
         let mut depth = 0_usize;
         for part in Path::new(path).components() {
             match part {
@@ -97,9 +90,17 @@ impl AllocFiles {
                 _ => {}
             }
         }
-        let root = self.root.canonicalize().map_err(|e| of_system(verb, &self.shown(path), &e))?;
-        let real = self.shown(path).canonicalize().map_err(|e| of_system(verb, &self.shown(path), &e))?;
-        if real.starts_with(&root) { Ok(real) } else { Err(escapes()) }
+        Directory::open(&self.root).map_err(|e| of_system(verb, &self.shown(path), &e))
+    }
+
+    fn error(&self, verb: &str, path: &str, error: PathError) -> ClientError {
+        match error {
+            PathError::Escapes => escapes(),
+            PathError::IsDirectory => ClientError::Failed(format!("file \"{path}\" is a directory")),
+            PathError::NotRegular => ClientError::Failed(format!("file \"{path}\" is no regular file")),
+            PathError::Link => of_system(verb, &self.shown(path), &error.into()),
+            PathError::Io(e) => of_system(verb, &self.shown(path), &e),
+        }
     }
 
     /// The path below the directory, as errors show it.

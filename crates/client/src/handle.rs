@@ -195,7 +195,7 @@ impl Handle {
     }
 
     fn files(&self, alloc: &str) -> Result<AllocFiles, ClientError> {
-        Ok(AllocFiles::new(self.runner(alloc)?.dirs.root().to_path_buf()))
+        Ok(AllocFiles::new(self.runner(alloc)?.dirs.root()))
     }
 
     /// Entries of a directory; an empty path is the allocation's.
@@ -222,8 +222,10 @@ impl Handle {
         offset: u64,
         follow: bool,
     ) -> Result<Frames, ClientError> {
-        let real = self.files(alloc)?.readable(path)?;
-        Ok(stream::file(real, path.into(), origin == Origin::End, offset, follow))
+        let (files, name) = (self.files(alloc)?, path.to_string());
+        files.open(path)?;
+        let open = move || files.open(&name).map_err(std::io::Error::other);
+        Ok(stream::file(Arc::new(open), path.into(), origin == Origin::End, offset, follow))
     }
 
     /// Output of a task as frames.
@@ -246,8 +248,12 @@ impl Handle {
             let text = format!("task \"{}\" not started yet. No logs available", request.task);
             return Err(ClientError::NotFound(text));
         }
+        let dir = runner.dirs.open_logs().map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound => ClientError::NotFound(format!("logs of allocation {alloc} not found: {e}")),
+            _ => ClientError::failed(format!("failed to open the log directory: {e}")),
+        })?;
         let source = LogSource {
-            dir: runner.dirs.logs(),
+            dir,
             name: format!("{}.{}", request.task, request.kind),
             from_end: request.origin == Origin::End,
             offset: request.offset,

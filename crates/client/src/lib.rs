@@ -5,8 +5,8 @@
 //! - [`config`]: what the agent is told. [`servers`]: what it asks of the servers. [`types`]: what it answers.
 //! - [`agent`]: its loops. [`runner`]: allocations and their tasks. [`handle`]: what is asked of it.
 //! - [`policy`]: decisions without a runtime. [`events`]: task events and states. [`mod@env`]: environments of tasks.
-//! - [`drivers`]: what runs tasks. [`dirs`], [`files`], `secret_file`, [`logs`]: their files. [`procfs`]: their
-//!   processes. `users`: whose they are.
+//! - [`drivers`]: what runs tasks. [`directory`], [`dirs`], [`files`], [`logs`]: their files. [`procfs`], [`cgroups`],
+//!   [`netns`]: their processes. `users`: whose they are.
 //! - [`services`]: the catalogue and its checks.
 //! - [`fingerprint`]: what the host is. [`store`]: what is remembered. [`clock`], [`ranges`]: small things.
 //!
@@ -14,8 +14,10 @@
 //! scheduling, HTTP types.
 
 pub mod agent;
+pub mod cgroups;
 pub mod clock;
 pub mod config;
+pub mod directory;
 pub mod dirs;
 pub mod drivers;
 pub mod env;
@@ -25,11 +27,11 @@ pub mod files;
 pub mod fingerprint;
 pub mod handle;
 pub mod logs;
+pub mod netns;
 pub mod policy;
 pub mod procfs;
 pub mod ranges;
 pub mod runner;
-mod secret_file;
 pub mod servers;
 pub mod services;
 pub mod store;

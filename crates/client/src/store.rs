@@ -1,12 +1,15 @@
 //! What a node remembers between runs (`docs/spec/client.md §25`): files below its state directory, each written whole.
 //!
-//! `client-id` and `secret-id` hold the node's identity; `client.json` what the whole agent knows; `allocs/<id>/` an
-//! allocation as received (`alloc.json`) and what became of it (`state.json`).
+//! `client-id` and `secret-id` hold the node's identity, `identity.checksum` the checksum of both; `client.json` what the
+//! whole agent knows; `allocs/<id>/` an allocation as received (`alloc.json`), what became of it (`state.json`) and what the
+//! servers know of it (`acknowledged.json`). JSON files begin with a line that names their format and their checksum. A file
+//! that does not hold what was written to it is refused: tasks of the node may run, and a node that forgot them, or that
+//! took itself for a new one, would leave them to nobody.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -22,6 +25,14 @@ use encamp_model::{AllocDeploymentStatus, Allocation, SignedIdentity, TaskState}
 
 /// How long another agent may hold the directory.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
+/// Begins the first line of JSON files; the checksum follows. Files of the first format have no such line.
+const HEAD: &str = "encamp-client-state 2 ";
+/// Names of the files of the identity.
+const CLIENT_ID: &str = "client-id";
+const SECRET_ID: &str = "secret-id";
+const IDENTITY_CHECKSUM: &str = "identity.checksum";
+/// Begins names of allocations that are being forgotten.
+const REMOVED: &str = ".removed-";
 
 /// The state directory, or nothing in development mode.
 pub struct Store {
@@ -70,6 +81,8 @@ pub struct AllocRecord {
     pub exceeded: bool,
     /// Tokens of its tasks. Secrets.
     pub identities: Vec<SignedIdentity>,
+    /// When it was marked for collection, in Unix nanoseconds; 0: it was not.
+    pub marked: i64,
 }
 
 /// What became of a task.
@@ -107,6 +120,9 @@ impl Store {
     /// Opens a state directory; makes it if it is not there. Waits up to 5 s for another agent to leave it.
     pub fn open(dir: &Path) -> Result<Store, StartError> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(at("creating", dir))?;
+        // It holds secrets, also if it was made by somebody else.
+        let private = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(dir, private).map_err(at("setting the permissions of", dir))?;
         let path = dir.join("lock");
         let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
         let lock = lock.map_err(at("opening", &path))?;
@@ -122,11 +138,14 @@ impl Store {
             }
         }
         let allocs = dir.join("allocs");
-        std::fs::create_dir_all(&allocs).map_err(at("creating", &allocs))?;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&allocs).map_err(at("creating", &allocs))?;
         Ok(Store { dir: Some(dir.into()), _lock: Some(lock) })
     }
 
     /// The identity of the node: ID and SecretID. Made up if there is none yet; `host_uuid` gives the ID if it is one.
+    ///
+    /// # Errors
+    /// What is stored is damaged, or missing although the node has registered or run something.
     pub fn identity(&self, host_uuid: Option<&str>) -> Result<(String, String), StartError> {
         let random = || clock::uuid().map_err(at("reading", Path::new("/dev/urandom")));
         let made = match host_uuid.and_then(hashed_uuid) {
@@ -134,23 +153,67 @@ impl Store {
             None => random()?,
         };
         let Some(dir) = &self.dir else { return Ok((made, random()?)) };
-        let keep = |name: &str, new: String| -> Result<String, StartError> {
+        let stored = |name: &str| {
             let path = dir.join(name);
             match std::fs::read_to_string(&path) {
-                Ok(text) if !text.trim().is_empty() => Ok(text.trim().to_lowercase()),
-                Err(e) if e.kind() != io::ErrorKind::NotFound => Err(at("reading", &path)(e)),
-                _ => {
-                    write_whole(&path, new.as_bytes()).map_err(at("writing", &path))?;
-                    Ok(new)
-                }
+                Ok(text) => Ok(Some(text.trim().to_lowercase())),
+                Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(e) if e.kind() == io::ErrorKind::InvalidData => Ok(Some(String::new())),
+                Err(e) => Err(at("reading", &path)(e)),
             }
         };
-        Ok((keep("client-id", made)?, keep("secret-id", random()?)?))
+        let damaged = |name: &str, why: &str| {
+            let advice = format!(
+                "restore it from a backup; if the change is wanted, remove {}; to register as a new node instead, end \
+                 what still runs of its tasks and remove {}",
+                dir.join(IDENTITY_CHECKSUM).display(),
+                dir.display()
+            );
+            StartError::Damaged { path: dir.join(name), why: why.into(), advice }
+        };
+        let (checksum, id, secret) = (stored(IDENTITY_CHECKSUM)?, stored(CLIENT_ID)?, stored(SECRET_ID)?);
+        let known = checksum.is_some() || self.client()?.registered || self.has_allocs();
+        for (name, found) in [(CLIENT_ID, &id), (SECRET_ID, &secret)] {
+            match found {
+                None if known => return Err(damaged(name, "it is missing, although the node is not new")),
+                Some(text) if !is_uuid(text) => return Err(damaged(name, "it holds no UUID")),
+                _ => {}
+            }
+        }
+        let keep = |name: &str, new: &str| {
+            let path = dir.join(name);
+            write_whole(&path, new.as_bytes()).map_err(at("writing", &path))
+        };
+        let (new_id, new_secret) = (id.is_none(), secret.is_none());
+        let (id, secret) = (id.unwrap_or(made), secret.map_or_else(random, Ok)?);
+        let sum = format!("{:08x}", crc32fast::hash(format!("{id}\n{secret}\n").as_bytes()));
+        if checksum.as_ref().is_some_and(|c| *c != sum) {
+            let why = format!("its checksum does not fit, or that of {SECRET_ID} does not");
+            return Err(damaged(CLIENT_ID, &why));
+        }
+        if new_id {
+            keep(CLIENT_ID, &id)?;
+        }
+        if new_secret {
+            keep(SECRET_ID, &secret)?;
+        }
+        if checksum.is_none() {
+            keep(IDENTITY_CHECKSUM, &sum)?;
+        }
+        Ok((id, secret))
     }
 
-    /// What the whole agent knew; nothing if it can't be read.
-    pub fn client(&self) -> ClientRecord {
-        self.dir.as_ref().and_then(|d| read(&d.join("client.json"))).unwrap_or_default()
+    /// Whether anything is known of any allocation.
+    fn has_allocs(&self) -> bool {
+        let entries = self.dir.iter().filter_map(|d| std::fs::read_dir(d.join("allocs")).ok());
+        entries.flatten().flatten().any(|e| !e.file_name().to_string_lossy().starts_with(REMOVED))
+    }
+
+    /// What the whole agent knew; nothing if it has not run before.
+    pub fn client(&self) -> Result<ClientRecord, StartError> {
+        let Some(dir) = &self.dir else { return Ok(ClientRecord::default()) };
+        let advice = format!("restore it from a backup, or end the node's tasks and remove {}", dir.display());
+        Ok(read(&dir.join("client.json"), &advice)?.unwrap_or_default())
     }
 
     /// Stores what the whole agent knows.
@@ -174,67 +237,106 @@ impl Store {
         if known { self.put(&format!("allocs/{}/acknowledged.json", alloc.id), alloc) } else { Ok(()) }
     }
 
-    /// Forgets an allocation.
+    /// Forgets an allocation. A crash meanwhile leaves all of it or nothing that counts.
     pub fn delete(&self, id: &str) -> io::Result<()> {
-        let Some(dir) = &self.dir else { return Ok(()) };
-        match std::fs::remove_dir_all(dir.join("allocs").join(id)) {
+        let Some(dir) = self.dir.as_ref().map(|d| d.join("allocs")) else { return Ok(()) };
+        let removed = dir.join(format!("{REMOVED}{id}"));
+        let gone = |done: io::Result<()>| match done {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
             _ => Ok(()),
-        }
+        };
+        gone(std::fs::remove_dir_all(&removed))?;
+        gone(std::fs::rename(dir.join(id), &removed))?;
+        gone(std::fs::remove_dir_all(&removed))
     }
 
     /// The allocations of an earlier run, by ID. One without any task state is forgotten: the servers send it again.
-    pub fn load(&self) -> Vec<Stored> {
-        let Some(dir) = &self.dir else { return Vec::new() };
-        let entries = std::fs::read_dir(dir.join("allocs")).into_iter().flatten().flatten();
-        let mut paths: Vec<PathBuf> = entries.map(|e| e.path()).collect();
+    ///
+    /// # Errors
+    /// What is stored of an allocation is damaged.
+    pub fn load(&self) -> Result<Vec<Stored>, StartError> {
+        let Some(dir) = self.dir.as_ref().map(|d| d.join("allocs")) else { return Ok(Vec::new()) };
+        let entries = std::fs::read_dir(&dir).map_err(at("reading", &dir))?;
+        let mut paths = Vec::new();
+        for entry in entries {
+            paths.push(entry.map_err(at("reading", &dir))?.path());
+        }
         paths.sort();
         let mut out = Vec::new();
         for path in paths {
-            let alloc = read::<Allocation>(&path.join("alloc.json"));
-            let record = read::<AllocRecord>(&path.join("state.json")).filter(|r| !r.tasks.is_empty());
-            match (alloc, record) {
-                (Some(alloc), Some(record)) => {
-                    let acknowledged = read(&path.join("acknowledged.json"));
-                    out.push(Stored { alloc, record, acknowledged });
-                }
-                _ => drop(std::fs::remove_dir_all(&path)),
-            }
+            let removed = path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(REMOVED));
+            let advice = format!(
+                "restore it from a backup, or end what still runs of the allocation's tasks and remove {}: the servers \
+                 send the allocation again",
+                path.display()
+            );
+            let of = |name: &str| path.join(name);
+            let record = if removed { None } else { read::<AllocRecord>(&of("state.json"), &advice)? };
+            let Some(record) = record.filter(|r| !r.tasks.is_empty()) else {
+                std::fs::remove_dir_all(&path).map_err(at("removing", &path))?;
+                continue;
+            };
+            let missing =
+                || StartError::Damaged { path: of("alloc.json"), why: "it is missing".into(), advice: advice.clone() };
+            let alloc = read::<Allocation>(&of("alloc.json"), &advice)?.ok_or_else(missing)?;
+            out.push(Stored { alloc, record, acknowledged: read(&of("acknowledged.json"), &advice)? });
         }
-        out
+        Ok(out)
     }
 
     fn put(&self, name: &str, value: &impl Serialize) -> io::Result<()> {
         let Some(dir) = &self.dir else { return Ok(()) };
         let path = dir.join(name);
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)?;
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
         }
-        write_whole(&path, &serde_json::to_vec(value)?)
+        let json = serde_json::to_vec(value)?;
+        let head = format!("{HEAD}{:08x}\n", crc32fast::hash(&json));
+        write_whole(&path, &[head.into_bytes(), json].concat())
     }
 }
 
-fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
-    let text = std::fs::read(path).ok()?;
-    serde_json::from_slice(&text)
-        .inspect_err(|e| tracing::warn!(target: "client", path = %path.display(), error = %e, "unreadable state"))
-        .ok()
+/// Reads a JSON file; none if it is not there.
+fn read<T: DeserializeOwned>(path: &Path, advice: &str) -> Result<Option<T>, StartError> {
+    let damaged = |why: String| StartError::Damaged { path: path.into(), why, advice: advice.into() };
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(at("reading", path)(e)),
+    };
+    let json = match bytes.strip_prefix(HEAD.as_bytes()) {
+        // The first format; its first byte tells.
+        None => bytes.as_slice(),
+        Some(rest) => {
+            let (sum, json) = rest.split_at_checked(8).ok_or_else(|| damaged("it is cut off".into()))?;
+            let json = json.strip_prefix(b"\n").ok_or_else(|| damaged("its first line is wrong".into()))?;
+            if format!("{:08x}", crc32fast::hash(json)).as_bytes() != sum {
+                return Err(damaged("its checksum does not fit".into()));
+            }
+            json
+        }
+    };
+    serde_json::from_slice(json).map(Some).map_err(|e| damaged(e.to_string()))
+}
+
+/// Whether a text is a UUID.
+fn is_uuid(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let lengths: Vec<usize> = parts.iter().map(|p| p.len()).collect();
+    lengths == [8, 4, 4, 4, 12] && parts.iter().all(|p| p.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
 /// A UUID made of another one, so that the node's ID does not tell the host's.
 fn hashed_uuid(text: &str) -> Option<String> {
     use sha2::Digest;
-    let valid = text.len() == 36 && text.chars().all(|c| c == '-' || c.is_ascii_hexdigit());
     let digest = sha2::Sha512::digest(text.as_bytes());
     let hex: String = digest.iter().take(16).map(|b| format!("{b:02x}")).collect();
     let parts: Vec<&str> = [0..8, 8..12, 12..16, 16..20, 20..32].into_iter().filter_map(|r| hex.get(r)).collect();
-    valid.then(|| parts.join("-"))
+    is_uuid(text).then(|| parts.join("-"))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
     use crate::testing::TempDir;
 
@@ -269,13 +371,85 @@ mod tests {
         store.put_acknowledged(&alloc("a")).unwrap();
         store.put_acknowledged(&alloc("nobody")).unwrap();
         store.delete("b").unwrap();
-        std::fs::write(dir.path().join("client.json"), "{").unwrap();
-        assert!(!store.client().registered);
+        assert!(!store.client().unwrap().registered);
         store.put_client(&ClientRecord { registered: true, ..ClientRecord::default() }).unwrap();
         drop(store);
         let store = Store::open(dir.path()).unwrap();
-        let all = store.load();
-        assert_eq!((all.len(), &all[0].record, store.client().registered), (1, &record, true));
+        let all = store.load().unwrap();
+        assert_eq!((all.len(), &all[0].record, store.client().unwrap().registered), (1, &record, true));
         assert_eq!((all[0].alloc.id.as_str(), all[0].acknowledged.is_some()), ("a", true));
+    }
+
+    #[test]
+    fn a_changed_byte_of_the_identity_is_refused() {
+        let dir = TempDir::new("store");
+        let (id, secret) = Store::open(dir.path()).unwrap().identity(None).unwrap();
+        for (name, text) in [(CLIENT_ID, &id), (SECRET_ID, &secret)] {
+            let path = dir.path().join(name);
+            for at in 0..text.len() {
+                let mut bytes = text.clone().into_bytes();
+                bytes[at] = if bytes[at] == b'7' { b'8' } else { b'7' };
+                std::fs::write(&path, &bytes).unwrap();
+                let error = Store::open(dir.path()).unwrap().identity(None).unwrap_err().to_string();
+                assert!(error.contains("is damaged") && error.contains("restore it from a backup"), "{error}");
+            }
+            std::fs::write(&path, [0xff]).unwrap();
+            assert!(Store::open(dir.path()).unwrap().identity(None).is_err());
+            std::fs::remove_file(&path).unwrap();
+            let error = Store::open(dir.path()).unwrap().identity(None).unwrap_err().to_string();
+            assert!(error.contains("it is missing"), "{error}");
+            std::fs::write(&path, format!("{text}\n")).unwrap();
+            assert_eq!(Store::open(dir.path()).unwrap().identity(None).unwrap(), (id.clone(), secret.clone()));
+        }
+        // A new secret that is wanted.
+        std::fs::write(dir.path().join(SECRET_ID), &id).unwrap();
+        std::fs::remove_file(dir.path().join(IDENTITY_CHECKSUM)).unwrap();
+        assert_eq!(Store::open(dir.path()).unwrap().identity(None).unwrap(), (id.clone(), id));
+    }
+
+    #[test]
+    fn a_registered_node_does_not_become_a_new_one() {
+        let dir = TempDir::new("store");
+        let store = Store::open(dir.path()).unwrap();
+        store.put_client(&ClientRecord { registered: true, ..ClientRecord::default() }).unwrap();
+        assert!(store.identity(None).is_err(), "registered, but without an ID");
+    }
+
+    #[test]
+    fn a_changed_byte_of_the_state_is_refused() {
+        let dir = TempDir::new("store");
+        let store = Store::open(dir.path()).unwrap();
+        let alloc = Allocation { id: "a".into(), name: "j.g[0]".into(), ..Allocation::default() };
+        let tasks = [("t".to_string(), TaskRecord::default())].into();
+        store.put_client(&ClientRecord { registered: true, ..ClientRecord::default() }).unwrap();
+        store.put_alloc(&alloc).unwrap();
+        store.put_record("a", &AllocRecord { tasks, ..AllocRecord::default() }).unwrap();
+        store.put_acknowledged(&alloc).unwrap();
+        let intact = || store.load().and_then(|all| Ok((all.len(), store.client()?.registered)));
+        assert_eq!(intact().unwrap(), (1, true));
+        for name in ["client.json", "allocs/a/alloc.json", "allocs/a/state.json", "allocs/a/acknowledged.json"] {
+            let path = dir.path().join(name);
+            let whole = std::fs::read(&path).unwrap();
+            for at in 0..whole.len() {
+                let mut bytes = whole.clone();
+                bytes[at] ^= 1;
+                std::fs::write(&path, &bytes).unwrap();
+                let error = intact().unwrap_err().to_string();
+                assert!(error.contains("is damaged") && error.contains("restore it from a backup"), "{at}: {error}");
+            }
+            std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+            assert!(intact().is_err(), "{name} cut off");
+            std::fs::write(&path, &whole).unwrap();
+        }
+        std::fs::remove_file(dir.path().join("allocs/a/alloc.json")).unwrap();
+        assert!(intact().unwrap_err().to_string().contains("it is missing"));
+    }
+
+    #[test]
+    fn files_of_the_first_format_are_read() {
+        let dir = TempDir::new("store");
+        let store = Store::open(dir.path()).unwrap();
+        std::fs::write(dir.path().join("client.json"), r#"{"registered":true}"#).unwrap();
+        assert!(store.client().unwrap().registered);
     }
 }

@@ -19,7 +19,7 @@ pub mod watch;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, Semaphore, mpsc, watch as channel};
 
@@ -72,6 +72,8 @@ pub(super) struct Beat {
 /// Local garbage collection.
 pub(super) struct Gc {
     pub queue: Mutex<GcQueue>,
+    /// Allocations that are being removed, since when.
+    pub removing: Mutex<BTreeMap<String, Instant>>,
     pub trigger: Notify,
     pub slots: Semaphore,
 }

@@ -21,6 +21,7 @@ use super::super::servers::{Credentials, Servers};
 use super::super::store::{Store, Stored};
 use super::node::{merged, put_driver};
 use super::{Agent, Beat, Gc, volumes};
+use crate::cgroups::Cgroups;
 use crate::clock;
 use crate::events::state;
 use encamp_model::{Node, NodeResources};
@@ -53,11 +54,10 @@ fn directory(set: Option<&Path>, mode: u32, fresh: &mut Vec<PathBuf>) -> Result<
 }
 
 fn drivers(config: &Config) -> Result<BTreeMap<String, Arc<dyn Driver>>, StartError> {
-    let supervisor = match &config.supervisor {
-        Some(path) => path.clone(),
-        None => std::env::current_exe().map_err(at("reading", Path::new("/proc/self/exe")))?,
-    };
-    let mut all: Vec<Arc<dyn Driver>> = vec![Arc::new(RawExec::new(config.raw_exec.clone(), supervisor))];
+    let supervisor = config.helper().map_err(at("reading", Path::new("/proc/self/exe")))?;
+    let used = config.raw_exec.enabled && config.allowed("driver", "raw_exec");
+    let cgroups = if used { Cgroups::of_host() } else { Cgroups::none() };
+    let mut all: Vec<Arc<dyn Driver>> = vec![Arc::new(RawExec::new(config.raw_exec.clone(), supervisor, cgroups))];
     if let Some(mock) = &config.mock_driver {
         all.push(Arc::new(Mock::new(mock.clone())));
     }
@@ -127,7 +127,7 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
     check_volumes(&config)?;
     let host_uuid = (!config.no_host_uuid && !config.dev).then(host::product_uuid);
     let identity = store.identity(host_uuid.as_deref())?;
-    let mut record = store.client();
+    let mut record = store.client()?;
     let static_meta = fingerprint::static_meta(&config);
     // A removed key that the configuration no longer has need not be remembered.
     record.meta.retain(|key, value| value.is_some() || static_meta.contains_key(key));
@@ -141,7 +141,7 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
     // The configuration's volumes win.
     let made = volumes::restored(&record).into_iter().filter(|(name, _)| !config.host_volumes.contains_key(name));
     node.host_volumes.extend(made.collect::<Vec<_>>());
-    let stored = store.load();
+    let stored = store.load()?;
     let (views, view_receiver) = mpsc::unbounded_channel();
     let slots = config.gc.parallel_destroys;
     if slots == 0 {
@@ -179,7 +179,12 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
         node_changed: Notify::new(),
         events: Mutex::default(),
         events_changed: Notify::new(),
-        gc: Gc { queue: Mutex::default(), trigger: Notify::new(), slots: Semaphore::new(slots.max(1)) },
+        gc: Gc {
+            queue: Mutex::default(),
+            removing: Mutex::default(),
+            trigger: Notify::new(),
+            slots: Semaphore::new(slots.max(1)),
+        },
         host: Mutex::default(),
         mhz_per_core,
         stop: watch::channel(false).0,
@@ -224,7 +229,7 @@ impl Agent {
             Ok(runner) => {
                 locked(&self.runners).insert(id.clone(), runner.clone());
                 if runner.is_terminal() {
-                    self.mark_restored(&id);
+                    self.mark_restored(&runner);
                 }
                 tokio::spawn(runner.run(Previous::default()));
             }

@@ -89,11 +89,16 @@ impl Agent {
 
     /// Marks a terminal allocation for collection, and has a look whether it is time.
     pub(super) fn mark(&self, id: &str) {
-        if self.runner(id).is_some_and(|r| r.is_destroyed()) {
+        let Some(runner) = self.runner(id) else { return };
+        if runner.is_destroyed() || locked(&self.gc.removing).contains_key(id) {
             return;
         }
-        if locked(&self.gc.queue).mark(id, clock::now()) {
+        let now = clock::now();
+        if locked(&self.gc.queue).mark(id, now) {
             tracing::info!(target: "client.gc", alloc_id = id, "marking allocation for GC");
+            runner.set_marked(now);
+            // The next run of the agent has to collect in the same order.
+            tokio::spawn(async move { runner.persist().await });
             self.gc.trigger.notify_one();
         }
     }

@@ -14,6 +14,7 @@ use super::config::Block;
 use super::*;
 use crate::clock;
 use crate::config::MockConfig;
+use crate::directory::{Directory, Links};
 use crate::logs::rotate::Rotator;
 use crate::procfs::Table;
 use crate::types::{MemoryStats, ResourceUsage};
@@ -98,7 +99,7 @@ struct State {
     beside: Option<Script>,
     /// Unix nanoseconds.
     started: i64,
-    log_dir: PathBuf,
+    alloc_dir: PathBuf,
     task: String,
     logs: Option<LogSettings>,
 }
@@ -137,8 +138,8 @@ impl Mock {
             None => None,
         };
         let network = network(&block).map_err(fatal)?;
-        let state =
-            State { script, beside, started: clock::now(), log_dir: task.log_dir, task: task.task, logs: task.logs };
+        let (started, alloc_dir) = (clock::now(), task.alloc_dir);
+        let state = State { script, beside, started, alloc_dir, task: task.task, logs: task.logs };
         Ok(Started { handle: Handle::new(state, false), network })
     }
 }
@@ -210,7 +211,7 @@ impl Handle {
         if let (false, Some(logs)) = (again, state.logs) {
             for (which, output) in [("stdout", &script.stdout), ("stderr", &script.stderr)] {
                 let name = format!("{}.{which}", state.task);
-                let (dir, output, killed) = (state.log_dir.clone(), output.clone(), killed.clone());
+                let (dir, output, killed) = (state.alloc_dir.clone(), output.clone(), killed.clone());
                 tokio::spawn(write(dir, name, logs, output, killed));
             }
         }
@@ -277,8 +278,9 @@ async fn say(to: &mpsc::Sender<ExecOutput>, out: Vec<u8>, err: Vec<u8>, exit: Ex
 }
 
 /// Writes a pretended process's output into its log files.
-async fn write(dir: PathBuf, name: String, logs: LogSettings, output: Output, mut killed: watch::Receiver<bool>) {
-    let mut rotator = match Rotator::open(dir, name, logs) {
+async fn write(alloc: PathBuf, name: String, logs: LogSettings, output: Output, mut killed: watch::Receiver<bool>) {
+    let dir = Directory::open(&alloc).and_then(|d| Ok(d.open_dir("alloc/logs", Links::Refused)?));
+    let mut rotator = match dir.and_then(|dir| Rotator::open(dir, name, logs)) {
         Ok(rotator) => rotator,
         Err(e) => return tracing::warn!(target: "client.driver_mgr.mock_driver", error = %e, "can't write the output"),
     };

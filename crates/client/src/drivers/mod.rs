@@ -19,6 +19,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::cgroups::Limits;
 use super::procfs::Table;
 use super::types::TaskResourceUsage;
 
@@ -123,12 +124,21 @@ pub struct StartTask {
     pub env: BTreeMap<String, String>,
     /// The user to run as, empty: the driver's choice.
     pub user: String,
-    /// The task's directory.
-    pub task_dir: PathBuf,
-    /// Where the log files are.
-    pub log_dir: PathBuf,
+    /// The allocation's directory.
+    pub alloc_dir: PathBuf,
+    /// What the task may use.
+    pub limits: Limits,
+    /// The network namespace to run in; none: the host's.
+    pub network_namespace: Option<PathBuf>,
     /// How the output is kept; none: it is not.
     pub logs: Option<LogSettings>,
+}
+
+impl StartTask {
+    /// The task's directory.
+    pub fn task_dir(&self) -> PathBuf {
+        self.alloc_dir.join(&self.task)
+    }
 }
 
 /// How the output of a task is kept.

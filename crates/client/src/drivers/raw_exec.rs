@@ -11,9 +11,11 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use super::config::Block;
 use super::raw_handle::{Handle, State};
-use super::supervisor::{self, Order, Report};
+use super::supervisor::{self, ExitFile, Order, Report};
 use super::*;
+use crate::cgroups::{Cgroups, TaskGroups};
 use crate::config::RawExecConfig;
+use crate::directory::{Directory, Links, PathError};
 use crate::{ranges, users};
 
 const KEYS: &[&str] =
@@ -23,12 +25,14 @@ const KEYS: &[&str] =
 pub struct RawExec {
     config: RawExecConfig,
     supervisor: PathBuf,
+    cgroups: Arc<Cgroups>,
 }
 
 impl RawExec {
     /// A driver whose tasks are held by `supervisor`, a program that calls [`supervisor::main`].
-    pub fn new(config: RawExecConfig, supervisor: PathBuf) -> RawExec {
-        RawExec { config, supervisor }
+    /// `cgroups`: what bounds them.
+    pub fn new(config: RawExecConfig, supervisor: PathBuf, cgroups: Cgroups) -> RawExec {
+        RawExec { config, supervisor, cgroups: Arc::new(cgroups) }
     }
 
     async fn start_task(&self, task: StartTask) -> Result<Started, StartFailure> {
@@ -37,15 +41,41 @@ impl RawExec {
         }
         let order = self.order(&task).map_err(StartFailure::Invalid)?;
         let order = Order { user: self.user(&task.user).map_err(StartFailure::fatal)?, ..order };
-        let command = find(&order.command, &task.task_dir).map_err(StartFailure::fatal)?;
-        let order = Order { command, ..order };
-        let private = order.exit_file.parent().map(Path::to_path_buf).unwrap_or_default();
-        std::fs::create_dir_all(&private)
-            .map_err(|e| StartFailure::fatal(format!("failed to create {}: {e}", private.display())))?;
-        let text = serde_json::to_vec(&order).map_err(|e| StartFailure::fatal(e.to_string()))?;
+        let command = find(&order.command, &task).map_err(StartFailure::fatal)?;
         let fatal = |e: std::io::Error| StartFailure::fatal(format!("failed to start the supervisor of the task: {e}"));
-        let log = task.task_dir.join("executor.out");
-        let log = std::fs::OpenOptions::new().append(true).create(true).open(log).map_err(fatal)?;
+        let own = Directory::open(&task.alloc_dir).and_then(|d| Ok(d.open_dir(&task.task, Links::Refused)?));
+        let own = own.map_err(fatal)?;
+        own.make_dir("private", 0o700, None).map_err(|e| fatal(e.into()))?;
+        let log = own.append("executor.out", 0o644).map_err(fatal)?;
+        let groups = self.groups(&task)?;
+        let started = self.supervise(Order { command, groups: groups.clone(), ..order }, log).await;
+        if let (Err(_), Some(groups)) = (&started, &groups) {
+            self.cgroups.release(groups);
+            let groups = groups.clone();
+            let _ = tokio::task::spawn_blocking(move || groups.remove()).await;
+        }
+        started
+    }
+
+    /// The groups that bound the task: its own, or those that its `config` block names.
+    fn groups(&self, task: &StartTask) -> Result<Option<TaskGroups>, StartFailure> {
+        let block = Block(&task.config);
+        let v2 = block.text("cgroup_v2_override").map_err(StartFailure::Invalid)?;
+        let v1 = block.block("cgroup_v1_override").map_err(StartFailure::Invalid)?.unwrap_or_default();
+        let v1: BTreeMap<String, String> =
+            v1.into_iter().filter_map(|(k, v)| Some((k, v.as_str()?.to_string()))).collect();
+        if !v2.is_empty() || !v1.is_empty() {
+            return Ok(self.cgroups.custom(&v1, &v2));
+        }
+        let alloc_id = task.alloc_dir.file_name().unwrap_or_default().to_string_lossy();
+        let made = self.cgroups.create(&alloc_id, &task.task, &task.limits);
+        made.map_err(|e| StartFailure::fatal(format!("failed to create the cgroups of the task: {e}")))
+    }
+
+    /// Starts the supervisor, which starts the task.
+    async fn supervise(&self, order: Order, log: std::fs::File) -> Result<Started, StartFailure> {
+        let fatal = |e: std::io::Error| StartFailure::fatal(format!("failed to start the supervisor of the task: {e}"));
+        let text = serde_json::to_vec(&order).map_err(|e| StartFailure::fatal(e.to_string()))?;
         let mut child = tokio::process::Command::new(&self.supervisor)
             .arg(supervisor::ARGUMENT)
             .env_clear()
@@ -75,8 +105,9 @@ impl RawExec {
                     exit_file: order.exit_file,
                     dir: order.dir,
                     user: order.user,
+                    groups: order.groups,
                 };
-                let handle = Handle::new(state, self.supervisor.clone(), Some(child));
+                let handle = Handle::new(state, self.supervisor.clone(), self.cgroups.clone(), Some(child));
                 Ok(Started { handle, network: None })
             }
             Ok(Report::Failed(text)) => {
@@ -102,8 +133,8 @@ impl RawExec {
         let allowed = |k: &str| !denied.iter().any(|glob| ranges::glob(glob, k));
         let env: Vec<_> = task.env.iter().filter(|(k, _)| allowed(k)).map(|(k, v)| (k.clone(), v.clone())).collect();
         let dir = match block.text("work_dir")? {
-            dir if dir.is_empty() => task.task_dir.clone(),
-            dir => task.task_dir.join(dir),
+            dir if dir.is_empty() => task.task_dir(),
+            dir => task.task_dir().join(dir),
         };
         let run = task.id.rsplit('/').next().unwrap_or("task");
         Ok(Order {
@@ -113,10 +144,12 @@ impl RawExec {
             dir,
             user: None,
             oom_score_adj: block.number("oom_score_adj")?.unwrap_or(0),
-            log_dir: task.log_dir.clone(),
+            alloc_dir: task.alloc_dir.clone(),
             name: task.task.clone(),
             logs: task.logs,
-            exit_file: task.task_dir.join("private").join(format!("{run}.exit")),
+            exit_file: ExitFile::new(&task.task_dir(), run),
+            groups: None,
+            network_namespace: task.network_namespace.clone(),
         })
     }
 
@@ -162,29 +195,29 @@ impl Driver for RawExec {
             if !state.can_be_found() {
                 return Err("the task is gone".into());
             }
-            Ok(Handle::new(state, self.supervisor.clone(), None) as Arc<dyn RunningTask>)
+            if let Some(groups) = &state.groups {
+                self.cgroups.reserve(groups);
+            }
+            Ok(Handle::new(state, self.supervisor.clone(), self.cgroups.clone(), None) as Arc<dyn RunningTask>)
         })
     }
 
     fn forget<'a>(&'a self, state: &'a Value) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if let Ok(state) = serde_json::from_value::<State>(state.clone()) {
-                state.kill();
+                state.end().await;
             }
         })
     }
 }
 
 /// The program of a command: in the task's `local` directory, in its root, where an absolute path says, or on the path.
-fn find(command: &Path, task_dir: &Path) -> Result<PathBuf, String> {
-    let file = |p: &Path| p.is_file();
-    let inside = [task_dir.join("local").join(command), task_dir.join(command)];
-    if let Some(path) = inside.into_iter().find(|p| file(p)) {
-        make_executable(&path)?;
+fn find(command: &Path, task: &StartTask) -> Result<PathBuf, String> {
+    let own = task.task_dir();
+    let inside = [own.join("local").join(command), own.join(command)];
+    if let Some(path) = inside.into_iter().find(|p| p.is_file()) {
+        make_executable(&task.alloc_dir, &path)?;
         return Ok(path);
-    }
-    if command.is_absolute() && file(command) {
-        return Ok(command.to_path_buf());
     }
     let bare = command.components().count() == 1;
     let dirs = std::env::var_os("PATH").unwrap_or_default();
@@ -193,14 +226,20 @@ fn find(command: &Path, task_dir: &Path) -> Result<PathBuf, String> {
     found.filter(|_| bare).ok_or_else(|| format!("binary \"{}\" could not be found", command.display()))
 }
 
-fn make_executable(path: &Path) -> Result<(), String> {
+/// Makes a file of the allocation executable; files of the host stay as they are, also where a link leads to them.
+fn make_executable(alloc_dir: &Path, path: &Path) -> Result<(), String> {
+    let Ok(inside) = path.strip_prefix(alloc_dir) else { return Ok(()) };
     let wrong = |e: std::io::Error| format!("failed to make {} executable: {e}", path.display());
-    let mut mode = path.metadata().map_err(wrong)?.permissions();
+    let file = match Directory::open(alloc_dir).map_err(wrong)?.open_file(inside, Links::Inside) {
+        Err(PathError::Escapes) => return Ok(()),
+        file => file.map_err(|e| wrong(e.into()))?.0,
+    };
+    let mut mode = file.metadata().map_err(wrong)?.permissions();
     if mode.mode() & 0o111 == 0o111 {
         return Ok(());
     }
     mode.set_mode(mode.mode() | 0o111);
-    std::fs::set_permissions(path, mode).map_err(wrong)
+    file.set_permissions(mode).map_err(wrong)
 }
 
 #[cfg(test)]
@@ -209,13 +248,14 @@ mod tests {
     use crate::testing::TempDir;
 
     fn driver(config: RawExecConfig) -> RawExec {
-        RawExec::new(RawExecConfig { enabled: true, ..config }, "/bin/false".into())
+        RawExec::new(RawExecConfig { enabled: true, ..config }, "/bin/false".into(), Cgroups::none())
     }
 
     fn task(config: &str) -> StartTask {
         StartTask {
             id: "a/t/12".into(),
-            task_dir: "/t".into(),
+            task: "t".into(),
+            alloc_dir: "/a".into(),
             config: serde_json::from_str(config).unwrap(),
             env: [("A".to_string(), "1".to_string()), ("AWS_KEY".into(), "2".into())].into(),
             ..StartTask::default()
@@ -226,21 +266,32 @@ mod tests {
     fn orders() {
         let d = driver(RawExecConfig { denied_envvars: vec!["AWS_*".into()], ..RawExecConfig::default() });
         let order = d.order(&task(r#"{"command":"sh","args":["-c","x"],"work_dir":"local"}"#)).unwrap();
-        assert_eq!((order.dir, order.env), ("/t/local".into(), vec![("A".to_string(), "1".to_string())]));
-        assert_eq!(order.exit_file, PathBuf::from("/t/private/12.exit"));
+        assert_eq!((order.dir, order.env), ("/a/t/local".into(), vec![("A".to_string(), "1".to_string())]));
+        assert_eq!(order.exit_file, ExitFile::new(Path::new("/a/t"), "12"));
         assert!(d.order(&task("{}")).is_err() && d.order(&task(r#"{"command":"x","nope":1}"#)).is_err());
     }
 
     #[test]
     fn programs_are_looked_for_inside_first() {
         let dir = TempDir::new("find");
-        std::fs::create_dir(dir.path().join("local")).unwrap();
-        assert_eq!(find(Path::new("nope"), dir.path()).unwrap_err(), "binary \"nope\" could not be found");
-        assert!(find(Path::new("sh"), dir.path()).unwrap().is_absolute());
-        let own = dir.path().join("local/sh");
+        let task = StartTask { alloc_dir: dir.path().into(), task: "t".into(), ..StartTask::default() };
+        let find = |command: &str| find(Path::new(command), &task);
+        std::fs::create_dir_all(dir.path().join("t/local")).unwrap();
+        assert_eq!(find("nope").unwrap_err(), "binary \"nope\" could not be found");
+        assert!(find("sh").unwrap().is_absolute());
+        let own = dir.path().join("t/local/sh");
         std::fs::write(&own, "").unwrap();
-        assert_eq!(find(Path::new("sh"), dir.path()).unwrap(), own);
-        assert_eq!(own.metadata().unwrap().permissions().mode() & 0o111, 0o111);
+        assert_eq!(find("sh").unwrap(), own);
+        let mode = |p: &Path| p.metadata().unwrap().permissions().mode() & 0o111;
+        assert_eq!(mode(&own), 0o111);
+        // A link to a file of the host does not make that executable.
+        let other = TempDir::new("find").path().join("other");
+        std::fs::create_dir_all(other.parent().unwrap()).unwrap();
+        std::fs::write(&other, "").unwrap();
+        std::os::unix::fs::symlink(&other, dir.path().join("t/local/link")).unwrap();
+        assert_eq!((find("link").is_ok(), mode(&other)), (true, 0));
+        assert_eq!((find(other.to_str().unwrap()).is_ok(), mode(&other)), (true, 0));
+        std::fs::remove_dir_all(other.parent().unwrap()).unwrap();
     }
 
     #[test]

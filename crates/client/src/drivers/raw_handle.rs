@@ -16,7 +16,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, watch};
 
+use super::supervisor::ExitFile;
 use super::*;
+use crate::cgroups::{Cgroups, TaskGroups};
 use crate::procfs;
 use crate::types::{CpuStats, MemoryStats, ResourceUsage};
 
@@ -37,24 +39,43 @@ pub struct State {
     pub supervisor: u32,
     pub supervisor_ticks: u64,
     /// Where the supervisor writes how the task ended.
-    pub exit_file: PathBuf,
+    pub exit_file: ExitFile,
     /// Working directory and user, for commands beside the task.
     pub dir: PathBuf,
     pub user: Option<(u32, u32)>,
+    /// What bounds the task.
+    #[serde(default)]
+    pub groups: Option<TaskGroups>,
 }
 
 impl State {
     /// The supervisor lives, or left word.
     pub fn can_be_found(&self) -> bool {
-        procfs::is_alive(self.supervisor, self.supervisor_ticks) || self.exit_file.exists()
+        procfs::is_alive(self.supervisor, self.supervisor_ticks) || self.exit_file.read().is_some()
     }
 
-    /// Ends the task and its supervisor at once, as far as they are still the same processes.
-    pub fn kill(&self) {
+    /// Ends the task at once, as far as it is still the same process.
+    fn kill(&self) {
         if let Some(pid) = to_pid(self.pid).filter(|_| procfs::is_alive(self.pid, self.ticks)) {
             let _ = rustix::process::kill_process(pid, Signal::KILL);
             let _ = rustix::process::kill_process_group(pid, Signal::KILL);
         }
+        if let Some(groups) = &self.groups {
+            groups.kill();
+        }
+    }
+
+    /// Ends the task and removes its groups, which may take a moment.
+    pub async fn end(&self) {
+        let state = self.clone();
+        let work = tokio::task::spawn_blocking(move || {
+            state.kill();
+            if let Some(groups) = &state.groups {
+                groups.remove();
+            }
+        });
+        // It has nothing to tell.
+        let _ = work.await;
     }
 }
 
@@ -75,14 +96,36 @@ pub struct Handle {
     program: PathBuf,
     exit: watch::Receiver<Option<Exit>>,
     sample: Mutex<Sample>,
+    /// Waits for the end of the task.
+    watch: tokio::task::AbortHandle,
+}
+
+/// What a task reserved is given back when its watch ends.
+struct Reserved(Arc<Cgroups>, Option<TaskGroups>);
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        if let Some(groups) = &self.1 {
+            self.0.release(groups);
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // An agent that goes leaves the task alone: its groups may be those of a later start by then.
+        self.watch.abort();
+    }
 }
 
 impl Handle {
     /// A handle of a process; `child` is its supervisor if this agent started it. `program` runs commands in terminals.
-    pub fn new(state: State, program: PathBuf, child: Option<Child>) -> Arc<Handle> {
+    /// `cgroups` get back what the task reserved.
+    pub fn new(state: State, program: PathBuf, cgroups: Arc<Cgroups>, child: Option<Child>) -> Arc<Handle> {
         let (tell, exit) = watch::channel(None);
         let watched = state.clone();
-        tokio::spawn(async move {
+        let watch = tokio::spawn(async move {
+            let reserved = Reserved(cgroups, watched.groups.clone());
             match child {
                 Some(mut child) => drop(child.wait().await),
                 None => {
@@ -91,14 +134,21 @@ impl Handle {
                     }
                 }
             }
-            let exit = std::fs::read(&watched.exit_file).ok().and_then(|t| serde_json::from_slice(&t).ok());
-            let exit = exit.unwrap_or_else(|| {
-                watched.kill();
-                Exit { code: 137, signal: 9, message: "the supervisor of the task is gone".into(), ..Exit::default() }
+            drop(reserved);
+            let exit = watched.exit_file.read();
+            if exit.is_none() {
+                watched.end().await;
+            }
+            let exit = exit.unwrap_or_else(|| Exit {
+                code: 137,
+                signal: 9,
+                message: "the supervisor of the task is gone".into(),
+                ..Exit::default()
             });
             let _ = tell.send(Some(exit));
         });
-        Arc::new(Handle { state, program, exit, sample: Mutex::default() })
+        let watch = watch.abort_handle();
+        Arc::new(Handle { state, program, exit, sample: Mutex::default(), watch })
     }
 
     async fn ended(&self) -> Exit {
@@ -125,6 +175,12 @@ impl Handle {
         })
     }
 
+    /// Ends the task at once.
+    async fn kill(&self) {
+        let state = self.state.clone();
+        let _ = tokio::task::spawn_blocking(move || state.kill()).await;
+    }
+
     async fn stop_task(&self, signal: &str, timeout: Duration) -> Result<(), String> {
         if let Some(signal) = Self::signal_of(signal) {
             // One that has ended meanwhile needs none.
@@ -133,7 +189,7 @@ impl Handle {
         if tokio::time::timeout(timeout, self.ended()).await.is_ok() {
             return Ok(());
         }
-        self.state.kill();
+        self.kill().await;
         match tokio::time::timeout(AFTER_KILL, self.ended()).await {
             Ok(_) => Ok(()),
             Err(_) => Err("the task did not end after it was killed".into()),
@@ -285,10 +341,10 @@ impl RunningTask for Handle {
     fn destroy(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             if self.exit.borrow().is_none() {
-                self.state.kill();
+                self.kill().await;
                 let _ = tokio::time::timeout(AFTER_KILL, self.ended()).await;
             }
-            let _ = std::fs::remove_file(&self.state.exit_file);
+            self.state.exit_file.remove();
         })
     }
 

@@ -13,19 +13,22 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, WaitOptions};
 use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Exit, LogSettings};
+use crate::cgroups::TaskGroups;
+use crate::directory::{Directory, Links};
 use crate::logs::rotate::Rotator;
-use crate::procfs;
+use crate::{netns, procfs};
 
 /// First argument of the program that makes it a supervisor.
 pub const ARGUMENT: &str = "task-supervisor";
 /// First argument of the program that makes it run a command in the terminal that is its standard input.
 pub const TERMINAL_ARGUMENT: &str = "task-terminal";
+/// What a process ends with that was killed, or whose child was.
+const OOM_CODE: i64 = 128 + 9;
 /// How long processes that a task left behind may take to die.
 const LEFTOVERS: Duration = Duration::from_secs(15);
 
@@ -40,12 +43,53 @@ pub struct Order {
     pub user: Option<(u32, u32)>,
     /// Written to `/proc/<pid>/oom_score_adj`.
     pub oom_score_adj: i64,
-    pub log_dir: PathBuf,
+    /// The directory of the allocation; log files are in `alloc/logs` below.
+    pub alloc_dir: PathBuf,
     /// Log files are `<name>.stdout.<n>` and `<name>.stderr.<n>`.
     pub name: String,
     pub logs: Option<LogSettings>,
     /// Where to write how the task ended, as JSON of [`Exit`].
-    pub exit_file: PathBuf,
+    pub exit_file: ExitFile,
+    /// The groups that bound what the task uses.
+    pub groups: Option<TaskGroups>,
+    /// The network namespace that the task runs in; none: the host's.
+    pub network_namespace: Option<PathBuf>,
+}
+
+/// Where a supervisor writes how a task ended: in the task's directory, which the task may change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ExitFile(PathBuf);
+
+impl ExitFile {
+    /// The file of a run of a task.
+    pub fn new(task_dir: &Path, run: &str) -> ExitFile {
+        ExitFile(task_dir.join("private").join(format!("{run}.exit")))
+    }
+
+    fn name(&self) -> &str {
+        self.0.file_name().and_then(|n| n.to_str()).unwrap_or_default()
+    }
+
+    /// The directory of the file. The allocation's is the agent's own, what is below is not.
+    fn open(&self) -> io::Result<Directory> {
+        let mut above = self.0.ancestors().skip(2);
+        let (Some(task), Some(alloc)) = (above.next().and_then(Path::file_name), above.next()) else {
+            return Err(io::Error::other(format!("{} is in no allocation", self.0.display())));
+        };
+        Ok(Directory::open(alloc)?.open_dir(Path::new(task).join("private"), Links::Refused)?)
+    }
+
+    /// How the task ended; none if nobody wrote it down.
+    pub fn read(&self) -> Option<Exit> {
+        let (file, _) = self.open().ok()?.open_file(self.name(), Links::Refused).ok()?;
+        serde_json::from_reader(file).ok()
+    }
+
+    /// Removes it.
+    pub fn remove(&self) {
+        let _ = self.open().and_then(|d| d.remove_file(self.name()));
+    }
 }
 
 /// How the start went.
@@ -126,15 +170,25 @@ fn supervise(order: &Order) -> Result<(), String> {
     let _ = rustix::process::setsid();
     let me = rustix::process::getpid();
     rustix::process::set_child_subreaper(Some(me)).map_err(|e| format!("can't adopt orphans: {e}"))?;
-    let (out, out_done) = stream(order, "stdout")?;
-    let (err, err_done) = stream(order, "stderr")?;
+    // Opened before the task can put something else in their place.
+    let wrong = |e: io::Error| format!("{}: {e}", order.alloc_dir.display());
+    let root = Directory::open(&order.alloc_dir).map_err(wrong)?;
+    let logs = root.open_dir("alloc/logs", Links::Refused).map_err(|e| wrong(e.into()))?;
+    let private = order.exit_file.open().map_err(wrong)?;
+    let (out, out_done) = stream(order, &logs, "stdout")?;
+    let (err, err_done) = stream(order, &logs, "stderr")?;
     let mut command = Command::new(&order.command);
     command.args(&order.args).env_clear().envs(order.env.iter().map(|(k, v)| (k, v))).current_dir(&order.dir);
     command.stdin(Stdio::null()).stdout(out).stderr(err).process_group(0);
     if let Some((uid, gid)) = order.user {
         command.uid(uid).gid(gid);
     }
-    let child = command.spawn().map_err(|e| format!("failed to launch command {}: {e}", order.command.display()))?;
+    if let Some(namespace) = &order.network_namespace {
+        netns::enter(namespace).map_err(|e| format!("failed to enter the network namespace: {e}"))?;
+    }
+    let oom_before = order.groups.as_ref().map_or(0, TaskGroups::oom_kills);
+    let spawned = within(order.groups.as_ref(), || command.spawn())?;
+    let child = spawned.map_err(|e| format!("failed to launch command {}: {e}", order.command.display()))?;
     // The writing ends belong to the task alone, so that reading ends with it.
     drop(command);
     let pid = child.id();
@@ -143,13 +197,30 @@ fn supervise(order: &Order) -> Result<(), String> {
         let _ = std::fs::write(format!("/proc/{pid}/oom_score_adj"), order.oom_score_adj.to_string());
     }
     report(&Report::Started { pid, ticks: procfs::stat(pid).map_or(0, |s| s.start) });
-    let exit = wait_for(pid);
+    let mut exit = wait_for(pid);
     end_leftovers(pid);
+    if let Some(groups) = &order.groups {
+        // Who was killed for want of memory, or passed on the code of a process that was.
+        exit.oom = exit.code == OOM_CODE && groups.oom_kills() > oom_before;
+        groups.remove();
+    }
     for done in [out_done, err_done].into_iter().flatten() {
         let _ = done.recv_timeout(Duration::from_secs(2));
     }
     let text = serde_json::to_vec(&exit).map_err(|e| e.to_string())?;
-    write_whole(&order.exit_file, &text).map_err(|e| format!("{}: {e}", order.exit_file.display()))
+    let written = private.replace(order.exit_file.name(), &text, 0o600, None);
+    written.map_err(|e| format!("{}: {e}", order.exit_file.0.display()))
+}
+
+/// Does something inside the task's groups.
+fn within<T>(groups: Option<&TaskGroups>, work: impl FnOnce() -> T) -> Result<T, String> {
+    let Some(groups) = groups else { return Ok(work()) };
+    let entered = groups.enter().map_err(|e| format!("failed to enter the cgroups of the task: {e}"));
+    let done = entered.map(|()| work());
+    if let Err(e) = groups.leave() {
+        eprintln!("failed to leave the cgroups of the task: {e}");
+    }
+    done
 }
 
 /// Reaps children until the task has ended.
@@ -193,23 +264,13 @@ fn end_leftovers(pid: u32) {
 }
 
 /// Where the task writes one stream, and what tells that all of it is in the log files.
-fn stream(order: &Order, which: &str) -> Result<(Stdio, Option<mpsc::Receiver<()>>), String> {
+fn stream(order: &Order, logs: &Directory, which: &str) -> Result<(Stdio, Option<mpsc::Receiver<()>>), String> {
     let Some(settings) = order.logs else { return Ok((Stdio::null(), None)) };
     let name = format!("{}.{which}", order.name);
-    let fifo = order.log_dir.join(format!(".{name}.fifo"));
-    let wrong = |e: io::Error| format!("{}: {e}", fifo.display());
-    let mut rotator = Rotator::open(order.log_dir.clone(), name, settings).map_err(wrong)?;
-    match std::fs::remove_file(&fifo) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(wrong(e)),
-        _ => {}
-    }
-    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, Mode::RUSR | Mode::WUSR).map_err(|e| wrong(e.into()))?;
-    // Opened without waiting for a writer; reads wait.
-    let reader =
-        OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(&fifo).map_err(wrong)?;
-    let writer = OpenOptions::new().write(true).open(&fifo).map_err(wrong)?;
-    let flags = rustix::fs::fcntl_getfl(&reader).map_err(|e| wrong(e.into()))?;
-    rustix::fs::fcntl_setfl(&reader, flags - OFlags::NONBLOCK).map_err(|e| wrong(e.into()))?;
+    let pipe = format!(".{name}.fifo");
+    let wrong = |e: io::Error| format!("{pipe}: {e}");
+    let mut rotator = Rotator::open(logs.clone(), name, settings).map_err(wrong)?;
+    let (reader, writer) = logs.make_pipe(&pipe).map_err(|e| wrong(e.into()))?;
     let (done, is_done) = mpsc::channel();
     std::thread::spawn(move || {
         pump(reader, &mut rotator);

@@ -22,10 +22,41 @@ pub fn identity() -> Vec<(&'static str, String)> {
         ("kernel.name", text(uname.sysname()).to_lowercase()),
         ("kernel.arch", text(uname.machine())),
         ("kernel.version", text(uname.release())),
+        ("os.version", version(&of("ID"), of("VERSION_ID"), read)),
         ("os.name", of("ID")),
-        ("os.version", of("VERSION_ID")),
         ("unique.hostname", hostname()),
     ]
+}
+
+/// The version of a distribution with its minor part, which some keep in a file of their own; `read` reads a file.
+fn version(distribution: &str, named: String, read: impl Fn(&str) -> String) -> String {
+    let file = match distribution {
+        "debian" => "/etc/debian_version",
+        "alpine" => "/etc/alpine-release",
+        "rhel" | "centos" | "rocky" | "almalinux" | "ol" | "fedora" => "/etc/redhat-release",
+        _ => return named,
+    };
+    let text = read(file);
+    let number = |word: &str| {
+        let digits = word.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '_'));
+        (digits && word.starts_with(|c: char| c.is_ascii_digit())).then(|| word.to_string())
+    };
+    // A release in the making has a name there, such as `trixie/sid`.
+    text.split_whitespace().find_map(number).unwrap_or(named)
+}
+
+/// Version of the interface of Landlock that the kernel offers; none if it offers none.
+pub fn landlock() -> Option<i32> {
+    use landlock::{ABI, Access, AccessFs, LandlockStatus, Ruleset, RulesetAttr};
+    // The version comes with a restriction alone, which ends with its thread.
+    let probe = std::thread::spawn(|| {
+        let ruleset = Ruleset::default().handle_access(AccessFs::from_all(ABI::V1)).and_then(Ruleset::create);
+        ruleset.and_then(|r| r.restrict_self()).map(|status| status.landlock)
+    });
+    match probe.join().ok()?.ok()? {
+        LandlockStatus::Available { effective_abi, kernel_abi } => Some(kernel_abi.unwrap_or(effective_abi as i32)),
+        LandlockStatus::NotEnabled | LandlockStatus::NotImplemented => None,
+    }
 }
 
 /// The name of the host.
@@ -129,4 +160,25 @@ pub fn has_bridge() -> bool {
         text.lines().any(|l| l.split(':').next().is_some_and(|p| p.contains("/bridge.ko")))
     };
     named("modules.builtin") || named("modules.dep")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_with_their_minor_part() {
+        let see = |name: &str, named: &str, text: &str| version(name, named.into(), |_| text.into());
+        for (name, named, text, want) in [
+            ("debian", "12", "12.11\n", "12.11"),
+            ("debian", "13", "trixie/sid\n", "13"),
+            ("debian", "12", "", "12"),
+            ("ubuntu", "24.04", "never read", "24.04"),
+            ("alpine", "3.20", "3.20.3\n", "3.20.3"),
+            ("centos", "7", "CentOS Linux release 7.9.2009 (Core)\n", "7.9.2009"),
+            ("rocky", "9.3", "Rocky Linux release 9.3 (Blue Onyx)\n", "9.3"),
+        ] {
+            assert_eq!(see(name, named, text), want, "{name}");
+        }
+    }
 }

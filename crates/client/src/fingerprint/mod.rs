@@ -53,6 +53,9 @@ pub fn look(config: &Config, alloc_dir: &Path) -> Found {
     if on("host") {
         host::identity().into_iter().for_each(|(k, v)| set(k, v));
     }
+    if on("landlock") {
+        set("kernel.landlock", host::landlock().map(|n| format!("v{n}")).unwrap_or_default());
+    }
     if on("signal") {
         set("os.signals", signals::reported());
     }

@@ -5,12 +5,19 @@ use std::net::IpAddr;
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
 
+const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
 const RTM_GETADDR: u16 = 22;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 /// Request, and all entries.
 const FLAGS: u16 = 0x301;
+/// Request, and an answer either way.
+const ACKNOWLEDGED: u16 = 0x5;
+/// The flag of interfaces that work.
+const IFF_UP: u32 = 1;
+/// The loopback's number in every network namespace.
+const LOOPBACK: u32 = 1;
 /// Attributes of links.
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
@@ -121,6 +128,29 @@ fn dump(kind: u16, head: usize) -> rustix::io::Result<Vec<Vec<u8>>> {
         if n == 0 {
             return Ok(out);
         }
+    }
+}
+
+/// Has the loopback of this network namespace work.
+pub fn set_loopback_up() -> std::io::Result<()> {
+    let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+    let mut request = Vec::new();
+    request.extend(32_u32.to_ne_bytes());
+    request.extend(RTM_NEWLINK.to_ne_bytes());
+    request.extend(ACKNOWLEDGED.to_ne_bytes());
+    // Sequence, port; then family and type of the link, which are of no account.
+    request.extend([0; 8 + 4]);
+    for word in [LOOPBACK, IFF_UP, IFF_UP] {
+        request.extend(word.to_ne_bytes());
+    }
+    rustix::net::sendto(&socket, &request, SendFlags::empty(), &netlink::SocketAddrNetlink::new(0, 0))?;
+    let mut buffer = vec![0; 4096];
+    let (n, _) = rustix::net::recv(&socket, buffer.as_mut_slice(), RecvFlags::empty())?;
+    // An answer holds the negative number of an error, 0 for none.
+    match buffer.get(..n).and_then(|answer| word(answer, 16)) {
+        Some(0) => Ok(()),
+        Some(error) => Err(std::io::Error::from_raw_os_error(error.cast_signed().wrapping_neg())),
+        None => Err(std::io::Error::other("the kernel's answer is cut off")),
     }
 }
 

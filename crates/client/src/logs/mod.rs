@@ -8,19 +8,19 @@ pub mod stream;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
 
-/// The files `<name>.<n>` of a directory: size by n.
-pub fn files(dir: &Path, name: &str) -> io::Result<BTreeMap<u64, u64>> {
+use super::directory::Directory;
+
+/// The regular files `<name>.<n>` of a directory: size by n.
+pub fn files(dir: &Directory, name: &str) -> io::Result<BTreeMap<u64, u64>> {
     let mut out = BTreeMap::new();
-    for entry in std::fs::read_dir(dir)? {
-        let entry = entry?;
-        let Some(text) = entry.file_name().to_str().map(String::from) else { continue };
+    for file in dir.names()? {
+        let Some(text) = file.to_str() else { continue };
         let Some(n) = text.strip_prefix(name).and_then(|t| t.strip_prefix('.')).and_then(|n| n.parse().ok()) else {
             continue;
         };
         // A file may be deleted while we look.
-        if let Ok(meta) = entry.metadata() {
+        if let Some(meta) = dir.metadata(text).ok().filter(|m| m.is_file()) {
             out.insert(n, meta.len());
         }
     }

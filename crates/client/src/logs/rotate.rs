@@ -1,10 +1,9 @@
 //! Log files that follow each other.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
 
+use crate::directory::Directory;
 use crate::drivers::LogSettings;
 
 /// This close to the end of a file a line is not split.
@@ -12,7 +11,7 @@ const LINE_WINDOW: u64 = 32 * 1024;
 
 /// Writes one stream of a task into files `<name>.<n>`.
 pub struct Rotator {
-    dir: PathBuf,
+    dir: Directory,
     name: String,
     settings: LogSettings,
     index: u64,
@@ -24,7 +23,7 @@ pub struct Rotator {
 
 impl Rotator {
     /// Goes on in the last file that is not full.
-    pub fn open(dir: PathBuf, name: String, settings: LogSettings) -> io::Result<Rotator> {
+    pub fn open(dir: Directory, name: String, settings: LogSettings) -> io::Result<Rotator> {
         let settings = LogSettings { max_files: settings.max_files.max(1), max_bytes: settings.max_bytes.max(1) };
         let files = super::files(&dir, &name)?;
         let index = match files.last_key_value() {
@@ -94,14 +93,14 @@ impl Rotator {
         let oldest = self.index.saturating_sub(self.settings.max_files - 1);
         for n in files.keys().filter(|n| **n < oldest) {
             // The next rotation tries again.
-            let _ = std::fs::remove_file(self.dir.join(format!("{}.{n}", self.name)));
+            let _ = self.dir.remove_file(format!("{}.{n}", self.name));
         }
     }
 }
 
-fn open(dir: &std::path::Path, name: &str, index: u64) -> io::Result<(File, u64)> {
-    let path = dir.join(format!("{name}.{index}"));
-    let file = OpenOptions::new().append(true).create(true).mode(0o644).open(path)?;
+/// What a task put in the place of the file is replaced.
+fn open(dir: &Directory, name: &str, index: u64) -> io::Result<(File, u64)> {
+    let file = dir.append(&format!("{name}.{index}"), 0o644)?;
     let size = file.metadata()?.len();
     Ok((file, size))
 }
@@ -115,7 +114,7 @@ mod tests {
     fn files_follow_each_other_and_old_ones_go() {
         let dir = TempDir::new("rotate");
         let settings = LogSettings { max_files: 2, max_bytes: 10 };
-        let open = || Rotator::open(dir.path().to_path_buf(), "t.stdout".into(), settings).unwrap();
+        let open = || Rotator::open(Directory::open(dir.path()).unwrap(), "t.stdout".into(), settings).unwrap();
         let read = |n: u64| std::fs::read_to_string(dir.path().join(format!("t.stdout.{n}"))).unwrap_or_default();
         let mut r = open();
         r.write(b"one\ntwo\n").unwrap();
@@ -128,6 +127,24 @@ mod tests {
         r.write(b"a line that is much too long\n").unwrap();
         let all: String = (0..9).map(read).collect();
         assert!("three\n4\na line that is much too long\n".ends_with(&all), "{all:?}");
-        assert_eq!(super::super::files(dir.path(), "t.stdout").unwrap().len(), 2);
+        assert_eq!(super::super::files(&Directory::open(dir.path()).unwrap(), "t.stdout").unwrap().len(), 2);
+    }
+
+    #[test]
+    fn links_are_neither_continued_nor_rotated_into() {
+        let dir = TempDir::new("rotate");
+        let logs = dir.path().join("logs");
+        std::fs::create_dir(&logs).unwrap();
+        let other = dir.path().join("other");
+        std::fs::write(&other, "other\n").unwrap();
+        for n in 0..2 {
+            std::os::unix::fs::symlink(&other, logs.join(format!("t.stdout.{n}"))).unwrap();
+        }
+        let settings = LogSettings { max_files: 3, max_bytes: 10 };
+        let mut r = Rotator::open(Directory::open(&logs).unwrap(), "t.stdout".into(), settings).unwrap();
+        r.write(b"12345678\nabcdefgh\n").unwrap();
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "other\n");
+        let read = |n: u64| std::fs::read_to_string(logs.join(format!("t.stdout.{n}"))).unwrap();
+        assert_eq!((read(0), read(1)), ("12345678\n".into(), "abcdefgh\n".into()));
     }
 }

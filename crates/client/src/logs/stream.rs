@@ -2,7 +2,8 @@
 
 use std::io::SeekFrom;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::fs::File;
@@ -11,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::choose;
+use crate::directory::{Directory, Links};
 use crate::error::ClientError;
 use crate::types::StreamFrame;
 use encamp_model::Bytes;
@@ -21,6 +23,9 @@ const MOST: usize = 64 * 1024;
 const POLL: Duration = Duration::from_millis(200);
 /// After so much silence a heartbeat is sent.
 const HEARTBEAT: Duration = Duration::from_secs(1);
+
+/// Opens a file, each time as if for the first time: what its path leads to may change.
+pub type Opener = Arc<dyn Fn() -> std::io::Result<std::fs::File> + Send + Sync>;
 
 /// Frames, until the end of the channel.
 pub type Frames = mpsc::Receiver<Result<StreamFrame, ClientError>>;
@@ -64,7 +69,7 @@ impl Sender {
 /// A file that is read on.
 struct Tail {
     file: File,
-    path: PathBuf,
+    open: Opener,
     /// As the frames name it.
     name: String,
     at: u64,
@@ -72,11 +77,13 @@ struct Tail {
 }
 
 impl Tail {
-    async fn open(path: PathBuf, name: String, at: u64) -> std::io::Result<Tail> {
-        let mut file = File::open(&path).await?;
-        let inode = file.metadata().await?.ino();
+    /// Begins at what `start` makes of the file's length.
+    async fn open(open: Opener, name: String, start: impl Fn(u64) -> u64) -> std::io::Result<Tail> {
+        let file = open()?;
+        let meta = file.metadata()?;
+        let (mut file, at) = (File::from_std(file), start(meta.len()));
         file.seek(SeekFrom::Start(at)).await?;
-        Ok(Tail { file, path, name, at, inode })
+        Ok(Tail { file, open, name, at, inode: meta.ino() })
     }
 
     fn frame(&self) -> StreamFrame {
@@ -111,7 +118,7 @@ impl Tail {
     /// Looks for deletion and truncation; `false`: the file is gone.
     async fn check(&mut self, to: &mut Sender) -> Result<std::io::Result<bool>, Gone> {
         let event = |frame: StreamFrame, text: &str| StreamFrame { file_event: text.into(), ..frame };
-        match tokio::fs::metadata(&self.path).await {
+        match (self.open)().and_then(|file| file.metadata()) {
             Ok(meta) if meta.ino() == self.inode && meta.len() >= self.at => Ok(Ok(true)),
             Ok(meta) if meta.ino() == self.inode => {
                 to.send(event(self.frame(), "file truncated")).await?;
@@ -127,15 +134,11 @@ impl Tail {
 }
 
 /// Streams one file. `name` is what the frames say; `from_end`: `offset` counts from the end.
-pub fn file(path: PathBuf, name: String, from_end: bool, offset: u64, follow: bool) -> Frames {
+pub fn file(open: Opener, name: String, from_end: bool, offset: u64, follow: bool) -> Frames {
     let (mut to, frames) = Sender::new();
     tokio::spawn(async move {
-        let start = match tokio::fs::metadata(&path).await {
-            Ok(meta) if from_end => meta.len().saturating_sub(offset),
-            Ok(_) => offset,
-            Err(e) => return to.fail(e).await,
-        };
-        match Tail::open(path, name, start).await {
+        let start = |length: u64| if from_end { length.saturating_sub(offset) } else { offset };
+        match Tail::open(open, name, start).await {
             Ok(tail) => drop(follow_file(tail, &mut to, follow).await),
             Err(e) => to.fail(e).await,
         }
@@ -167,7 +170,7 @@ async fn follow_file(mut tail: Tail, to: &mut Sender, follow: bool) -> Result<()
 /// The log files of one stream of a task.
 pub struct LogSource {
     /// Directory of the files.
-    pub dir: PathBuf,
+    pub dir: Directory,
     /// `<task>.stdout` or `<task>.stderr`.
     pub name: String,
     /// Count the offset from the end.
@@ -204,7 +207,9 @@ async fn send_logs(source: LogSource, to: &mut Sender, over: impl Fn() -> bool) 
     loop {
         let file = format!("{}.{n}", source.name);
         let name = Path::new("alloc/logs").join(&file).display().to_string();
-        let mut tail = match Tail::open(source.dir.join(&file), name, at).await {
+        let dir = source.dir.clone();
+        let open = move || -> std::io::Result<std::fs::File> { Ok(dir.open_file(&file, Links::Refused)?.0) };
+        let mut tail = match Tail::open(Arc::new(open), name, |_| at).await {
             Ok(tail) => tail,
             Err(e) => {
                 to.fail(e).await;
@@ -264,7 +269,7 @@ mod tests {
         write(0, "one\n");
         write(1, "two\n");
         let source = |from_end, offset, follow| LogSource {
-            dir: dir.path().to_path_buf(),
+            dir: Directory::open(dir.path()).unwrap(),
             name: "t.stdout".into(),
             from_end,
             offset,
@@ -290,7 +295,8 @@ mod tests {
         let dir = TempDir::new("follow");
         let path = dir.path().join("f");
         std::fs::write(&path, "12345").unwrap();
-        let mut frames = file(path.clone(), "/f".into(), true, 2, true);
+        let opener = |path: std::path::PathBuf| -> Opener { Arc::new(move || std::fs::File::open(&path)) };
+        let mut frames = file(opener(path.clone()), "/f".into(), true, 2, true);
         let mut next = async || loop {
             let frame = frames.recv().await.unwrap().unwrap();
             if !frame.is_heartbeat() {
@@ -305,7 +311,20 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         assert_eq!(next().await.file_event, "file deleted");
         assert!(frames.recv().await.is_none());
-        let missing = file(dir.path().join("nope"), "/nope".into(), false, 0, true).recv().await;
+        let missing = file(opener(dir.path().join("nope")), "/nope".into(), false, 0, true).recv().await;
         assert!(missing.unwrap().is_err());
+    }
+
+    #[tokio::test]
+    async fn links_among_the_logs_are_not_read() {
+        let dir = TempDir::new("links");
+        let logs_dir = dir.path().join("logs");
+        std::fs::create_dir(&logs_dir).unwrap();
+        std::fs::write(dir.path().join("other"), "foreign").unwrap();
+        std::fs::write(logs_dir.join("t.stdout.0"), "own").unwrap();
+        std::os::unix::fs::symlink("../other", logs_dir.join("t.stdout.1")).unwrap();
+        let dir = Directory::open(&logs_dir).unwrap();
+        let source = LogSource { dir, name: "t.stdout".into(), from_end: false, offset: 0, follow: false };
+        assert_eq!(text(logs(source, || false)).await.0, "own");
     }
 }

@@ -55,15 +55,39 @@ pub struct Pressure {
     pub live: usize,
 }
 
-/// Why something has to be removed; `None`: nothing has to be. The text is what the log says.
-pub fn reason(now: &Pressure, limits: &GcConfig) -> Option<String> {
+/// Why something has to be removed. Its text is what the log says.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum Cause {
+    /// The file system is full, in percent.
+    #[error("disk usage of {used:.0} is over gc threshold of {limit:.0}")]
+    Disk { used: f64, limit: f64 },
+    /// It has hardly any inode left, in percent.
+    #[error("inode usage of {used:.0} is over gc threshold of {limit:.0}")]
+    Inodes { used: f64, limit: f64 },
+    /// Too many allocations have their files here.
+    #[error("number of allocations ({live}) is over the limit ({limit})")]
+    Allocations { live: usize, limit: usize },
+}
+
+impl Cause {
+    /// Whether removals that are under way tell only in the end what they brought.
+    pub fn waits_for_removals(&self) -> bool {
+        match self {
+            Cause::Disk { .. } | Cause::Inodes { .. } => true,
+            Cause::Allocations { .. } => false,
+        }
+    }
+}
+
+/// Why something has to be removed; `None`: nothing has to be.
+pub fn cause(now: &Pressure, limits: &GcConfig) -> Option<Cause> {
     let (disk, inodes) = (limits.disk_usage_threshold, limits.inode_usage_threshold);
     if now.disk > disk {
-        Some(format!("disk usage of {:.0} is over gc threshold of {disk:.0}", now.disk))
+        Some(Cause::Disk { used: now.disk, limit: disk })
     } else if now.inodes > inodes {
-        Some(format!("inode usage of {:.0} is over gc threshold of {inodes:.0}", now.inodes))
+        Some(Cause::Inodes { used: now.inodes, limit: inodes })
     } else if now.live > limits.max_allocs {
-        Some(format!("number of allocations ({}) is over the limit ({})", now.live, limits.max_allocs))
+        Some(Cause::Allocations { live: now.live, limit: limits.max_allocs })
     } else {
         None
     }
@@ -92,7 +116,7 @@ mod tests {
     #[test]
     fn thresholds_are_strict_and_ordered() {
         let limits = GcConfig { max_allocs: 3, ..GcConfig::default() };
-        let see = |disk, inodes, live| reason(&Pressure { disk, inodes, live }, &limits);
+        let see = |disk, inodes, live| cause(&Pressure { disk, inodes, live }, &limits).map(|c| c.to_string());
         assert_eq!(see(80.0, 70.0, 3), None);
         assert_eq!(see(85.4, 90.0, 9).unwrap(), "disk usage of 85 is over gc threshold of 80");
         assert_eq!(see(20.0, 90.0, 1).unwrap(), "inode usage of 90 is over gc threshold of 70");

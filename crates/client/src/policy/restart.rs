@@ -50,7 +50,16 @@ pub struct RestartTracker {
     interval_start: i64,
     count: i64,
     killed: bool,
-    asked: bool,
+    asked: Option<Asked>,
+}
+
+/// Why the next ending was brought about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// Somebody wanted a restart: it is no failure.
+    ByUser,
+    /// A check failed: it is a failure, however the task ends.
+    ByCheck,
 }
 
 impl RestartTracker {
@@ -60,7 +69,7 @@ impl RestartTracker {
             None => !matches!(job_type, "batch" | "sysbatch"),
             Some(l) => l.hook != "poststop" && l.sidecar,
         };
-        RestartTracker { policy, on_success, interval_start: now, count: 0, killed: false, asked: false }
+        RestartTracker { policy, on_success, interval_start: now, count: 0, killed: false, asked: None }
     }
 
     /// The task is being killed: it will not start again.
@@ -70,7 +79,12 @@ impl RestartTracker {
 
     /// Somebody asked for a restart: the next ending is no failure.
     pub fn ask(&mut self) {
-        self.asked = true;
+        self.asked = Some(Asked::ByUser);
+    }
+
+    /// A check failed: the next ending is a failure, however the task ends.
+    pub fn ask_failed(&mut self) {
+        self.asked.get_or_insert(Asked::ByCheck);
     }
 
     /// Takes over the policy of an updated job; the counts stay.
@@ -84,10 +98,12 @@ impl RestartTracker {
         if self.killed {
             return Decision::Killed;
         }
-        if std::mem::take(&mut self.asked) {
+        let asked = self.asked.take();
+        if asked == Some(Asked::ByUser) {
             return Decision::Restart { reason: String::new(), delay: 0 };
         }
-        let done = *ending == Ending::Exited { success: true } && !self.on_success;
+        let success = *ending == Ending::Exited { success: true } && asked != Some(Asked::ByCheck);
+        let done = success && !self.on_success;
         if self.policy.attempts == 0 {
             return if done { Decision::Finished } else { failed("Policy allows no restarts".into()) };
         }
@@ -192,6 +208,17 @@ mod tests {
         assert!(matches!(t.decide(&FAILURE, 1, &mut random), Decision::Failed { .. }), "asked once");
         t.set_killed();
         assert_eq!(t.decide(&SUCCESS, 1, &mut random), Decision::Killed);
+    }
+
+    #[test]
+    fn a_failed_check_makes_any_ending_a_failure() {
+        let (mut t, mut random) = (tracker(1, "fail", "batch"), Random::new(1, "t"));
+        t.ask_failed();
+        let again = t.decide(&SUCCESS, SECOND, &mut random);
+        assert!(matches!(again, Decision::Restart { reason, .. } if reason == WITHIN_POLICY));
+        t.ask_failed();
+        assert!(matches!(t.decide(&SUCCESS, 2 * SECOND, &mut random), Decision::Failed { .. }));
+        assert_eq!(t.decide(&SUCCESS, 3 * SECOND, &mut random), Decision::Finished, "asked once");
     }
 
     #[test]

@@ -11,6 +11,9 @@ use crate::events::{self, state};
 use crate::policy::status;
 use encamp_model::duration;
 
+/// Why tasks are killed that ran longer than they may.
+const EXCEEDED: &str = "exceeded max_run_duration";
+
 impl AllocRunner {
     /// Ends all tasks, in the order of `docs/spec/client.md §9.5`; poststop tasks run after that.
     pub async fn kill_tasks(self: &Arc<Self>) {
@@ -29,7 +32,11 @@ impl AllocRunner {
             for task in &tasks {
                 let now = task.state();
                 if now.state != state::DEAD && now.finished_at.is_zero() && !task.is_killed() {
-                    task.begin_kill(events::killing(task.kill_timeout()));
+                    let timeout = task.kill_timeout();
+                    task.begin_kill(match exceeded {
+                        true => events::killing_for(timeout, EXCEEDED),
+                        false => events::killing(timeout),
+                    });
                 } else {
                     task.kill.send_replace(true);
                 }
@@ -70,7 +77,8 @@ impl AllocRunner {
         if all && !task.is_empty() {
             return Err(ClientError::failed("task name cannot be set when restarting all tasks"));
         }
-        let unwanted = self.alloc().terminal() || *self.stopping.borrow();
+        // The servers' copy need not tell yet that the allocation has ended by itself.
+        let unwanted = self.alloc().terminal() || *self.stopping.borrow() || self.is_terminal();
         if unwanted && (task.is_empty() || self.task(task).is_some()) {
             return Err(ClientError::failed("restart of an alloc that should not run"));
         }
@@ -126,6 +134,13 @@ impl TaskRunner {
     pub(super) async fn restart(&self, handle: &Arc<dyn RunningTask>, reason: &str) -> Result<(), String> {
         self.emit(events::restart_signaled(reason));
         locked(&self.inner).tracker.ask();
+        self.stop(handle).await
+    }
+
+    /// Stops the task because a check failed: its loop starts it again if its restart policy lets it.
+    pub(super) async fn restart_failed(&self, handle: &Arc<dyn RunningTask>, reason: &str) -> Result<(), String> {
+        self.emit(events::restart_signaled(reason));
+        locked(&self.inner).tracker.ask_failed();
         self.stop(handle).await
     }
 

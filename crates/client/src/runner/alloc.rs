@@ -1,7 +1,8 @@
 //! One allocation: what comes before its tasks, how their states hang together, what comes after (`docs/spec/client.md §9`).
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Instant;
 
@@ -14,6 +15,7 @@ use super::{Shared, locked};
 use crate::clock;
 use crate::dirs::AllocDir;
 use crate::events::{self, state};
+use crate::netns;
 use crate::policy::health::{HealthRules, HealthTracker, Verdict};
 use crate::policy::lifecycle::{Coordinator, Stage};
 use crate::policy::status::{self, KillCause, Role};
@@ -25,6 +27,8 @@ use encamp_model::{
 
 /// Text of an allocation that ran longer than it may.
 const EXCEEDED: &str = "allocation exceeded max_run_duration";
+/// The network mode of allocations that have nothing but a loopback.
+const ISOLATED: &str = "none";
 
 /// What an allocation waits for before it starts.
 #[derive(Default)]
@@ -65,6 +69,8 @@ pub struct AllocRunner {
     /// The loop is over.
     done: watch::Sender<bool>,
     destroyed: AtomicBool,
+    /// When it was marked for collection, in Unix nanoseconds; 0: it was not.
+    marked: AtomicI64,
     /// It waits for other allocations to end.
     waiting: AtomicBool,
     shutdown: watch::Sender<bool>,
@@ -133,6 +139,7 @@ impl AllocRunner {
                 hurry: watch::channel(false).0,
                 done: watch::channel(false).0,
                 destroyed: AtomicBool::new(false),
+                marked: AtomicI64::new(record.marked),
                 waiting: AtomicBool::new(false),
                 shutdown,
                 restored,
@@ -176,6 +183,19 @@ impl AllocRunner {
     /// Whether its files are gone.
     pub fn is_destroyed(&self) -> bool {
         self.destroyed.load(Ordering::Acquire)
+    }
+
+    /// Notes when it was marked for collection.
+    pub fn set_marked(&self, now: i64) {
+        self.marked.store(now, Ordering::Relaxed);
+    }
+
+    /// When it was marked for collection in an earlier run; else when the last of its tasks ended (Unix nanoseconds).
+    pub fn marked(&self) -> i64 {
+        match self.marked.load(Ordering::Relaxed) {
+            0 => self.tasks.iter().filter_map(|t| t.state().finished_at.unix_nanos()).max().unwrap_or(0),
+            at => at,
+        }
     }
 
     /// Whether it waits for other allocations to end.
@@ -249,6 +269,7 @@ impl AllocRunner {
                 deployment_status: inner.deployment_status.clone(),
                 exceeded: inner.exceeded,
                 identities: self.identities.record(),
+                marked: self.marked.load(Ordering::Relaxed),
             }
         };
         let (shared, id) = (self.shared.clone(), self.id.clone());
@@ -283,6 +304,8 @@ impl AllocRunner {
         if !ended {
             self.start_health();
         }
+        // Its runner owns what the loop watches: it ends with that.
+        let watch = tokio::spawn(self.clone().watch_checks());
         let mut runs = JoinSet::new();
         self.tasks.iter().for_each(|t| drop(runs.spawn(t.clone().run())));
         self.react().await;
@@ -312,9 +335,11 @@ impl AllocRunner {
             self.react().await;
         }
         self.react().await;
+        watch.abort();
         self.checks.stop();
         if !*self.shutdown.borrow() {
             self.deregister(|_, _| true);
+            self.remove_network().await;
         }
         self.done.send_replace(true);
     }
@@ -369,10 +394,10 @@ impl AllocRunner {
                 again.map_err(|e| ("migrate_disk", e.to_string()))?;
             }
         }
-        let mode = group.and_then(|g| g.networks.first()).map_or("", |n| n.mode.as_str());
-        if !matches!(mode, "" | "host") {
-            return Err(("network", format!("this agent does not support \"{mode}\" networking mode")));
-        }
+        let begin = Instant::now();
+        let connected = self.make_network().await;
+        timed("network", begin, connected.is_ok());
+        connected.map_err(|e| ("network", e))?;
         if self.restored {
             // The servers know them; what ran before does not end for want of them.
             let me = self.clone();
@@ -385,6 +410,48 @@ impl AllocRunner {
         }
         self.start_checks().map_err(|e| ("checks_hook", e))?;
         Ok(())
+    }
+
+    /// How the group is connected; empty: as the host is.
+    fn network_mode(&self) -> String {
+        self.alloc().group().and_then(|g| g.networks.first()).map(|n| n.mode.clone()).unwrap_or_default()
+    }
+
+    /// The network namespace of the allocation; none: the host's.
+    pub(super) fn network_namespace(&self) -> Option<PathBuf> {
+        (self.network_mode() == ISOLATED).then(|| netns::path(&self.id))
+    }
+
+    /// Makes the network that the group wants (`docs/spec/client.md §15.1`).
+    async fn make_network(&self) -> Result<(), String> {
+        let mode = self.network_mode();
+        match mode.as_str() {
+            "" | "host" => return Ok(()),
+            ISOLATED => {}
+            _ => return Err(format!("this agent does not support \"{mode}\" networking mode")),
+        }
+        let unable = |t: &&Arc<TaskRunner>| {
+            let driver = self.shared.drivers.get(&t.task().driver);
+            driver.is_some_and(|d| !d.capabilities().own_network)
+        };
+        if let Some(task) = self.tasks.iter().find(unable) {
+            return Err(format!("task {} does not support \"{mode}\" networking mode", task.name));
+        }
+        let (helper, id) = (self.shared.config.helper().map_err(|e| e.to_string())?, self.id.clone());
+        let made = tokio::task::spawn_blocking(move || netns::create(&helper, &id)).await;
+        let made = made.map_err(|e| e.to_string()).flatten();
+        made.map(drop).map_err(|e| format!("failed to configure network: {e}"))
+    }
+
+    /// Removes the network of the allocation.
+    async fn remove_network(&self) {
+        if self.network_mode() != ISOLATED {
+            return;
+        }
+        let id = self.id.clone();
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(move || netns::remove(&id)).await {
+            tracing::warn!(target: "client.alloc_runner", alloc_id = self.id, %error, "failed to remove the network namespace");
+        }
     }
 
     fn start_health(&self) {
@@ -434,7 +501,8 @@ impl AllocRunner {
         let alloc = self.alloc();
         let states = self.states();
         let mut inner = locked(&self.inner);
-        let failed = status::client_status_of(&states).0 == client_status::FAILED;
+        // By the servers' word: what a task's failure means the tracker tells, with a reason.
+        let failed = alloc.client_status == client_status::FAILED;
         let Inner { health, coordinator, .. } = &mut *inner;
         let Some(tracker) = health else { return };
         let stage = |t: &str| coordinator.stage(t);

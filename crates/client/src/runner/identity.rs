@@ -2,7 +2,6 @@
 //! (`docs/spec/client.md §9.1`, `§19.3`).
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use super::alloc::AllocRunner;
 use super::task::TaskRunner;
 use super::{Shared, locked};
 use crate::policy::identity;
-use crate::{clock, events, secret_file, users};
+use crate::{clock, events, users};
 use encamp_model::{IdentityRequest, SignedIdentity, Task, WorkloadIdentity, duration};
 
 /// How long a task waits for its first tokens.
@@ -163,8 +162,8 @@ impl TaskRunner {
         let env = self.env(owner, task);
         let (path, user) = (env.replace(&identity::file(i)), env.replace(&task.user));
         let user = if user.is_empty() { None } else { Some(users::ids(&user)?) };
-        let written = secret_file::write(&owner.dirs.task(&task.name), Path::new(&path), jwt.as_bytes(), user);
-        written.map_err(|e| format!("failed to write {path}: {e}"))
+        let dir = owner.dirs.open_task(&task.name).map_err(|e| format!("failed to write {path}: {e}"))?;
+        dir.replace(&path, jwt.as_bytes(), 0o600, user).map_err(|e| format!("failed to write {path}: {e}"))
     }
 
     /// The variables that hold tokens, and the address of the interface they are for.

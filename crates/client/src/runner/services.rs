@@ -1,15 +1,20 @@
 //! Services of an allocation and its tasks, in the catalogue (`docs/spec/client.md §16.1`).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::alloc::AllocRunner;
 use super::locked;
 use super::task::TaskRunner;
+use crate::clock;
 use crate::env::TaskEnv;
+use crate::policy::check_restart::CheckRestartTracker;
 use crate::services::{Place, checks, registration};
 use encamp_model::{Service, ServiceRegistration, Task};
 
+/// How often the results of checks are looked at that restart tasks.
+const CHECK_POLL: Duration = Duration::from_secs(1);
 /// Pauses between attempts to remove a service; the last one is repeated.
 const PAUSES: [u64; 5] = [100, 200, 400, 800, 1000];
 /// After so many attempts the servers have to find out by themselves that the allocation has ended.
@@ -80,6 +85,33 @@ impl AllocRunner {
         let all: Result<Vec<_>, String> = all.collect();
         self.checks.replace(all?);
         Ok(())
+    }
+
+    /// Restarts tasks whose checks fail (`docs/spec/client.md §16.4`), until the allocation ends.
+    pub(super) async fn watch_checks(self: Arc<Self>) {
+        let mut trackers: BTreeMap<(String, String), CheckRestartTracker> = BTreeMap::new();
+        while !self.is_done() && !self.is_stopping() {
+            tokio::time::sleep(CHECK_POLL).await;
+            let now = clock::now();
+            for (id, restart, outcome) in self.checks.restarts() {
+                let wanted = |t: &&Arc<TaskRunner>| restart.task.as_ref().is_none_or(|name| *name == t.name);
+                for task in self.tasks.iter().filter(wanted) {
+                    let handle = task.handle();
+                    let started = handle.as_ref().and_then(|_| task.state().started_at.unix_nanos());
+                    let tracker = trackers.entry((id.clone(), task.name.clone())).or_default();
+                    let Some(handle) = handle.filter(|_| tracker.step(now, started, outcome, &restart.rule)) else {
+                        continue;
+                    };
+                    let reason = format!("healthcheck: check \"{}\" unhealthy", restart.check);
+                    let task = task.clone();
+                    tokio::spawn(async move {
+                        if let Err(error) = task.restart_failed(&handle, &reason).await {
+                            tracing::error!(target: "client.alloc_runner.task_runner", task = task.name, error, "failed to restart the task");
+                        }
+                    });
+                }
+            }
+        }
     }
 
     /// Removes registered services, in the background; `which` is asked with the ID and the task, none of the group.

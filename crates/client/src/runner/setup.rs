@@ -1,16 +1,15 @@
 //! What comes before a task starts, and the start (`docs/spec/client.md §10.3`, `§10.4`).
 
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Component, Path};
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::alloc::AllocRunner;
 use super::locked;
 use super::task::TaskRunner;
+use crate::cgroups::Limits;
 use crate::clock;
+use crate::directory::{Links, PathError};
 use crate::drivers::{Driver, LogSettings, RunningTask, StartFailure, StartTask};
 use crate::env::{Input, TaskEnv};
 use crate::events::{self, state};
@@ -55,8 +54,9 @@ impl TaskRunner {
             config: task.config.iter().map(|(k, v)| (k.clone(), env.replace_value(v))).collect(),
             env: env.variables(),
             user: env.replace(&task.user),
-            task_dir: owner.dirs.task(&self.name),
-            log_dir: owner.dirs.logs(),
+            alloc_dir: owner.dirs.root(),
+            limits: limits(&owner, &self.name),
+            network_namespace: owner.network_namespace(),
             logs: log_settings(&task),
         };
         let started = driver.start(start).await.map_err(|failure| {
@@ -116,7 +116,8 @@ impl TaskRunner {
         if first {
             self.emit(events::setup());
         }
-        run("task_dir", &|| owner.dirs.build_task(&self.name).map_err(|e| e.to_string()))?;
+        // Later the task may have changed its directory, which is its right.
+        run("task_dir", &|| if first { owner.dirs.build_task(&self.name).map_err(|e| e.to_string()) } else { Ok(()) })?;
         run("identity", &|| self.write_tokens(owner, task))?;
         run("secrets", &|| none(task.secrets.is_empty(), "secret blocks"))?;
         if first {
@@ -147,6 +148,18 @@ impl TaskRunner {
     }
 }
 
+/// What the servers gave the task of the node's resources.
+fn limits(owner: &AllocRunner, task: &str) -> Limits {
+    let alloc = owner.alloc();
+    let given = alloc.allocated_resources.as_ref().and_then(|r| r.tasks.get(task));
+    given.map_or_else(Limits::default, |r| Limits {
+        cpu_shares: r.cpu.cpu_shares,
+        cores: r.cpu.reserved_cores.clone(),
+        memory_mb: r.memory.memory_mb,
+        memory_max_mb: r.memory.memory_max_mb,
+    })
+}
+
 fn log_settings(task: &Task) -> Option<LogSettings> {
     let (files, megabytes) = match &task.log_config {
         Some(l) if l.disabled => return None,
@@ -157,20 +170,17 @@ fn log_settings(task: &Task) -> Option<LogSettings> {
     Some(LogSettings { max_files: number(files, 10), max_bytes: number(megabytes, 10).saturating_mul(1 << 20) })
 }
 
-/// Writes the payload of a dispatched job (`docs/spec/client.md §19.2`).
+/// Writes the payload of a dispatched job (`docs/spec/client.md §19.2`). One that was dispatched without a payload has an empty
+/// one, and so an empty file.
 fn dispatch_payload(owner: &AllocRunner, task: &Task) -> Result<(), String> {
     let alloc = owner.alloc();
     let Some(file) = task.dispatch_payload.as_ref().map(|d| &d.file).filter(|f| !f.is_empty()) else { return Ok(()) };
-    let payload = alloc.job.as_ref().and_then(|j| j.uncompressed_payload()).filter(|p| !p.is_empty());
-    let Some(payload) = payload else { return Ok(()) };
-    if Path::new(file).components().any(|c| !matches!(c, Component::Normal(_) | Component::CurDir)) {
-        return Err(format!("dispatch payload file \"{file}\" escapes the task directory"));
-    }
-    let path = owner.dirs.task(&task.name).join("local").join(file);
-    let wrong = |e: std::io::Error| format!("failed to write dispatch payload to {}: {e}", path.display());
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).map_err(wrong)?;
-    }
-    let open = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o777).open(&path);
-    open.and_then(|mut f| f.write_all(&payload.0)).map_err(wrong)
+    let job = alloc.job.as_ref().filter(|j| j.payload.as_ref().is_some_and(|p| !p.is_empty()));
+    let Some(payload) = job.and_then(|j| j.uncompressed_payload()) else { return Ok(()) };
+    let local = owner.dirs.open_task(&task.name).and_then(|d| Ok(d.open_dir("local", Links::Refused)?));
+    let written = local.map_err(PathError::from).and_then(|d| d.replace(file, &payload.0, 0o777, None));
+    written.map_err(|e| match e {
+        PathError::Escapes => format!("dispatch payload file \"{file}\" escapes the task directory"),
+        e => format!("failed to write dispatch payload to {file}: {e}"),
+    })
 }

@@ -8,6 +8,7 @@ use sha2::Digest;
 
 use super::{Place, address};
 use crate::clock;
+use crate::policy::check_restart::CheckRestartRule;
 use encamp_model::json::is_default;
 use encamp_model::{Service, ServiceCheck, duration};
 
@@ -59,6 +60,19 @@ pub struct Check {
     pub interval: Duration,
     /// How long one run may take.
     pub timeout: Duration,
+    /// What its failures restart.
+    pub restart: Option<CheckRestart>,
+}
+
+/// What the failures of a check restart, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckRestart {
+    /// Name of the check, as events tell it.
+    pub check: String,
+    /// The task; none: all tasks of the allocation.
+    pub task: Option<String>,
+    /// After how many failures.
+    pub rule: CheckRestartRule,
 }
 
 /// A question over HTTP.
@@ -123,6 +137,11 @@ fn of_check(check: &ServiceCheck, service: &Service, place: &Place) -> Result<Ch
         http,
         interval: duration::of_nanos(check.interval),
         timeout: duration::of_nanos(check.timeout),
+        restart: check.check_restart.as_ref().filter(|r| r.limit > 0).map(|r| CheckRestart {
+            check: env.replace(&check.name),
+            task: place.task.map(String::from).or_else(|| Some(check.task_name.clone()).filter(|t| !t.is_empty())),
+            rule: CheckRestartRule { limit: r.limit, grace: r.grace, interval: check.interval },
+        }),
     })
 }
 

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use tokio::task::AbortHandle;
 
-use super::checks::{Check, CheckResult, Http, passing, status};
+use super::checks::{Check, CheckRestart, CheckResult, Http, passing, status};
 use crate::clock;
+use crate::policy::check_restart::CheckOutcome;
 use crate::runner::locked;
 
 /// Most of an answer's body that is kept.
@@ -16,6 +17,8 @@ const MOST_BODY: usize = 3072;
 #[derive(Default)]
 pub struct Checks {
     results: Arc<Mutex<BTreeMap<String, CheckResult>>>,
+    /// By ID of the check.
+    restarts: Mutex<BTreeMap<String, CheckRestart>>,
     loops: Mutex<Vec<AbortHandle>>,
 }
 
@@ -25,11 +28,24 @@ impl Checks {
         self.stop();
         let mut results = locked(&self.results);
         results.retain(|id, _| checks.iter().any(|c| c.first.id == *id));
+        let restarts = checks.iter().filter_map(|c| Some((c.first.id.clone(), c.restart.clone()?)));
+        *locked(&self.restarts) = restarts.collect();
         let mut loops = locked(&self.loops);
         for check in checks {
             results.entry(check.first.id.clone()).or_insert_with(|| check.first.clone());
             loops.push(tokio::spawn(repeat(check, self.results.clone())).abort_handle());
         }
+    }
+
+    /// The checks whose failures restart something, by ID, with what they said last.
+    pub fn restarts(&self) -> Vec<(String, CheckRestart, CheckOutcome)> {
+        let results = locked(&self.results);
+        let outcome = |id: &str| match results.get(id).map(|r| r.status.as_str()) {
+            Some(status::SUCCESS) => CheckOutcome::Success,
+            Some(status::FAILURE) => CheckOutcome::Failure,
+            _ => CheckOutcome::Pending,
+        };
+        locked(&self.restarts).iter().map(|(id, r)| (id.clone(), r.clone(), outcome(id))).collect()
     }
 
     /// Ends the checks; the results stay.
@@ -171,6 +187,7 @@ mod tests {
             http,
             interval: Duration::from_millis(20),
             timeout: Duration::from_secs(5),
+            restart: None,
         }
     }
 

@@ -1,0 +1,103 @@
+//! Network namespaces of allocations (`docs/spec/client.md §15.1`): for mode `none`, one with nothing but its loopback.
+
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use rustix::mount::{UnmountFlags, mount_bind, unmount};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
+
+use super::fingerprint::netlink;
+
+/// First argument of the program that makes a network namespace and gives it the path that follows.
+pub const ARGUMENT: &str = "network-namespace";
+/// Where namespaces have their names.
+const DIR: &str = "/var/run/netns";
+/// Type of the file system that namespaces are files of.
+const NAMESPACES: i128 = 0x6e73_6673;
+
+/// Where the namespace of an allocation has its name.
+pub fn path(alloc_id: &str) -> PathBuf {
+    Path::new(DIR).join(alloc_id)
+}
+
+/// Makes the namespace of an allocation, by `program` (it calls [`main`]); one that is there stays.
+pub fn create(program: &Path, alloc_id: &str) -> Result<PathBuf, String> {
+    let path = path(alloc_id);
+    if is_namespace(&path) {
+        return Ok(path);
+    }
+    let made = Command::new(program)
+        .arg(ARGUMENT)
+        .arg(&path)
+        .env_clear()
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| format!("failed to create a network namespace: {e}"))?;
+    if made.status.success() {
+        return Ok(path);
+    }
+    let why = String::from_utf8_lossy(&made.stderr);
+    Err(format!("failed to create a network namespace: {}", why.trim()))
+}
+
+/// Removes the namespace of an allocation; one that is not there is fine.
+pub fn remove(alloc_id: &str) -> io::Result<()> {
+    let path = path(alloc_id);
+    if is_namespace(&path) {
+        unmount(&path, UnmountFlags::DETACH)?;
+    }
+    match std::fs::remove_file(&path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
+    }
+}
+
+/// Moves this thread, and what it starts, into a namespace.
+pub fn enter(path: &Path) -> io::Result<()> {
+    Ok(move_into_link_name_space(File::open(path)?.as_fd(), Some(LinkNameSpaceType::Network))?)
+}
+
+/// Whether a name stands for a namespace, and not for what is left of one.
+fn is_namespace(path: &Path) -> bool {
+    rustix::fs::statfs(path).is_ok_and(|s| i128::from(s.f_type) == NAMESPACES)
+}
+
+/// The whole life of the program that makes a namespace; `None` if the arguments ask for something else.
+pub fn main() -> Option<ExitCode> {
+    let mut args = std::env::args_os().skip(1);
+    if args.next()? != ARGUMENT {
+        return None;
+    }
+    let path = PathBuf::from(args.next()?);
+    Some(match make(&path) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("{e}");
+            ExitCode::FAILURE
+        }
+    })
+}
+
+/// Leaves the namespace of this process for a new one, and gives that a name by which it stays.
+fn make(path: &Path) -> io::Result<()> {
+    let parent = path.parent().unwrap_or(Path::new(DIR));
+    DirBuilder::new().recursive(true).mode(0o755).create(parent)?;
+    unshare_network()?;
+    netlink::set_loopback_up()?;
+    File::create(path)?;
+    mount_bind("/proc/self/ns/net", path).map_err(|e| {
+        // Without the mount the name stands for nothing.
+        let _ = std::fs::remove_file(path);
+        e.into()
+    })
+}
+
+/// Gives this thread a network of its own.
+#[expect(deprecated, reason = "what the newer function warns of concerns shared open files alone")]
+fn unshare_network() -> rustix::io::Result<()> {
+    rustix::thread::unshare(UnshareFlags::NEWNET)
+}
