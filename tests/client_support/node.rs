@@ -62,7 +62,8 @@ async fn tasks_outlive_the_agent() {
     // Killed while the agent is away, with the process that held it.
     tokio::time::timeout(PATIENCE, client.shutdown()).await.unwrap();
     let state = std::fs::read_to_string(dir.0.join("client/allocs").join(&id).join("state.json")).unwrap();
-    let state: serde_json::Value = serde_json::from_str(&state).unwrap();
+    // The first line is the checksum.
+    let state: serde_json::Value = serde_json::from_str(state.split_once('\n').unwrap().1).unwrap();
     let supervisor = state["tasks"]["main"]["handle"]["supervisor"].to_string();
     for pid in [supervisor.as_str(), &pid.to_string()] {
         std::process::Command::new("kill").args(["-9", pid]).status().unwrap();
