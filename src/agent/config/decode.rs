@@ -15,6 +15,8 @@ use encamp_model::quoted;
 
 /// Name of the newtype that durations ask for.
 pub(super) const DURATION: &str = "$duration";
+/// Name of the newtype that ages ask for.
+pub(super) const AGE: &str = "$age";
 /// Name of the newtype that sizes ask for.
 pub(super) const SIZE: &str = "$size";
 
@@ -168,18 +170,30 @@ impl<'de> De<'de> {
         visitor.visit_map(Entries { parent: self, entries: entries.into_iter(), next: None })
     }
 
-    fn duration(&self) -> Result<i64, DecodeError> {
+    /// A duration, which may be below zero; none of an empty text.
+    fn age(&self) -> Result<Option<i64>, DecodeError> {
         let node = self.node()?;
-        // The reference labels this one shorter than all others.
-        let label = if self.path == "client.gc_interval" { "gc_interval" } else { &self.path };
         let text = self.text()?;
-        let failed =
-            || DecodeError { pos: Some(node.pos), message: format!("{label} can't parse time duration {text}") };
-        let nanos = match &node.value {
-            Value::String(s) if s.is_empty() => 0,
-            Value::String(s) => parse_duration(s).map_err(|_| failed())?,
-            _ => return Err(failed()),
+        let failed = || DecodeError {
+            pos: Some(node.pos),
+            message: format!("{} can't parse time duration {text}", self.label()),
         };
+        match &node.value {
+            Value::String(s) if s.is_empty() => Ok(None),
+            Value::String(s) => parse_duration(s).map(Some).map_err(|_| failed()),
+            _ => Err(failed()),
+        }
+    }
+
+    /// How errors about a duration name it.
+    fn label(&self) -> &str {
+        // The reference labels this one shorter than all others.
+        if self.path == "client.gc_interval" { "gc_interval" } else { &self.path }
+    }
+
+    fn duration(&self) -> Result<i64, DecodeError> {
+        let (node, label, text) = (self.node()?, self.label(), self.text()?);
+        let nanos = self.age()?.unwrap_or(0);
         // Telemetry has its own words for durations below zero; see validation.
         if nanos < 0 && !self.path.starts_with("telemetry.") {
             return Err(DecodeError {
@@ -300,6 +314,10 @@ impl<'de> de::Deserializer<'de> for De<'de> {
     ) -> Result<V::Value, DecodeError> {
         match name {
             DURATION => visitor.visit_i64(self.duration()?),
+            AGE => match self.age()? {
+                Some(nanos) => visitor.visit_i64(nanos),
+                None => visitor.visit_unit(),
+            },
             SIZE => visitor.visit_u64(self.size()?),
             _ => visitor.visit_newtype_struct(self),
         }

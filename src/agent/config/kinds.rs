@@ -137,6 +137,10 @@ scalar!(
     Limit(Nanos) -> Duration, |_| true, |v, d| v.map_or_else(d, Nanos::duration)
 );
 scalar!(
+    /// A duration that the last source decides, in nanoseconds; 0 and less are some. An empty text counts as none.
+    Age(OpenNanos) -> i64, |v| v.0.is_some(), |v, d| v.and_then(|v| v.0).unwrap_or_else(d)
+);
+scalar!(
     /// A number of bytes that the last source decides.
     Size(Bytes) -> u64, |_| true, |v, d| v.map_or_else(d, |b| b.0)
 );
@@ -316,6 +320,10 @@ impl Nanos {
     }
 }
 
+/// Nanoseconds of a duration text that may be empty.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OpenNanos(pub Option<i64>);
+
 /// Bytes of a size text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bytes(pub u64);
@@ -342,6 +350,31 @@ impl<T: TryFrom<i64> + TryFrom<u64>> Visitor<'_> for Number<T> {
 impl<'de> Deserialize<'de> for Nanos {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         d.deserialize_newtype_struct(decode::DURATION, Number(PhantomData)).map(Nanos)
+    }
+}
+
+/// Takes the number that the deserializer makes of a text, or nothing.
+struct OpenNumber;
+
+impl Visitor<'_> for OpenNumber {
+    type Value = OpenNanos;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number with a unit")
+    }
+
+    fn visit_i64<E: de::Error>(self, v: i64) -> Result<OpenNanos, E> {
+        Ok(OpenNanos(Some(v)))
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<OpenNanos, E> {
+        Ok(OpenNanos(None))
+    }
+}
+
+impl<'de> Deserialize<'de> for OpenNanos {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_newtype_struct(decode::AGE, OpenNumber)
     }
 }
 

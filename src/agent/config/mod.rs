@@ -29,8 +29,8 @@ pub(crate) use load::reason;
 pub use load::{LoadError, Loaded, Sources, load};
 pub use validate::{Finding, check_schedulers, check_start, level, parse_ports, validate};
 
-use client::{Autoscaling, AutoscalingFile, Client, ClientFile, PluginFile, UiKind, ui_default};
-use kinds::{Accepted, Count, Flag, Int, Labelled, Shown, Span, Switch, Text, Texts, blocks};
+use client::{AutoscalingFile, Client, ClientFile, PluginFile, UiKind, ui_default};
+use kinds::{Accepted, Count, Flag, Int, Labelled, Open, Shown, Span, Switch, Text, Texts, blocks};
 use server::{
     Acl, AclFile, Autopilot, AutopilotFile, Limits, LimitsFile, Rpc, RpcFile, Server, ServerFile, Telemetry,
     TelemetryFile, Tls, TlsFile,
@@ -81,7 +81,7 @@ blocks! {
         telemetry "Telemetry": TelemetryFile = Telemetry::default(),
         ui "UI": UiKind = ui_default(),
         plugin "Plugins": Labelled<PluginFile> = Default::default(),
-        autoscaling "Autoscaling": AutoscalingFile = Autoscaling::default(),
+        autoscaling "Autoscaling": Open<AutoscalingFile> = None,
         consul "ConsulGiven": Accepted = false,
         vault "VaultGiven": Accepted = false,
         keyring "KEKProviders": Labelled<Accepted> = Default::default(),

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use super::client::{ServerJoin, ServerJoinFile};
 use super::kinds::{
-    Accepted, Appended, Count, Flag, Float, Hidden, Int, Limit, List, Open, OpenCount, OpenSwitch, Size, Span, Switch,
-    Text, Whole, blocks,
+    Accepted, Age, Appended, Count, Flag, Float, Hidden, Int, Limit, List, Open, OpenCount, OpenSwitch, Size, Span,
+    Switch, Text, Whole, blocks,
 };
 use super::minutes;
+use encamp_model::{HOUR, MINUTE};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -24,19 +25,19 @@ blocks! {
         num_schedulers "NumSchedulers": OpenCount = None,
         /// Job types that workers take; empty for all.
         enabled_schedulers "EnabledSchedulers": Appended = Vec::new(),
-        node_gc_threshold "NodeGCThreshold": Span = minutes(24 * 60),
-        job_gc_interval "JobGCInterval": Span = minutes(5),
-        job_gc_threshold "JobGCThreshold": Span = minutes(4 * 60),
-        eval_gc_threshold "EvalGCThreshold": Span = minutes(60),
-        batch_eval_gc_threshold "BatchEvalGCThreshold": Span = minutes(24 * 60),
-        deployment_gc_threshold "DeploymentGCThreshold": Span = minutes(60),
-        csi_volume_claim_gc_interval "CSIVolumeClaimGCInterval": Span = minutes(5),
-        csi_volume_claim_gc_threshold "CSIVolumeClaimGCThreshold": Span = minutes(5),
-        csi_plugin_gc_threshold "CSIPluginGCThreshold": Span = minutes(60),
-        acl_token_gc_threshold "ACLTokenGCThreshold": Span = minutes(60),
-        root_key_gc_interval "RootKeyGCInterval": Span = minutes(10),
-        root_key_gc_threshold "RootKeyGCThreshold": Span = minutes(60),
-        root_key_rotation_threshold "RootKeyRotationThreshold": Span = minutes(720 * 60),
+        node_gc_threshold "NodeGCThreshold": Age = 24 * HOUR,
+        job_gc_interval "JobGCInterval": Age = 5 * MINUTE,
+        job_gc_threshold "JobGCThreshold": Age = 4 * HOUR,
+        eval_gc_threshold "EvalGCThreshold": Age = HOUR,
+        batch_eval_gc_threshold "BatchEvalGCThreshold": Age = 24 * HOUR,
+        deployment_gc_threshold "DeploymentGCThreshold": Age = HOUR,
+        csi_volume_claim_gc_interval "CSIVolumeClaimGCInterval": Age = 5 * MINUTE,
+        csi_volume_claim_gc_threshold "CSIVolumeClaimGCThreshold": Age = 5 * MINUTE,
+        csi_plugin_gc_threshold "CSIPluginGCThreshold": Age = HOUR,
+        acl_token_gc_threshold "ACLTokenGCThreshold": Age = HOUR,
+        root_key_gc_interval "RootKeyGCInterval": Age = 10 * MINUTE,
+        root_key_gc_threshold "RootKeyGCThreshold": Age = HOUR,
+        root_key_rotation_threshold "RootKeyRotationThreshold": Age = 720 * HOUR,
         heartbeat_grace "HeartbeatGrace": Span = 10 * SECOND,
         min_heartbeat_ttl "MinHeartbeatTTL": Span = 10 * SECOND,
         max_heartbeats_per_second "MaxHeartbeatsPerSecond": Float = 50.0,

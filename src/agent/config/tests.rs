@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::*;
+use encamp_model::{HOUR, MINUTE};
 
 /// Files in a folder that goes with the test.
 struct Files(PathBuf);
@@ -162,7 +163,7 @@ fn values_are_taken_from_other_types_where_nothing_is_lost() {
     let meta: Vec<&str> = c.client.meta.values().map(String::as_str).collect();
     assert_eq!(meta, ["1", "true", "1.50"], "as written");
     assert_eq!(c.client.options["driver.raw_exec.enable"], "1");
-    assert_eq!((c.server.job_max_source_size, c.server.eval_gc_threshold), (2_097_152, Duration::from_secs(5400)));
+    assert_eq!((c.server.job_max_source_size, c.server.eval_gc_threshold), (2_097_152, 90 * MINUTE));
 }
 
 #[test]
@@ -210,8 +211,12 @@ fn wrong_content_is_told_with_its_place() {
             "client.artifact.http_max_size: \"x\" is not a size such as 512, 100MB or 1GiB (at a.hcl:1:37)",
         ),
         (
-            "server { job_gc_interval = \"-1s\" }",
-            "server.job_gc_interval must not be negative, got -1s (at a.hcl:1:28)",
+            "server { heartbeat_grace = \"-1s\" }",
+            "server.heartbeat_grace must not be negative, got -1s (at a.hcl:1:28)",
+        ),
+        (
+            "server { node_gc_threshold = \"1 day\" }",
+            "server.node_gc_threshold can't parse time duration 1 day (at a.hcl:1:30)",
         ),
     ] {
         assert_eq!(refused(text), want, "{text}");
@@ -368,6 +373,15 @@ fn the_start_is_checked_with_its_own_texts() {
             format!("{server}}}\nlimits {{ http_max_conns_per_client = -1 }}"),
             "Error starting http server: http_max_conns_per_client must be >= 0".into(),
         ),
+        (format!("{server} job_gc_interval = \"0s\"\n}}"), format!("{setup}job_gc_interval should be greater than 0s")),
+        (
+            format!("{server} csi_volume_claim_gc_interval = \"-5m\"\n}}"),
+            format!("{setup}csi_volume_claim_gc_interval should be greater than 0s"),
+        ),
+        (
+            format!("{server} root_key_gc_interval = \"0\"\n}}"),
+            format!("{setup}root_key_gc_interval should be greater than 0s"),
+        ),
         (
             format!("{server} plan_rejection_tracker {{ node_window = \"0s\" }}\n}}"),
             format!("{setup}plan_rejection_tracker.node_window must be greater than 0"),
@@ -390,6 +404,30 @@ fn the_start_is_checked_with_its_own_texts() {
         assert_eq!(check_start(&merged(&[&text]), 4), Err(want), "{text}");
     }
     assert_eq!(check_start(&merged(&[&format!("{server} num_schedulers = 0\n}}")]), 4), Ok(()));
+}
+
+#[test]
+fn gc_thresholds_of_zero_and_less_are_taken() {
+    let of = |text: &str| {
+        let c = merged(&["server { node_gc_threshold = \"48h\" }", &format!("server {{ {text} }}")]);
+        (c.server.node_gc_threshold, c.server.eval_gc_threshold)
+    };
+    assert_eq!(of(""), (48 * HOUR, HOUR));
+    assert_eq!(of("node_gc_threshold = \"\""), (48 * HOUR, HOUR), "an empty text is none");
+    assert_eq!(of("node_gc_threshold = \"0s\"\n eval_gc_threshold = \"0s\""), (0, 0));
+    assert_eq!(of("node_gc_threshold = \"-1h\"\n eval_gc_threshold = \"-1ns\""), (-HOUR, -1));
+    let text = "data_dir = \"/d\"\nserver {\n enabled = true\n job_gc_threshold = \"-1h\"\n}";
+    assert_eq!(check_start(&merged(&[text]), 4), Ok(()));
+}
+
+#[test]
+fn autoscaling_is_refused_until_it_works() {
+    let server = "data_dir = \"/d\"\nserver {\n enabled = true\n bootstrap_expect = 1\n}\n";
+    let want = "autoscaling is not supported by this version: nothing would be scaled. Remove the autoscaling block";
+    for block in ["autoscaling { enabled = true }", "autoscaling {}"] {
+        assert_eq!(first_error(&merged(&[&format!("{server}{block}")])).as_deref(), Some(want), "{block}");
+    }
+    assert_eq!(first_error(&merged(&[server])), None);
 }
 
 #[test]

@@ -18,6 +18,10 @@ pub enum Finding {
 /// The levels of log messages.
 const LEVELS: [&str; 6] = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "OFF"];
 
+/// Worker pools are not scaled yet: an operator who configures scaling must not believe that it works.
+const AUTOSCALING: &str =
+    "autoscaling is not supported by this version: nothing would be scaled. Remove the autoscaling block";
+
 /// All remarks in order: warnings, and at most one error at the end.
 pub fn validate(config: &Config) -> Vec<Finding> {
     let mut warnings = Vec::new();
@@ -55,6 +59,7 @@ fn check(c: &Config, warnings: &mut Vec<String>) -> Result<(), String> {
     client(c)?;
     directories_and_roles(c, warnings)?;
     issuer(c, warnings);
+    fail(c.autoscaling.is_some(), AUTOSCALING)?;
     fail(c.server.protocol_version != 0, "Please remove deprecated protocol_version field from config.")?;
     let known = ["aead", "awskms", "azurekeyvault", "gcpckms", "transit"];
     if let Some(other) = c.keyring.keys().find(|p| !known.contains(&p.as_str())) {
@@ -262,6 +267,9 @@ fn server_start(c: &Config, cpus: usize) -> Result<(), String> {
         return Err(format!("rpc_max_conns_per_client must be > 25; found: {rpc}"));
     }
     let positive = [
+        (s.job_gc_interval > 0, "job_gc_interval should be greater than 0s"),
+        (s.csi_volume_claim_gc_interval > 0, "csi_volume_claim_gc_interval should be greater than 0s"),
+        (s.root_key_gc_interval > 0, "root_key_gc_interval should be greater than 0s"),
         (!s.plan_rejection_tracker.node_window.is_zero(), "plan_rejection_tracker.node_window must be greater than 0"),
         (s.event_buffer_size >= 0, "event_buffer_size must be >= 0"),
         (s.deploy_query_rate_limit > 0.0, "deploy_query_rate_limit must be greater than 0"),

@@ -37,6 +37,8 @@ pub const REKEY: &str = "variables-rekey";
 const ROTATE: &str = "root-key-rotate-gc";
 /// Interval of the kinds without a setting.
 const EVERY: i64 = 5 * MINUTE;
+/// Interval of the kind that encrypts variables again.
+const REKEY_EVERY: i64 = 10 * MINUTE;
 
 /// A core evaluation: never stored, lives in the leader's broker (§1.1).
 pub fn core_eval(kind: &str, index: u64) -> Evaluation {
@@ -64,18 +66,21 @@ pub fn enqueue(server: &Server, kind: &str) {
     server.queues().enqueue([(Arc::new(eval), None)]);
 }
 
-/// Starts the tickers of the leader: the first tick comes one interval after it took over.
-pub fn start_tickers(server: &Server, tasks: &mut JoinSet<()>) {
-    let gc = server.settings().gc.clone();
-    let kinds = [
+/// The kinds that are run regularly, with their intervals (§2).
+fn tickers(gc: &GcSettings) -> [(&'static str, i64); 6] {
+    [
         ("eval-gc", EVERY),
         ("job-gc", gc.job_interval),
         ("deployment-gc", EVERY),
         ("node-gc", EVERY),
         (ROTATE, gc.key_interval),
-        (REKEY, gc.key_interval),
-    ];
-    for (kind, interval) in kinds {
+        (REKEY, REKEY_EVERY),
+    ]
+}
+
+/// Starts the tickers of the leader: the first tick comes one interval after it took over.
+pub fn start_tickers(server: &Server, tasks: &mut JoinSet<()>) {
+    for (kind, interval) in tickers(&server.settings().gc) {
         let server = server.clone();
         tasks.spawn(async move {
             let interval = duration::of_nanos(interval.max(SECOND));

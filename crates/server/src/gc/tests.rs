@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::keys::{self, Step};
 use super::rules::*;
+use super::{EVERY, GcSettings, REKEY, ROTATE, tickers};
 use encamp_model::*;
 use encamp_state::StateStore;
 
@@ -237,4 +238,12 @@ fn old_keys_go_when_nothing_uses_them() {
     signed.client_status = "complete".into();
     s.put_allocs(vec![Arc::new(signed)]);
     assert_eq!(found(&s), ["a", "e"]);
+}
+
+#[test]
+fn variables_are_rekeyed_at_an_interval_of_their_own() {
+    let gc = GcSettings { job_interval: 7 * MINUTE, key_interval: HOUR, ..GcSettings::default() };
+    let of = |kind: &str| tickers(&gc).into_iter().find(|(k, _)| *k == kind).map(|(_, interval)| interval);
+    assert_eq!((of(REKEY), of(ROTATE), of("job-gc")), (Some(10 * MINUTE), Some(HOUR), Some(7 * MINUTE)));
+    assert_eq!((of("eval-gc"), of("node-gc"), of("deployment-gc")), (Some(EVERY), Some(EVERY), Some(EVERY)));
 }
