@@ -101,7 +101,8 @@ pub async fn delete(server: &Server, key: (String, String), cas: Option<u64>) ->
     commit(server, VariableWrite { key, change, cas, lock_id: String::new(), now: ids::now() }).await
 }
 
-/// Takes the lock of a variable and writes its items; makes the variable if there is none.
+/// Takes the lock of a variable and writes its items; makes the variable if there is none. A lock that says nothing has the
+/// default TTL and delay.
 ///
 /// # Errors
 /// 400: what §8.2 and §8.4 do not allow. No key, no leader.
@@ -112,7 +113,7 @@ pub async fn acquire(
     lock: Option<VariableLock>,
 ) -> Result<Written, Error> {
     server.wait_ready().await?;
-    let mut lock = lock.ok_or_else(|| refused("missing lock information"))?;
+    let mut lock = lock.unwrap_or_default();
     check(&key, &items)?;
     check_lock(&mut lock)?;
     if lock.id.is_empty() {
