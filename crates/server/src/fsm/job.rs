@@ -168,7 +168,12 @@ pub fn deregister(txn: &mut Txn, d: &JobDeregister, limits: Limits) -> Result<()
         Some(_) if d.purge => purge::purge(txn, namespace, id)?,
         Some(job) => {
             let stopped = Job { stop: true, submit_time: d.submit_time, version_tag: None, ..Job::clone(&job) };
-            put_version(txn, stopped, limits);
+            let source = txn.store.submission(namespace, id, job.version).cloned();
+            let stored = put_version(txn, stopped, limits);
+            // The stopped version is made of the same source: it can be shown, and the job started again from it.
+            if let Some(source) = source {
+                put_submission(txn, &source, &stored, limits);
+            }
         }
         None => {}
     }
