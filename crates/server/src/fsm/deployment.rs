@@ -1,5 +1,6 @@
 //! Deployments (`docs/spec/server.md §13.6`, `§13.7`).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::alloc::Writes;
@@ -62,8 +63,15 @@ pub fn promote(txn: &mut Txn, p: &DeploymentPromotion) -> Result<(), String> {
         return Err(format!("deployment {:?} has terminal status {:?}:", d.id, d.status));
     }
     let chosen = |name: &str| p.groups.as_ref().is_none_or(|g| g.iter().any(|n| n == name));
-    let canaries: Vec<Arc<Allocation>> =
-        txn.store.allocs_of_deployment(&p.id).filter(|a| a.alloc.is_canary()).map(|a| a.alloc.clone()).collect();
+    // Those of an earlier promotion are canaries no more, but they were placed as such, and count again.
+    let placed: BTreeSet<&str> =
+        d.task_groups.values().flatten().flat_map(|g| g.placed_canaries.iter().map(String::as_str)).collect();
+    let canaries: Vec<Arc<Allocation>> = txn
+        .store
+        .allocs_of_deployment(&p.id)
+        .filter(|a| a.alloc.is_canary() || placed.contains(a.alloc.id.as_str()))
+        .map(|a| a.alloc.clone())
+        .collect();
     let mut errors = Vec::new();
     for (name, group) in &d.task_groups {
         let Some(group) = group.as_ref().filter(|g| chosen(name) && g.desired_canaries > 0) else { continue };
@@ -89,7 +97,7 @@ pub fn promote(txn: &mut Txn, p: &DeploymentPromotion) -> Result<(), String> {
     }
     (d.modify_index, d.modify_time) = (index, p.now);
     txn.put_deployment(d);
-    let promoted = canaries.iter().filter(|a| chosen(&a.task_group)).map(|a| {
+    let promoted = canaries.iter().filter(|a| a.is_canary() && chosen(&a.task_group)).map(|a| {
         let mut a = Allocation::clone(a);
         if let Some(s) = &mut a.deployment_status {
             s.canary = false;
