@@ -137,9 +137,9 @@ impl ScalingPolicyInfo {
             format!("Min|{}", policy.min),
             format!("Max|{}", policy.max),
         ];
-        let rules = match policy.policy.is_empty() {
-            true => "<empty>".into(),
-            false => json::indented(&policy.policy)?,
+        let rules = match policy.policy.as_ref().filter(|p| !p.is_empty()) {
+            None => "<empty>".into(),
+            Some(rules) => json::indented(rules)?,
         };
         context.ui.output(&format!("{}\n\nPolicy:\n{rules}", table(&lines, Form::KeyValue)));
         Ok(0)

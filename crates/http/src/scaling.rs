@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::access::Need;
 use super::error::Error;
+use super::ids;
 use super::request::{Request, found};
 use super::response::Response;
 use super::route::{Outcome, Route, route};
@@ -28,6 +29,7 @@ async fn list(request: Request) -> Outcome {
     request.only_get()?;
     let options = request.read_options()?;
     need(&request, &options.namespace, "list-scaling-policies")?;
+    let prefix = ids::prefix("scaling_policy", &options.prefix)?;
     let (job, r#type) = (request.query().get("job"), request.query().get("type"));
     let keys = vec![WatchKey::Table(Table::ScalingPolicy)];
     let read = |store: &StateStore| {
@@ -35,6 +37,7 @@ async fn list(request: Request) -> Outcome {
             options.in_namespace(in_namespace(p))
                 && (job.is_empty() || p.target.get("Job").is_some_and(|j| j == job))
                 && p.r#type.starts_with(r#type)
+                && p.id.starts_with(&prefix)
         };
         let stubs: Vec<_> = store.scaling_policies().filter(wanted).map(|p| p.stub()).collect();
         Ok((store.index_of(Table::ScalingPolicy).max(1), stubs))

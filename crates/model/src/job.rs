@@ -242,8 +242,8 @@ pub struct ScalingPolicy {
     pub r#type: String,
     #[serde(with = "nil")]
     pub target: BTreeMap<String, String>,
-    #[serde(with = "nil")]
-    pub policy: BTreeMap<String, Value>,
+    /// None and an empty block are told apart.
+    pub policy: Option<BTreeMap<String, Value>>,
     #[serde(deserialize_with = "or_default")]
     pub min: i64,
     #[serde(deserialize_with = "or_default")]

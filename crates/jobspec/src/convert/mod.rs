@@ -116,7 +116,7 @@ fn scaling_to_server(
         id: policy.id.clone(),
         r#type: policy.r#type.clone(),
         target: target.clone(),
-        policy: policy.policy.stored(),
+        policy: policy.policy.clone(),
         min: policy.min.unwrap_or(min),
         max: policy.max.unwrap_or(-1),
         enabled: policy.enabled.unwrap_or(true),
