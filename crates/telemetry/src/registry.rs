@@ -20,8 +20,9 @@ const PREFIX: &str = "nomad.";
 const HOST: &str = "host";
 /// How long a gauge is shown after it was last set.
 const GAUGE_LIFE: Duration = Duration::from_secs(60);
-/// How long counters and samples are kept after their last value. Longer than for gauges: a counter that goes away and
-/// comes back looks like a restart. Not for ever: labels name allocations and jobs.
+/// How long counters and samples without labels are kept after their last value. Longer than for gauges: a counter that
+/// goes away and comes back looks like a restart. Those with labels live no longer than gauges: the labels name allocations,
+/// jobs and nodes that come and go.
 const TOTAL_LIFE: Duration = Duration::from_secs(3600);
 
 /// What a series is.
@@ -170,10 +171,14 @@ impl Registry {
 
     fn sweep(&self, shard: &mut Shard, now: Duration) {
         shard.swept = now;
-        let life = |kind| if kind == Kind::Gauge || !self.settings.prometheus { GAUGE_LIFE } else { TOTAL_LIFE };
+        let own = usize::from(self.host().is_some());
+        let life = |s: &Series| match s.kind {
+            Kind::Counter | Kind::Sample if self.settings.prometheus && s.labels.len() <= own => TOTAL_LIFE,
+            Kind::Gauge | Kind::Counter | Kind::Sample => GAUGE_LIFE,
+        };
         let shown = self.settings.interval.saturating_mul(2);
         shard.series.retain(|_, list| {
-            list.retain(|s| now.saturating_sub(s.updated) <= life(s.kind).max(shown));
+            list.retain(|s| now.saturating_sub(s.updated) <= life(s).max(shown));
             !list.is_empty()
         });
     }
@@ -284,6 +289,22 @@ mod tests {
         assert!(!shown(61).contains("nomad_g") && shown(61).contains("nomad_c 1\n"));
         assert!(shown(3600).contains("nomad_c 1\n") && !shown(3601).contains("nomad_c"));
         assert_eq!(r.shards.iter().map(|s| s.lock().expect("a lock").series.len()).sum::<usize>(), 0);
+    }
+
+    #[test]
+    fn counters_of_allocations_go_as_their_gauges_do() {
+        let r = Registry::new(Settings { host: Some("h1".into()), ..Settings::default() });
+        for alloc in ["a", "b"] {
+            r.record(after(0), Kind::Counter, "client.allocs.complete", 1.0, &[("alloc_id", alloc)]);
+            r.record(after(0), Kind::Sample, "nomad.broker.wait_time", 1.0, &[("job", alloc)]);
+        }
+        r.record(after(0), Kind::Counter, "nomad.rpc.request", 1.0, &[]);
+        r.record(after(30), Kind::Counter, "client.allocs.complete", 1.0, &[("alloc_id", "b")]);
+        let shown = |at| r.prometheus(after(at)).expect("kept");
+        assert!(shown(60).contains("alloc_id=\"a\"") && shown(60).contains("job=\"a\""));
+        let later = shown(61);
+        assert!(!later.contains("alloc_id=\"a\"") && later.contains("alloc_id=\"b\",host=\"h1\"} 2\n"), "{later}");
+        assert!(!later.contains("wait_time") && later.contains("rpc_request{host=\"h1\"} 1\n"), "{later}");
     }
 
     #[test]
