@@ -9,7 +9,7 @@ use tokio::io::AsyncReadExt;
 
 use encamp_client::{ClientError, Handle};
 use encamp_http::app::{AgentStats, Pending};
-use encamp_http::error::Error;
+use encamp_http::error::{Error, multi_error};
 use encamp_http::local::{
     AllocFileInfo, ByteStream, ExecRequest, ExecSession, Frames, LocalClient, LogsRequest, NodeMeta, StreamRequest,
 };
@@ -64,8 +64,11 @@ impl LocalClient for Local {
         self.0.servers()
     }
 
-    fn set_servers(&self, servers: Vec<String>) {
-        self.0.learn_servers(&servers);
+    fn set_servers(&self, servers: Vec<String>) -> Pending<'_, Result<(), Error>> {
+        Box::pin(async move {
+            let replaced = self.0.replace_servers(servers).await;
+            replaced.map_err(|errors| Error::bad(multi_error(&errors)))
+        })
     }
 
     fn health(&self) -> Result<(), String> {

@@ -18,16 +18,13 @@ use encamp_rpc::forward::{Forwarder, PassedRequests, Target};
 use encamp_rpc::gossip::{Gossip, Identity};
 use encamp_rpc::listener::{Listener, ListenerSettings, Serving};
 use encamp_rpc::membership::{Joining, Members, with_port};
-use encamp_rpc::nodes::Remote;
+use encamp_rpc::nodes::{RPC_PORT, Remote};
 use encamp_rpc::pool::{Pool, PoolSettings};
 use encamp_rpc::raft::RaftTransport;
 use encamp_rpc::service::{Port, Service};
 use encamp_rpc::tls;
 use encamp_server::Server;
 use encamp_server::handle::Links;
-
-/// The port of the internal protocol where an address names none.
-const RPC_PORT: u16 = 4647;
 
 /// The port of the gossip where an address names none.
 const SERF_PORT: u16 = 4648;

@@ -87,9 +87,12 @@ impl Handle {
         known
     }
 
-    /// Names other servers.
-    pub fn learn_servers(&self, servers: &[String]) {
-        self.agent.servers.learn(servers);
+    /// Has the node ask other servers: those of these that answer.
+    ///
+    /// # Errors
+    /// Why each of them does not answer, if none does.
+    pub async fn replace_servers(&self, servers: Vec<String>) -> Result<(), Vec<String>> {
+        self.agent.servers.replace(servers).await
     }
 
     /// `no known servers` if there is no server to ask, else nothing (`docs/spec/agent-config.md §10.3`).

@@ -83,6 +83,15 @@ pub trait Servers: Send + Sync + 'static {
         let _ = servers;
     }
 
+    /// Takes those of the servers that answer, instead of the ones known now.
+    ///
+    /// # Errors
+    /// Why each of them does not answer, if none does; the servers known now stay.
+    fn replace(&self, servers: Vec<String>) -> BoxFuture<'_, Result<(), Vec<String>>> {
+        self.learn(&servers);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Ends when the list of servers changes: waits after errors end with it.
     fn changed(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())

@@ -231,7 +231,7 @@ async fn servers(request: Request) -> Outcome {
     if addresses.is_empty() {
         return Err(Error::bad("missing server address"));
     }
-    client.set_servers(addresses);
+    client.set_servers(addresses).await?;
     Ok(Response::empty())
 }
 

@@ -53,8 +53,8 @@ pub trait LocalClient: Send + Sync {
     /// The servers it knows, sorted.
     fn servers(&self) -> Vec<String>;
 
-    /// Replaces the servers it knows.
-    fn set_servers(&self, servers: Vec<String>);
+    /// Replaces the servers it knows by those of these that answer; an error if none does.
+    fn set_servers(&self, servers: Vec<String>) -> Pending<'_, Result<(), Error>>;
 
     /// Whether it does its work; else why not.
     fn health(&self) -> Result<(), String>;

@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::calls::*;
+use super::membership::with_port;
 use super::pool::Pool;
 use super::service::{Answers, Service, hold_pause};
 use super::wire::CallError;
@@ -17,6 +18,8 @@ use encamp_host::ids;
 use encamp_model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, ServiceRegistration, SignedIdentity};
 use encamp_server::Error;
 
+/// The port of the internal protocol where an address names none.
+pub const RPC_PORT: u16 = 4647;
 /// How long a call is repeated (`docs/spec/client.md §3.5`).
 const HOLD: Duration = Duration::from_secs(5);
 /// Longest wait for an answer besides the time a call blocks.
@@ -281,9 +284,37 @@ macro_rules! servers {
     };
 }
 
+/// Those of the servers that answer a ping.
+///
+/// # Errors
+/// Why each does not, if none does.
+async fn answering<F>(servers: Vec<String>, ping: impl Fn(String) -> F) -> Result<Vec<String>, Vec<String>>
+where
+    F: Future<Output = Result<(), CallError>>,
+{
+    let servers: Vec<String> = servers.iter().map(|s| with_port(s, RPC_PORT)).collect();
+    let pinged = futures_util::future::join_all(servers.iter().map(|s| ping(s.clone()))).await;
+    let (mut there, mut errors) = (Vec::new(), Vec::new());
+    for (server, result) in servers.into_iter().zip(pinged) {
+        match result {
+            Ok(()) => there.push(server),
+            Err(e) => errors.push(e.to_string()),
+        }
+    }
+    if there.is_empty() { Err(errors) } else { Ok(there) }
+}
+
 servers!(Local {
     fn known(&self) -> Vec<String> {
         self.0.known()
+    }
+
+    /// The local server stays the one that is asked; the others are those of its cluster.
+    fn replace(&self, servers: Vec<String>) -> BoxFuture<'_, Result<(), Vec<String>>> {
+        Box::pin(async move {
+            let ping = |address: String| async move { self.0.ping(&address).await };
+            answering(servers, ping).await.map(drop)
+        })
     }
 });
 
@@ -301,6 +332,14 @@ servers!(Remote {
             drop(list);
             self.changed.notify_waiters();
         }
+    }
+
+    fn replace(&self, servers: Vec<String>) -> BoxFuture<'_, Result<(), Vec<String>>> {
+        Box::pin(async move {
+            let ping = |address: String| async move { self.pool.call_within(HOLD, &address, &Ping {}).await.map(drop) };
+            self.learn(&answering(servers, ping).await?);
+            Ok(())
+        })
     }
 
     fn changed(&self) -> BoxFuture<'_, ()> {

@@ -77,6 +77,14 @@ impl Service {
         &self.pool
     }
 
+    /// Asks whether an agent answers calls at an address.
+    ///
+    /// # Errors
+    /// It does not.
+    pub async fn ping(&self, address: &str) -> Result<(), CallError> {
+        self.pool.call_within(HOLD, address, &Ping {}).await.map(drop)
+    }
+
     /// The servers that are known.
     pub fn gossip(&self) -> &Gossip {
         &self.gossip
