@@ -131,12 +131,22 @@ impl Members {
         }
     }
 
-    /// Ends when a server at the address is known; never if nobody answers.
+    /// Ends when the server at the address is known, which may advertise another one; never if no server answers.
     async fn greet(&self, target: &str) {
         let Ok(addresses) = tokio::net::lookup_host(target).await else { return std::future::pending().await };
         let addresses: Vec<SocketAddr> = addresses.collect();
         let mut changes = self.gossip.changes();
         loop {
+            if let Some(found) = self.gossip.who_is_at(&addresses, LOOK / 2).await {
+                let known = |id| self.gossip.address_of(id).is_some();
+                if found.id == self.gossip.own().id || known(found.id) {
+                    return;
+                }
+                self.gossip.announce(found.addr).await;
+                let _ = tokio::time::timeout(LOOK / 2, changes.changed()).await;
+                continue;
+            }
+            // Servers of earlier versions answer no questions, but they know the address that they advertise.
             let own = self.gossip.own().addr;
             if self.gossip.alive().iter().any(|s| addresses.contains(&s.addr) && s.addr != own) {
                 return;
@@ -144,7 +154,6 @@ impl Members {
             for address in addresses.iter().filter(|a| **a != own) {
                 self.gossip.announce(*address).await;
             }
-            let _ = tokio::time::timeout(LOOK / 2, changes.changed()).await;
         }
     }
 

@@ -6,7 +6,7 @@ mod packets;
 mod table;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 use std::io;
 use std::net::SocketAddr;
 use std::num::{NonZeroU8, NonZeroUsize};
@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 pub use identity::Identity;
-use packets::{Envelope, LONGEST, Packed};
+use packets::{Envelope, Greeting, LONGEST, Packed};
 use table::Table;
 
 use encamp_host::ids;
@@ -44,11 +44,14 @@ struct Inner {
     own: Mutex<Identity>,
     changed: watch::Sender<()>,
     encrypted: bool,
+    /// Calls that wait for the answer to a question, by its number.
+    asked: Mutex<HashMap<u64, oneshot::Sender<Identity>>>,
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
 enum Command {
     Announce(SocketAddr),
+    Greet(SocketAddr, Greeting),
     Leave(oneshot::Sender<()>),
 }
 
@@ -83,6 +86,7 @@ impl Gossip {
             own: Mutex::new(own.clone()),
             changed: watch::channel(()).0,
             encrypted: envelope.seals(),
+            asked: Mutex::default(),
             task: Mutex::new(None),
         };
         let gossip = Gossip(Arc::new(inner));
@@ -130,6 +134,19 @@ impl Gossip {
     /// Greets whoever is at an address; if it is a server, it answers with those it knows.
     pub async fn announce(&self, to: SocketAddr) {
         let _ = self.0.commands.send(Command::Announce(to)).await;
+    }
+
+    /// The server that is reached at one of some addresses, whatever address it advertises; none if no server answers in time.
+    pub async fn who_is_at(&self, addresses: &[SocketAddr], within: Duration) -> Option<Identity> {
+        let (answer, answered) = oneshot::channel();
+        let number = ids::random();
+        lock(&self.0.asked).insert(number, answer);
+        for address in addresses {
+            let _ = self.0.commands.send(Command::Greet(*address, Greeting::Ask(number))).await;
+        }
+        let waited = tokio::time::timeout(within, answered).await;
+        lock(&self.0.asked).remove(&number);
+        waited.ok()?.ok()
     }
 
     /// See [`Table::force_leave`].
@@ -227,7 +244,7 @@ impl Node {
             };
             let done = tokio::select! {
                 received = self.socket.recv_from(&mut buffer) => self.received(received, &buffer, &mut runtime).await,
-                Some(command) = commands.recv() => self.obey(command, &mut runtime),
+                Some(command) = commands.recv() => self.obey(command, &mut runtime).await,
                 () = due => match self.timers.pop() {
                     Some(Reverse(Due(_, _, timer))) => self.foca.handle_timer(timer, &mut runtime),
                     None => Ok(()),
@@ -247,8 +264,14 @@ impl Node {
         runtime: &mut AccumulatingRuntime<Identity>,
     ) -> Result<(), foca::Error> {
         match received {
-            Ok((length, _)) => match self.envelope.open(&buffer[..length]) {
-                Some(content) => self.foca.handle_data(&content, runtime),
+            Ok((length, from)) => match self.envelope.open(&buffer[..length]) {
+                Some(content) => match Greeting::read(&content) {
+                    Some(greeting) => {
+                        self.greeted(from, greeting).await;
+                        Ok(())
+                    }
+                    None => self.foca.handle_data(&content, runtime),
+                },
                 None => Ok(()),
             },
             Err(error) => {
@@ -259,9 +282,32 @@ impl Node {
         }
     }
 
-    fn obey(&mut self, command: Command, runtime: &mut AccumulatingRuntime<Identity>) -> Result<(), foca::Error> {
+    /// Answers a question, or passes an answer to the call that waits for it.
+    async fn greeted(&self, from: SocketAddr, greeting: Greeting) {
+        match greeting {
+            Greeting::Ask(number) => self.greet(from, &Greeting::Answer(number, self.foca.identity().clone())).await,
+            Greeting::Answer(number, who) => {
+                if let Some(waiting) = lock(&self.gossip.0.asked).remove(&number) {
+                    let _ = waiting.send(who);
+                }
+            }
+        }
+    }
+
+    async fn greet(&self, to: SocketAddr, greeting: &Greeting) {
+        if let Some(datagram) = greeting.content().and_then(|content| self.envelope.close(&content)) {
+            // A lost datagram is no error: the joining server asks again.
+            let _ = self.socket.send_to(&datagram, to).await;
+        }
+    }
+
+    async fn obey(&mut self, command: Command, runtime: &mut AccumulatingRuntime<Identity>) -> Result<(), foca::Error> {
         match command {
             Command::Announce(to) => self.foca.announce(Identity::at(to), runtime),
+            Command::Greet(to, greeting) => {
+                self.greet(to, &greeting).await;
+                Ok(())
+            }
             Command::Leave(told) => {
                 let own = self.foca.identity().clone();
                 let leaving = Identity { left: true, bump: own.bump.wrapping_add(1), ..own };
@@ -319,6 +365,24 @@ mod tests {
 
     fn count(status: Status, known: &[KnownServer]) -> usize {
         known.iter().filter(|k| k.status == status).count()
+    }
+
+    #[tokio::test]
+    async fn a_server_is_found_at_an_address_that_it_does_not_advertise() {
+        let key: Option<&[u8]> = Some(b"0123456789abcdef");
+        let (a, stranger) = (server(1, key).await, server(2, None).await);
+        // Bound to all addresses, as servers are that advertise one of several.
+        let socket = UdpSocket::bind("0.0.0.0:0").await.expect("a port");
+        let port = socket.local_addr().expect("an address").port();
+        let id = "00000000-0000-0000-0000-000000000003".parse().expect("an ID");
+        let own = Identity { id, bump: 1, name: "s3".into(), ..Identity::at(([127, 0, 0, 1], port).into()) };
+        let b = Gossip::start(socket, own.clone(), key);
+        let elsewhere: SocketAddr = ([127, 0, 0, 9], port).into();
+        let long = Duration::from_secs(20);
+        assert_eq!(a.who_is_at(&[elsewhere], long).await, Some(own.clone()));
+        assert_eq!(b.who_is_at(&[own.addr], long).await, Some(own), "itself");
+        assert_eq!(stranger.who_is_at(&[elsewhere], Duration::from_millis(200)).await, None, "without the key");
+        assert!(lock(&stranger.0.asked).is_empty());
     }
 
     #[tokio::test]

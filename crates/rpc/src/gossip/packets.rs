@@ -3,8 +3,8 @@
 use bytes::{Buf, BufMut};
 use foca::{Codec, Header, Member};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::identity::Identity;
@@ -16,6 +16,11 @@ pub const LONGEST: usize = 1350;
 const OPEN: u8 = 1;
 /// First byte of a sealed one.
 const SEALED: u8 = 2;
+
+/// First byte of a greeting's content; what the protocol of membership sends begins with a list.
+const GREETING: u8 = 0;
+/// Length of a question's content, and more than that of an answer with the usual names.
+const GREETING_LENGTH: usize = 512;
 
 /// Writes MessagePack.
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +61,37 @@ impl Codec<Identity> for Packed {
 
     fn decode_member(&mut self, buf: impl Buf) -> Result<Member<Identity>, PackedError> {
         get(buf)
+    }
+}
+
+/// Messages beside the membership protocol. A server may be reached at addresses that it does not advertise, but the protocol
+/// knows it by its advertised address only: a joining server asks for that first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Greeting {
+    /// Asks which server is there; the answer repeats the number.
+    Ask(u64),
+    /// Names the answering server.
+    Answer(u64, Identity),
+}
+
+impl Greeting {
+    /// The content of a datagram. Questions are as long as answers, so that a forged sender address cannot
+    /// amplify traffic.
+    pub fn content(&self) -> Option<Vec<u8>> {
+        let mut bytes = vec![GREETING];
+        bytes.extend(rmp_serde::to_vec(self).ok()?);
+        if matches!(self, Greeting::Ask(_)) {
+            bytes.resize(bytes.len().max(GREETING_LENGTH), 0);
+        }
+        Some(bytes)
+    }
+
+    /// The greeting in the content of a datagram, if it is one.
+    pub fn read(content: &[u8]) -> Option<Greeting> {
+        let (_, rest) = content.split_first().filter(|(first, _)| **first == GREETING)?;
+        let greeting: Greeting = get(rest).ok()?;
+        let short = matches!(greeting, Greeting::Ask(_)) && content.len() < GREETING_LENGTH;
+        (!short).then_some(greeting)
     }
 }
 
@@ -114,6 +150,20 @@ impl Envelope {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn questions_are_no_shorter_than_answers() {
+        let own =
+            Identity { name: "a".repeat(64), region: "global".into(), ..Identity::at(([10, 0, 0, 1], 4648).into()) };
+        let (ask, answer) = (Greeting::Ask(u64::MAX), Greeting::Answer(u64::MAX, own.clone()));
+        let contents = [&ask, &answer].map(|g| g.content().expect("written"));
+        assert!(contents[0].len() >= contents[1].len() && contents[0].len() <= LONGEST);
+        assert_eq!(contents.each_ref().map(|c| Greeting::read(c)), [Some(ask), Some(answer)]);
+        assert_eq!(Greeting::read(&contents[0][..100]), None, "a short question");
+        let mut header = Vec::new();
+        put(&foca::Member::alive(own), &mut header).expect("written");
+        assert_eq!([Greeting::read(&header), Greeting::read(&[]), Greeting::read(&[0])], [None, None, None]);
+    }
 
     #[test]
     fn only_the_right_key_opens() {
