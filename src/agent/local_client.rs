@@ -11,7 +11,8 @@ use encamp_client::{ClientError, Handle};
 use encamp_http::app::{AgentStats, Pending};
 use encamp_http::error::{Error, multi_error};
 use encamp_http::local::{
-    AllocFileInfo, ByteStream, ExecRequest, ExecSession, Frames, LocalClient, LogsRequest, NodeMeta, StreamRequest,
+    ActionRequest, AllocFileInfo, ByteStream, ExecRequest, ExecSession, Frames, LocalClient, LogsRequest, NodeMeta,
+    StreamRequest,
 };
 use encamp_model::HostVolume;
 use encamp_server::keyring::jwt;
@@ -188,5 +189,12 @@ impl LocalClient for Local {
 
     fn exec<'a>(&'a self, alloc_id: &'a str, r: ExecRequest) -> Pending<'a, Result<ExecSession, Error>> {
         Box::pin(async move { self.0.exec(alloc_id, &r.task, r.command, r.tty).await.map_err(Error::from) })
+    }
+
+    fn run_action<'a>(&'a self, alloc_id: &'a str, r: ActionRequest) -> Pending<'a, Result<ExecSession, Error>> {
+        Box::pin(async move {
+            let command = self.0.action(alloc_id, &r.job_id, &r.task, &r.action).map_err(Error::from)?;
+            self.0.exec(alloc_id, &r.task, command, r.tty).await.map_err(Error::from)
+        })
     }
 }

@@ -16,7 +16,7 @@ use super::runner::alloc::AllocRunner;
 use super::runner::locked;
 use super::services::checks::CheckResult;
 use super::types::{AllocFileInfo, AllocResourceUsage, HostStats, NodeMeta};
-use encamp_model::{HostVolume, Node};
+use encamp_model::{HostVolume, Node, quoted};
 
 /// A way to a running node; copies lead to the same one.
 #[derive(Clone)]
@@ -264,6 +264,23 @@ impl Handle {
         };
         let task = task.clone();
         Ok(stream::logs(source, move || task.state().state == state::DEAD))
+    }
+
+    /// The command of an action that the job declares for a task, with the task's variables filled in.
+    ///
+    /// # Errors
+    /// The allocation is not the job's, or the task has no such action.
+    pub fn action(&self, alloc: &str, job: &str, task: &str, action: &str) -> Result<Vec<String>, ClientError> {
+        let runner = self.runner(alloc)?;
+        let stored = runner.alloc();
+        if stored.job_id != job {
+            return Err(ClientError::NotFound(format!("allocation {} is not of job {}", quoted(alloc), quoted(job))));
+        }
+        let found = runner.task(task).ok_or_else(|| ClientError::failed("task not found"))?;
+        let declared = found.task().actions.iter().find(|a| a.name == action).cloned();
+        let missing = || ClientError::NotFound(format!("task {} has no action {}", quoted(task), quoted(action)));
+        let declared = declared.ok_or_else(missing)?;
+        Ok(found.filled(std::iter::once(&declared.command).chain(&declared.args)))
     }
 
     /// Runs a command beside a task. `task` may be empty if there is only one.

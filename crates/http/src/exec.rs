@@ -1,4 +1,4 @@
-//! Commands in tasks over a websocket (`docs/spec/http-api.md §6.4`).
+//! Commands and actions in tasks over a websocket (`docs/spec/http-api.md §6.4`).
 
 use axum::http::{HeaderMap, header};
 use base64::Engine;
@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use super::client::of_alloc;
 use super::error::Error;
-use super::local::{ExecInput, ExecOutput, ExecRequest, ExecSession};
+use super::local::{ActionRequest, ExecInput, ExecOutput, ExecRequest, ExecSession};
 use super::params::parse_bool;
 use super::request::Request;
 use super::response::Response;
@@ -21,9 +21,30 @@ use super::websocket::{Incoming, Reader, Writer, accept_key};
 
 type Io = TokioIo<Upgraded>;
 
+/// What a caller wants to run.
+enum Wanted {
+    /// A command of the caller's.
+    Command(ExecRequest),
+    /// A command that the job declares.
+    Action(ActionRequest),
+}
+
 /// Runs a command in a task of an allocation.
-pub(super) async fn exec(mut request: Request, alloc_id: &str) -> Outcome {
-    let wanted = wanted(&request);
+pub(super) async fn exec(request: Request, alloc_id: &str) -> Outcome {
+    let wanted = command(&request).map(Wanted::Command);
+    open(request, alloc_id.into(), wanted).await
+}
+
+/// Runs an action of a job in a task of one of its allocations.
+pub(super) async fn action(request: Request, job_id: String) -> Outcome {
+    request.only_get()?;
+    let wanted = declared(&request, job_id).map(Wanted::Action);
+    let alloc_id = request.query().get("allocID").to_string();
+    open(request, alloc_id, wanted).await
+}
+
+/// Takes over the connection.
+async fn open(mut request: Request, alloc_id: String, wanted: Result<Wanted, Error>) -> Outcome {
     let key = websocket_key(request.headers());
     let upgrade = request.extensions_mut().remove::<OnUpgrade>();
     let (Some(key), Some(upgrade)) = (key, upgrade) else {
@@ -35,7 +56,6 @@ pub(super) async fn exec(mut request: Request, alloc_id: &str) -> Outcome {
         .header(header::UPGRADE, "websocket")
         .header(header::CONNECTION, "Upgrade")
         .header(header::SEC_WEBSOCKET_ACCEPT, &accept_key(&key));
-    let alloc_id = alloc_id.to_string();
     tokio::spawn(async move {
         match upgrade.await {
             Ok(io) => serve(request, alloc_id, wanted, TokioIo::new(io)).await,
@@ -52,18 +72,31 @@ fn websocket_key(headers: &HeaderMap) -> Option<String> {
     (asks && text(header::SEC_WEBSOCKET_VERSION)? == "13").then(|| key.to_string())
 }
 
-fn wanted(request: &Request) -> Result<ExecRequest, Error> {
+fn command(request: &Request) -> Result<ExecRequest, Error> {
     let query = request.query();
     let command: Vec<String> = serde_json::from_str(query.get("command"))
         .map_err(|e| Error::internal(format!("failed to marshal command into json: {e}")))?;
-    let tty = match query.get("tty") {
-        "" => false,
-        text => parse_bool(text).map_err(|e| Error::internal(format!("tty value is not a boolean: {e}")))?,
-    };
-    Ok(ExecRequest { task: query.get("task").into(), command, tty })
+    Ok(ExecRequest { task: query.get("task").into(), command, tty: tty(request)? })
 }
 
-async fn serve(mut request: Request, alloc_id: String, wanted: Result<ExecRequest, Error>, io: Io) {
+fn declared(request: &Request, job_id: String) -> Result<ActionRequest, Error> {
+    let given = |name: &str, what: &str| match request.query().get(name) {
+        "" => Err(Error::bad(format!("must provide {what}"))),
+        text => Ok(text.to_string()),
+    };
+    let (action, task) = (given("action", "action name")?, given("task", "task name")?);
+    given("allocID", "a valid alloc id")?;
+    Ok(ActionRequest { job_id, task, action, tty: tty(request)? })
+}
+
+fn tty(request: &Request) -> Result<bool, Error> {
+    match request.query().get("tty") {
+        "" => Ok(false),
+        text => parse_bool(text).map_err(|e| Error::internal(format!("tty value is not a boolean: {e}"))),
+    }
+}
+
+async fn serve(mut request: Request, alloc_id: String, wanted: Result<Wanted, Error>, io: Io) {
     let (read, write) = tokio::io::split(io);
     let (mut reader, mut writer) = (Reader::new(read), Writer::new(write));
     let result = match wanted {
@@ -104,7 +137,7 @@ async fn handshake(request: &mut Request, reader: &mut Reader<ReadHalf<Io>>) -> 
 async fn session(
     request: &mut Request,
     alloc_id: &str,
-    wanted: ExecRequest,
+    wanted: Wanted,
     reader: &mut Reader<ReadHalf<Io>>,
     writer: &mut Writer<WriteHalf<Io>>,
 ) -> Result<(), Error> {
@@ -113,7 +146,11 @@ async fn session(
     }
     let client = of_alloc(request, alloc_id, &["alloc-exec"])?;
     let (ping, mut pings) = mpsc::channel(4);
-    let ExecSession { input, output: mut outputs } = client.exec(alloc_id, wanted).await?;
+    let started = match wanted {
+        Wanted::Command(command) => client.exec(alloc_id, command).await,
+        Wanted::Action(action) => client.run_action(alloc_id, action).await,
+    };
+    let ExecSession { input, output: mut outputs } = started?;
     let feed = async {
         while let Ok(incoming) = reader.next().await {
             let sent = match incoming {

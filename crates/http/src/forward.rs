@@ -47,7 +47,9 @@ fn for_others(path: &str, has_server: bool, leads: bool, stale: bool) -> bool {
     if path == "/v1/agent/members" {
         return !has_server;
     }
-    !below(path, OWN) && (!has_server || !(leads || stale || below(path, OF_SERVERS)))
+    // An action runs where the allocation is; its connection can't be passed on.
+    let action = path.starts_with("/v1/job/") && path.ends_with("/action");
+    !action && !below(path, OWN) && (!has_server || !(leads || stale || below(path, OF_SERVERS)))
 }
 
 /// A read that any server may answer. A wrong value is the handler's to refuse.
@@ -112,6 +114,9 @@ mod tests {
             ("/v1/agent/members", false, false, false, true),
             ("/v1/client/stats", true, false, false, false),
             ("/", false, false, false, false),
+            ("/v1/job/a/action", true, false, false, false),
+            ("/v1/job/a/action", false, false, false, false),
+            ("/v1/job/a/actions", true, false, false, true),
         ] {
             assert_eq!(for_others(path, has_server, leads, stale), want, "{path} {has_server} {leads} {stale}");
         }

@@ -94,6 +94,9 @@ async fn job(request: Request) -> Outcome {
     if let Some(id) = of("/actions") {
         return actions(request, id).await;
     }
+    if let Some(id) = of("/action") {
+        return super::exec::action(request, id).await;
+    }
     if of("/tag").is_some() {
         return writes::tag(request, &rest).await;
     }

@@ -45,6 +45,19 @@ pub struct ExecRequest {
     pub tty: bool,
 }
 
+/// An action to run in a task: a command that the job declares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActionRequest {
+    /// The job.
+    pub job_id: String,
+    /// The task.
+    pub task: String,
+    /// The action's name.
+    pub action: String,
+    /// With a terminal.
+    pub tty: bool,
+}
+
 /// The node agent that runs beside the interface.
 pub trait LocalClient: Send + Sync {
     /// The node's ID.
@@ -130,4 +143,7 @@ pub trait LocalClient: Send + Sync {
 
     /// Runs a command in a task.
     fn exec<'a>(&'a self, alloc_id: &'a str, request: ExecRequest) -> Pending<'a, Result<ExecSession, Error>>;
+
+    /// Runs an action of the allocation's job in a task.
+    fn run_action<'a>(&'a self, alloc_id: &'a str, request: ActionRequest) -> Pending<'a, Result<ExecSession, Error>>;
 }

@@ -99,6 +99,13 @@ impl TaskRunner {
         self.owner.upgrade().map(|o| self.env(&o, &self.task()).variables()).unwrap_or_default()
     }
 
+    /// Texts with the variables of the task filled in.
+    pub fn filled<'t>(&self, texts: impl IntoIterator<Item = &'t String>) -> Vec<String> {
+        let env = self.owner.upgrade().map(|o| self.env(&o, &self.task()));
+        let fill = |text: &String| env.as_ref().map_or_else(|| text.clone(), |env| env.replace(text));
+        texts.into_iter().map(fill).collect()
+    }
+
     /// The hooks, in order; the name of the one that failed and why.
     fn prepare(&self, owner: &AllocRunner, task: &Task, driver: &dyn Driver) -> Result<(), (&'static str, String)> {
         let alloc = owner.alloc();
