@@ -87,9 +87,19 @@ pub fn settings(config: &Config) -> encamp_client::Config {
         raw_exec: raw_exec(config),
         mock_driver: mock_driver(config),
         version: super::config::COMPATIBLE_VERSION.into(),
-        intro_token: config.intro_token.expose().to_string(),
+        intro_token: intro_token(config),
         ..encamp_client::Config::default()
     }
+}
+
+/// The token that introduces the node: what the environment or a flag gives, else what stands in the file for it.
+fn intro_token(config: &Config) -> String {
+    let given = config.intro_token.expose();
+    let dir = config.state_dir();
+    if !given.is_empty() || dir.as_os_str().is_empty() {
+        return given.to_string();
+    }
+    std::fs::read_to_string(dir.join("intro_token.jwt")).map(|t| t.trim().to_string()).unwrap_or_default()
 }
 
 fn plugin<'a>(config: &'a Config, name: &str) -> Option<&'a Value> {

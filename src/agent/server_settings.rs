@@ -12,7 +12,9 @@ use encamp_jobspec::admission::ServerContext;
 use encamp_model::{PreemptionConfig, SchedulerConfiguration};
 use encamp_server::heartbeat::HeartbeatSettings;
 use encamp_server::rejection::RejectionSettings;
-use encamp_server::settings::{GcSettings, SCHEDULERS, SearchSettings, Settings, default_scheduler_config};
+use encamp_server::settings::{
+    Enforcement, GcSettings, IntroductionSettings, SCHEDULERS, SearchSettings, Settings, default_scheduler_config,
+};
 
 fn nanos(d: Duration) -> i64 {
     i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)
@@ -76,6 +78,15 @@ pub fn settings(config: &Config, id: &str, dir: &Path) -> Settings {
             node_window: nanos(s.plan_rejection_tracker.node_window),
         },
         oidc_issuer: s.oidc_issuer.clone(),
+        introduction: IntroductionSettings {
+            enforcement: match s.client_introduction.enforcement.as_str() {
+                "none" => Enforcement::None,
+                "strict" => Enforcement::Strict,
+                _ => Enforcement::Warn,
+            },
+            default_ttl: nanos(s.client_introduction.default_identity_ttl),
+            max_ttl: nanos(s.client_introduction.max_identity_ttl),
+        },
         gc: GcSettings {
             eval_threshold: s.eval_gc_threshold,
             batch_eval_threshold: s.batch_eval_gc_threshold,

@@ -79,6 +79,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("job", "Interact with jobs"),
     ("namespace", "Interact with namespaces"),
     ("node identity", "Interact with the identities of nodes"),
+    ("node intro", "Introduce new nodes to the servers"),
     ("node meta", "Interact with metadata of nodes"),
     ("node pool", "Interact with node pools"),
     ("node", "Interact with nodes: status, drains, eligibility, pools"),

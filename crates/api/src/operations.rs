@@ -10,7 +10,7 @@ use super::client::{Call, Client, Meta, Query, path};
 use super::error::ApiError;
 use super::stats::{AllocResourceUsage, HostStats};
 use super::types::*;
-use encamp_model::{AllocListStub, RootKey, SchedulerConfiguration};
+use encamp_model::{AllocListStub, RootKey, SchedulerConfiguration, format_duration};
 
 type Answer<T> = Result<(T, Meta), ApiError>;
 
@@ -125,6 +125,12 @@ impl Client {
     /// The claims of a node's identity.
     pub async fn node_identity(&self, id: &str) -> Answer<Value> {
         self.get("/v1/client/identity", &of_node(id)).await
+    }
+
+    /// A token that introduces a node to the servers. `ttl` in nanoseconds, 0 for the default.
+    pub async fn introduce_node(&self, name: &str, pool: &str, ttl: i64) -> Answer<Value> {
+        let body = json!({"NodeName": name, "NodePool": pool, "TTL": format_duration(ttl)});
+        self.put("/v1/acl/identity/client-introduction-token", &Query::default(), &body).await
     }
 
     /// Has a node ask for a new identity.

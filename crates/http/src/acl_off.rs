@@ -1,12 +1,17 @@
 //! ACL calls where access control is switched off (`docs/spec/http-api.md §5.16`): what is wrong with the request comes first.
 
 use axum::http::Method;
+use serde::Deserialize;
 use serde_json::json;
 
+use super::access::{Level, Need};
 use super::error::Error;
+use super::json::duration_or_text;
 use super::request::Request;
 use super::response::Response;
 use super::route::{Outcome, Route, route};
+use encamp_model::json::or_default;
+use encamp_server::endpoints::identity;
 
 /// The routes.
 pub const ROUTES: &[Route] = &[
@@ -28,7 +33,30 @@ pub const ROUTES: &[Route] = &[
     route!("/v1/acl/oidc/auth-url", write),
     route!("/v1/acl/oidc/complete-auth", write),
     route!("/v1/acl/login", write),
+    route!("/v1/acl/identity/client-introduction-token", introduce),
 ];
+
+/// What a caller wants a node to be introduced as.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct IntroductionRequest {
+    #[serde(rename = "TTL", deserialize_with = "duration_or_text")]
+    ttl: i64,
+    #[serde(rename = "NodeName", deserialize_with = "or_default")]
+    node_name: String,
+    #[serde(rename = "NodePool", deserialize_with = "or_default")]
+    node_pool: String,
+}
+
+/// Works without access control, too.
+async fn introduce(mut request: Request) -> Outcome {
+    request.only_write()?;
+    let body: IntroductionRequest = request.json().await?;
+    request.check_region()?;
+    request.need(&Need::Node(Level::Write))?;
+    let jwt = identity::introduce(request.server()?, &body.node_name, &body.node_pool, body.ttl).await?;
+    Response::json(&json!({ "JWT": jwt }))
+}
 
 fn off() -> Error {
     Error::bad("ACL support disabled")

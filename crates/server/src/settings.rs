@@ -50,6 +50,34 @@ impl Default for GcSettings {
     }
 }
 
+/// What happens to new nodes without an introduction (`client_introduction.enforcement`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Enforcement {
+    /// They are taken.
+    None,
+    /// They are taken, with a warning.
+    Warn,
+    /// They are refused.
+    Strict,
+}
+
+/// How new nodes introduce themselves (`client_introduction` block). Nanoseconds.
+#[derive(Debug, Clone)]
+pub struct IntroductionSettings {
+    /// What happens to those that don't.
+    pub enforcement: Enforcement,
+    /// How long an introduction is valid that says nothing else.
+    pub default_ttl: i64,
+    /// How long one is valid at most.
+    pub max_ttl: i64,
+}
+
+impl Default for IntroductionSettings {
+    fn default() -> Self {
+        IntroductionSettings { enforcement: Enforcement::Warn, default_ttl: 5 * MINUTE, max_ttl: 30 * MINUTE }
+    }
+}
+
 /// Limits of the search endpoints (`search` block).
 #[derive(Debug, Clone)]
 pub struct SearchSettings {
@@ -106,6 +134,8 @@ pub struct Settings {
     pub rejection: RejectionSettings,
     /// What identities name as their issuer (`oidc_issuer`), empty for none.
     pub oidc_issuer: String,
+    /// New nodes.
+    pub introduction: IntroductionSettings,
     /// Garbage collection.
     pub gc: GcSettings,
     /// The search endpoints.
@@ -148,6 +178,7 @@ impl Settings {
             shedding: true,
             rejection: RejectionSettings::default(),
             oidc_issuer: String::new(),
+            introduction: IntroductionSettings::default(),
             gc: GcSettings::default(),
             search: SearchSettings::default(),
             admission: ServerContext::default(),

@@ -2,13 +2,14 @@
 //!
 //! - [`status`]: `node status`; [`detail`]: its output about one node; [`usage`]: what is used on it.
 //! - [`drain`]: `node drain`; [`watch`]: watching a drain. [`eligibility`]: `node eligibility`.
-//! - [`config`], [`meta`], [`identity`]: what the agent of a node knows. [`pool`]: node pools.
+//! - [`config`], [`meta`], [`identity`]: what the agent of a node knows. [`intro`]: tokens of new nodes. [`pool`]: node pools.
 
 pub mod config;
 mod detail;
 pub mod drain;
 pub mod eligibility;
 pub mod identity;
+pub mod intro;
 pub mod meta;
 pub mod pool;
 pub mod status;
@@ -30,6 +31,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add::<meta::NodeMetaRead>("node meta read", None, 1);
     registry.add::<identity::NodeIdentityGet>("node identity get", None, 1);
     registry.add::<identity::NodeIdentityRenew>("node identity renew", None, 1);
+    registry.add::<intro::NodeIntroCreate>("node intro create", None, 1);
     registry.add::<pool::list::NodePoolList>("node pool list", None, 1);
     registry.add::<pool::list::NodePoolInfo>("node pool info", None, 1);
     registry.add::<pool::members::NodePoolJobs>("node pool jobs", None, 1);

@@ -5,17 +5,21 @@
 //! those of the allocation, its ID follows from it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::node_rpc::{MOST_IDENTITIES, authenticate};
 use crate::Server;
 use crate::error::Error;
 use crate::keyring::claims::{AUDIENCE, Claims, DEFAULT, Issue, fixed_id};
 use crate::keyring::{Keyring, jwt};
-use crate::settings::Settings;
+use crate::settings::{Enforcement, Settings};
 use encamp_host::ids;
 use encamp_host::threads;
 use encamp_model::*;
 use encamp_state::StateStore;
+
+/// How long an introduction waits for the first key of a new cluster.
+const KEY_WAIT: Duration = Duration::from_secs(5);
 
 /// The identity of a node, if it needs a new one: token and key. None also while there is no key to sign with.
 pub(super) fn of_node(server: &Server, node: &Node, held: &str) -> Option<(String, String)> {
@@ -28,6 +32,49 @@ pub(super) fn of_node(server: &Server, node: &Node, held: &str) -> Option<(Strin
     let ttl = if ttl > 0 { ttl } else { super::pool::IDENTITY_TTL };
     let issue = Issue { region: &settings.region, issuer: &settings.oidc_issuer, at: now };
     server.keyring().sign(&issue.node(node, ttl, ids::uuid())).ok()
+}
+
+/// A token that introduces a node of that name, any if it is empty, in a pool (§5.16). `ttl` in nanoseconds: 0 for the
+/// default, and never longer than the configuration allows.
+///
+/// # Errors
+/// A pool that no node can be in, a TTL below zero, no key to sign with.
+pub async fn introduce(server: &Server, name: &str, pool: &str, ttl: i64) -> Result<String, Error> {
+    server.wait_ready().await?;
+    let pool = if pool.is_empty() { "default" } else { pool };
+    if pool == "all" || !super::pool::is_name(pool) {
+        return Err(Error::bad(format!("invalid node pool {}", quoted(pool))));
+    }
+    if ttl < 0 {
+        return Err(Error::bad("TTL must not be negative"));
+    }
+    let settings = server.settings();
+    let ttl = if ttl == 0 { settings.introduction.default_ttl } else { ttl }.min(settings.introduction.max_ttl);
+    let issue = Issue { region: &settings.region, issuer: &settings.oidc_issuer, at: ids::now() };
+    let claims = issue.introduction(name, pool, ttl, ids::uuid());
+    let keyring = server.keyring().clone();
+    keyring.wait_active(KEY_WAIT).await;
+    let signed = threads::unblock(move || keyring.sign(&claims)).await;
+    Ok(signed.map_err(|_| Error::internal("the agent is stopping"))??.0)
+}
+
+/// Whether a node that is not known yet may register: it is introduced by its token, or need not be.
+///
+/// # Errors
+/// It has to be introduced, and is not.
+pub(super) fn check_introduction(server: &Server, node: &Node, token: &str) -> Result<(), Error> {
+    let enforcement = server.settings().introduction.enforcement;
+    let introduced = || server.keyring().verified(token, ids::now()).is_some_and(|c| c.introduces(node));
+    if enforcement == Enforcement::None || introduced() {
+        return Ok(());
+    }
+    server.metrics().count("nomad.client.introduction_violation_num", 1, &[]);
+    let (node_id, node_pool) = (node.id.as_str(), node.node_pool.as_str());
+    tracing::warn!(target: "nomad.client", node_id, node_pool, "node registration without introduction token");
+    match enforcement {
+        Enforcement::Strict => Err(Error::denied("Permission denied")),
+        Enforcement::None | Enforcement::Warn => Ok(()),
+    }
 }
 
 /// Signs identities of allocations of a node; what it can't be given is left out.

@@ -129,6 +129,9 @@ pub async fn register(server: &Server, mut node: Node, held: &str) -> Result<Nod
     if before.as_ref().is_some_and(|b| !b.secret_id.is_empty() && b.secret_id != node.secret_id) {
         return Err(Error::internal("node secret ID does not match. Not registering node."));
     }
+    if before.is_none() {
+        identity::check_introduction(server, &node, held)?;
+    }
     let (id, status) = (node.id.clone(), node.status.clone());
     let identity = identity::of_node(server, &node, held);
     node.identity_signing_key_id = identity.as_ref().map_or_else(String::new, |(_, key)| key.clone());

@@ -13,6 +13,12 @@ pub fn built_in(name: &str) -> bool {
     matches!(name, "all" | "default")
 }
 
+/// Whether a pool may be called so.
+pub fn is_name(name: &str) -> bool {
+    let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    (1..=128).contains(&name.len()) && name.chars().all(fine)
+}
+
 /// Writes a pool; gives the index.
 ///
 /// # Errors
@@ -23,8 +29,7 @@ pub async fn upsert(server: &Server, mut pool: NodePool) -> Result<u64, Error> {
         return Err(Error::internal("Feature \"Node Pools Governance\" is unlicensed"));
     }
     let mut wrong = Vec::new();
-    let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if !(1..=128).contains(&pool.name.len()) || !pool.name.chars().all(fine) {
+    if !is_name(&pool.name) {
         wrong.push(format!("invalid name {}, must match regex ^[a-zA-Z0-9-_]{{1,128}}$", quoted(&pool.name)));
     }
     if pool.description.len() > 256 {

@@ -12,6 +12,11 @@ pub const AUDIENCE: &str = "nomadproject.io";
 /// The name of the identity every task has, and of the one of nodes.
 pub const DEFAULT: &str = "default";
 
+/// What the subjects of introductions begin with.
+const INTRODUCTION: &str = "node-introduction";
+/// By how much clocks of signers and verifiers may differ, in seconds.
+const LEEWAY: i64 = 60;
+
 /// The claims of a token. Times are Unix seconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -34,6 +39,8 @@ pub struct Claims {
     pub extra_claims: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nomad_node_id: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub nomad_node_name: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nomad_node_pool: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -138,9 +145,33 @@ impl Issue<'_> {
             ..self.claims(ttl, jti)
         }
     }
+
+    /// The claims of a token that introduces a node which is not registered yet. `name` may be empty: any node of the pool.
+    pub fn introduction(&self, name: &str, pool: &str, ttl: i64, jti: String) -> Claims {
+        Claims {
+            sub: [INTRODUCTION, self.region, pool, name, DEFAULT].join(":"),
+            aud: vec![AUDIENCE.into()],
+            nomad_node_name: name.into(),
+            nomad_node_pool: pool.into(),
+            ..self.claims(ttl, jti)
+        }
+    }
 }
 
 impl Claims {
+    /// Whether these claims, of a token that was verified, introduce a node.
+    pub fn introduces(&self, node: &Node) -> bool {
+        let of_node = self.sub.split(':').next() == Some(INTRODUCTION);
+        let named = self.nomad_node_name.is_empty() || self.nomad_node_name == node.name;
+        of_node && self.aud.iter().any(|a| a == AUDIENCE) && named && self.nomad_node_pool == node.node_pool
+    }
+
+    /// Whether the token is valid at a time, in Unix nanoseconds; clocks may differ a little (§10.3).
+    pub fn is_current(&self, now: i64) -> bool {
+        let now = now / SECOND;
+        self.nbf <= now.saturating_add(LEEWAY) && (self.exp == 0 || now <= self.exp.saturating_add(LEEWAY))
+    }
+
     /// Whether a node with this identity needs a new one: a third of its time is left, or the node is not what it was.
     pub fn outdated(&self, node: &Node, now: i64) -> bool {
         let left = self.exp.saturating_sub(now / SECOND);
@@ -190,6 +221,27 @@ mod tests {
         assert_eq!(serde_json::from_value::<Claims>(want).unwrap(), claims);
         assert!(!claims.outdated(&node, AT + 16 * HOUR) && claims.outdated(&node, AT + 17 * HOUR));
         assert!(claims.outdated(&Node { node_class: "c".into(), ..node }, AT));
+    }
+
+    #[test]
+    fn introductions() {
+        let issue = Issue { region: "global", issuer: "", at: AT };
+        let claims = issue.introduction("node-1", "gpu", 5 * MINUTE, "j".into());
+        assert_eq!(
+            shown(&claims),
+            json!({
+                "aud": "nomadproject.io", "exp": 1_795_243_731, "iat": 1_795_243_431, "jti": "j", "nbf": 1_795_243_431,
+                "nomad_node_name": "node-1", "nomad_node_pool": "gpu",
+                "sub": "node-introduction:global:gpu:node-1:default",
+            })
+        );
+        let node = Node { name: "node-1".into(), node_pool: "gpu".into(), ..Default::default() };
+        assert!(claims.introduces(&node) && issue.introduction("", "gpu", 0, "j".into()).introduces(&node));
+        assert!(!claims.introduces(&Node { name: "node-2".into(), ..node.clone() }));
+        assert!(!claims.introduces(&Node { node_pool: "default".into(), ..node.clone() }));
+        assert!(!issue.node(&node, HOUR, "j".into()).introduces(&node), "an identity is no introduction");
+        assert!(claims.is_current(AT) && claims.is_current(AT - MINUTE) && claims.is_current(AT + 6 * MINUTE - SECOND));
+        assert!(!claims.is_current(AT - 2 * MINUTE) && !claims.is_current(AT + 7 * MINUTE));
     }
 
     #[test]

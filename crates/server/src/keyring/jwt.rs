@@ -3,12 +3,12 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::rand::SystemRandom;
-use ring::signature::RSA_PKCS1_SHA256;
+use ring::signature::{RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_SHA256, RsaPublicKeyComponents};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::KeyringError;
 use super::material::Key;
+use super::{KeyringError, PublicKey};
 
 /// The algorithm of the signatures.
 pub const ALGORITHM: &str = "RS256";
@@ -37,6 +37,15 @@ pub(super) fn sign(key: &Key, claims: &impl Serialize) -> Result<String, Keyring
     token.push('.');
     URL_SAFE_NO_PAD.encode_string(signature, &mut token);
     Ok(token)
+}
+
+/// What a token claims that was signed with a key; none if it was not.
+pub(super) fn verified<T: DeserializeOwned>(token: &str, key: &PublicKey) -> Option<T> {
+    let (text, signature) = token.rsplit_once('.')?;
+    let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
+    let public = RsaPublicKeyComponents { n: &key.n, e: &key.e };
+    public.verify(&RSA_PKCS1_2048_8192_SHA256, text.as_bytes(), &signature).ok()?;
+    claims(token)
 }
 
 /// The key that a token says it was signed with.

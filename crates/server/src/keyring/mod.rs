@@ -17,6 +17,7 @@ use std::time::Duration;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
+use claims::Claims;
 use encamp_host::ids;
 use encamp_host::latest;
 use encamp_host::threads;
@@ -176,6 +177,12 @@ impl Keyring {
     /// The key is unknown or can't sign, or the claims are no JSON object.
     pub fn sign_with(&self, key_id: &str, claims: &impl Serialize) -> Result<String, KeyringError> {
         jwt::sign(&*self.key(key_id)?, claims)
+    }
+
+    /// What a token claims that was signed with one of these keys and is valid at a time; none of any other text.
+    pub fn verified(&self, token: &str, now: i64) -> Option<Claims> {
+        let key = self.public_key(&jwt::key_id(token)?)?;
+        jwt::verified::<Claims>(token, &key).filter(|c| c.is_current(now))
     }
 
     /// The public part of a key; `None` if there is no such key, or it does not sign.

@@ -1,0 +1,51 @@
+//! `node intro`: tokens that introduce nodes to the servers (`docs/spec/cli.md §10.2`).
+
+use crate::cli::command::Run;
+use crate::cli::context::Context;
+use crate::cli::data::text;
+use crate::cli::format::FormatFlags;
+use crate::cli::general::GeneralFlags;
+use encamp_model::duration::parse_duration;
+
+/// Create a token that introduces a node
+///
+/// The agent of a new node presents the token when it registers: in the file intro_token.jwt in its state directory, with
+/// -client-intro-token, or in NOMAD_CLIENT_INTRO_TOKEN.
+#[derive(Debug, clap::Parser)]
+pub struct NodeIntroCreate {
+    /// The name of the node. Default: any
+    #[arg(long, value_name = "name")]
+    pub node_name: Option<String>,
+    /// The pool of the node. Default: default
+    #[arg(long, value_name = "pool")]
+    pub node_pool: Option<String>,
+    /// How long the token is valid. Default: what the servers are configured with
+    #[arg(long, value_name = "duration", default_value = "0s", hide_default_value = true, value_parser = parse_duration)]
+    pub ttl: i64,
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "none", hide = true)]
+    pub optional_args: Vec<String>,
+}
+
+impl Run for NodeIntroCreate {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if !self.optional_args.is_empty() {
+            return context.usage_error("This command takes no arguments");
+        }
+        context.connected(&self.general, |c, context| {
+            let formatted = self.format.wanted()?;
+            let given = |value: &Option<String>| value.clone().unwrap_or_default();
+            let made = c.wait(c.client.introduce_node(&given(&self.node_name), &given(&self.node_pool), self.ttl));
+            let (answer, _) = made.map_err(|e| format!("Error generating client introduction token: {e}"))?;
+            if formatted {
+                return self.format.print(context.ui, &answer, "*api.ACLIdentityClientIntroductionTokenResponse");
+            }
+            let token = text(&answer, "JWT");
+            context.ui.output(&format!("Successfully generated client introduction token:\n\n{token}"));
+            Ok(0)
+        })
+    }
+}
