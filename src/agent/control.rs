@@ -8,7 +8,10 @@ use serde_json::Value;
 use super::Logs;
 use super::log::{Level, Watch};
 use super::start::Reloader;
-use encamp_http::app::{AgentControl, AgentStats, LogWatch, Pending};
+use super::{export, profile};
+use encamp_http::app::{AgentControl, AgentStats, LogSource, LogWatch, Pending, Profile, ProfileKind};
+use encamp_http::error::Error;
+use encamp_http::local::ByteStream;
 
 /// What the interface may ask of the agent.
 pub struct Control {
@@ -57,6 +60,15 @@ impl AgentControl for Control {
     fn watch_logs(&self, level: &str, json: bool, location: bool) -> Option<Box<dyn LogWatch>> {
         let level = Level::parse(level)?;
         Some(Box::new(Lines(self.logs.watch(level, json, location))))
+    }
+
+    fn export_logs(&self, from: LogSource) -> Pending<'_, Result<ByteStream, Error>> {
+        Box::pin(async move { export::open(self.logs.file().as_deref(), from).await })
+    }
+
+    fn profile(&self, kind: ProfileKind, length: Duration, text: bool) -> Pending<'_, Result<Profile, Error>> {
+        let failed = |e: std::io::Error| Error::internal(format!("the system does not tell: {e}"));
+        Box::pin(async move { profile::make(kind, length, text).await.map_err(failed) })
     }
 }
 

@@ -2,16 +2,19 @@
 //!
 //! - [`config`]: files, flags, defaults, validation. [`log`]: messages and those who watch them.
 //! - [`server_settings`], [`client_settings`]: what server and node are told. [`network`]: the ways to other agents.
-//! - [`control`], [`local_client`]: agent and node as the HTTP interface sees them.
+//! - [`control`], [`local_client`]: agent and node as the HTTP interface sees them. [`export`]: messages of the past. [`profile`]:
+//!   what the process does.
 //! - [`start`]: the running agent; its server has threads of its own ([`workplace`]). [`notify`]: news for systemd.
 
 pub mod client_settings;
 pub mod config;
 pub mod control;
+pub mod export;
 pub mod local_client;
 pub mod log;
 pub mod network;
 pub mod notify;
+pub mod profile;
 pub mod server_settings;
 pub mod start;
 mod workplace;

@@ -226,7 +226,8 @@ impl Registry {
 
     fn with_subcommands(&self, command: Command, group: &str) -> Command {
         let members = self.below(group).into_iter().map(|(name, path)| match self.entries.get(path) {
-            Some(entry) => entry.clap.clone().name(name),
+            // A command may have others below it: `monitor export`.
+            Some(entry) => self.with_subcommands(entry.clap.clone().name(name), path),
             None => {
                 let group = Command::new(name).about(self.about(path)).disable_help_subcommand(true);
                 self.with_subcommands(group, path)

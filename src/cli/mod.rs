@@ -15,6 +15,7 @@
 //! - [`render`]: how results look.
 
 pub mod agent;
+pub mod agent_export;
 pub mod agent_flags;
 pub mod agent_info;
 pub mod agent_monitor;

@@ -52,6 +52,7 @@ impl Registry {
         registry.add::<super::check::Check>("check", None, 2);
         registry.add_hidden("check", "check", false);
         registry.add::<super::agent_monitor::Monitor>("monitor", None, 1);
+        registry.add::<super::agent_export::MonitorExport>("monitor export", None, 1);
         registry.add::<super::status::Status>("status", None, 1);
         registry
     }
@@ -128,6 +129,10 @@ mod tests {
             ("plan -verbose x", "plan (job plan) [\"-verbose\", \"x\"]"),
             ("job -verbose plan", "group job"),
             ("job plan_x", "group job"),
+            ("monitor export -on-disk", "monitor export (monitor export) [\"-on-disk\"]"),
+            ("monitor -json", "monitor (monitor) [\"-json\"]"),
+            ("monitor export -on-disk", "monitor export (monitor export) [\"-on-disk\"]"),
+            ("monitor -json", "monitor (monitor) [\"-json\"]"),
             ("-version", "version"),
             ("-v job plan", "version"),
             ("-nosuch job plan x", "early job plan"),

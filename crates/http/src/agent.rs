@@ -1,14 +1,17 @@
 //! The agent itself: who it is, who else there is, how it does (`docs/spec/http-api.md §5.1`).
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use axum::http::header;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::access::{Level, Need};
-use super::app::{AgentStats, AppState};
+use super::app::{AgentStats, AppState, ProfileKind};
 use super::error::{Error, multi_error};
-use super::params::parse_bool;
+use super::monitor;
+use super::params::{decimal_uint, parse_bool};
 use super::request::Request;
 use super::response::Response;
 use super::route::{Outcome, Route, route};
@@ -376,13 +379,38 @@ async fn reload(request: Request) -> Outcome {
     Ok(Response::empty())
 }
 
+/// How long processor time is measured if nothing else is asked for, and at most, in seconds.
+const PROFILE_SECONDS: (u64, u64) = (1, 300);
+
+/// Profiles of this agent. Those that only Go's runtime records are refused.
 async fn pprof(request: Request) -> Outcome {
     request.need(&Need::Agent(Level::Write))?;
-    match request.rest() {
-        "" => Err(Error::not_found("Invalid method")),
-        _ if !request.app().settings().debug => Err(Error::denied()),
-        name => Err(Error::not_found(format!("Unknown profile: {name}"))),
+    let kind = match request.rest() {
+        "" => return Err(Error::not_found("Invalid method")),
+        _ if !request.app().settings().debug => return Err(Error::denied()),
+        "cmdline" => ProfileKind::CommandLine,
+        "profile" => ProfileKind::Processor,
+        "goroutine" | "threadcreate" => ProfileKind::Threads,
+        "heap" => ProfileKind::Memory,
+        name @ ("trace" | "allocs" | "block" | "mutex") => {
+            return Err(Error::new(501, format!("this program keeps no profile {name}")));
+        }
+        name => return Err(Error::not_found(format!("Unknown profile: {name}"))),
+    };
+    monitor::here(&request)?;
+    let number = |name: &str, default: u64| match request.query().get(name) {
+        "" => Ok(default),
+        text => decimal_uint(text).map_err(|e| Error::bad(format!("parameter {name} is no number: {e}"))),
+    };
+    let seconds = number("seconds", PROFILE_SECONDS.0)?;
+    if seconds > PROFILE_SECONDS.1 {
+        return Err(Error::bad(format!("parameter seconds must not be more than {}", PROFILE_SECONDS.1)));
     }
+    let text = number("debug", 0)? > 0;
+    let profile = request.app().agent().profile(kind, Duration::from_secs(seconds), text).await?;
+    Ok(Response::bytes(profile.content_type, profile.bytes)
+        .header(header::X_CONTENT_TYPE_OPTIONS, "nosniff")
+        .header(header::CONTENT_DISPOSITION, &format!("attachment; filename=\"{}\"", request.rest())))
 }
 
 async fn metrics(request: Request) -> Outcome {

@@ -5,12 +5,14 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::bodies::Budget;
+use super::error::Error;
 use super::forward::Forward;
-use super::local::LocalClient;
+use super::local::{ByteStream, LocalClient};
 use encamp_server::Server;
 use encamp_server::peers::KnownServer;
 use encamp_telemetry::Metrics;
@@ -57,6 +59,44 @@ impl Default for HttpSettings {
 /// The version of the API we are compatible with.
 pub const API_VERSION: &str = "2.0.5";
 
+/// Where old messages are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogSource {
+    /// In the agent's log file.
+    File,
+    /// In the journal of the system.
+    Journal {
+        /// The unit that wrote them.
+        unit: String,
+        /// How old they are at most.
+        since: Duration,
+        /// Go on with new ones.
+        follow: bool,
+    },
+}
+
+/// What a profile is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProfileKind {
+    /// The command line of the agent.
+    CommandLine,
+    /// Which threads use the processors.
+    Processor,
+    /// Which threads there are.
+    Threads,
+    /// The mappings of its memory.
+    Memory,
+}
+
+/// A profile of the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    /// What it is.
+    pub content_type: &'static str,
+    /// Its content.
+    pub bytes: Vec<u8>,
+}
+
 /// What the agent itself does for callers.
 pub trait AgentControl: Send + Sync {
     /// The effective configuration as `agent/self` shows it; without secrets.
@@ -70,6 +110,12 @@ pub trait AgentControl: Send + Sync {
 
     /// Messages of this level and above from now on; `None` for a level that does not exist.
     fn watch_logs(&self, level: &str, json: bool, location: bool) -> Option<Box<dyn LogWatch>>;
+
+    /// Messages of the past, as they stand where they are kept.
+    fn export_logs(&self, from: LogSource) -> Pending<'_, Result<ByteStream, Error>>;
+
+    /// A profile; processor time is measured for as long as `length`. `text`: in words instead of the form of the tools.
+    fn profile(&self, kind: ProfileKind, length: Duration, text: bool) -> Pending<'_, Result<Profile, Error>>;
 }
 
 /// The servers of the cluster, as the server of this agent knows them.

@@ -6,16 +6,17 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use futures_util::stream;
+use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::access::{Level, Need};
-use super::app::LogWatch;
+use super::app::{LogSource, LogWatch};
 use super::error::Error;
 use super::params::parse_bool;
 use super::request::Request;
 use super::response::Response;
 use super::route::{Outcome, Route, route};
-use encamp_model::quoted;
+use encamp_model::duration::parse_duration;
+use encamp_model::{duration, quoted};
 
 /// The routes.
 pub const ROUTES: &[Route] = &[route!("/v1/agent/monitor", monitor), route!("/v1/agent/monitor/export", export)];
@@ -52,7 +53,7 @@ async fn monitor(request: Request) -> Outcome {
 }
 
 /// Whether this agent is the one that is asked for.
-fn here(request: &Request) -> Result<(), Error> {
+pub(super) fn here(request: &Request) -> Result<(), Error> {
     let (node, server) = (request.query().get("node_id"), request.query().get("server_id"));
     if !node.is_empty() && !server.is_empty() {
         return Err(Error::bad("Cannot target node and server simultaneously"));
@@ -93,7 +94,19 @@ async fn next(watch: &mut dyn LogWatch, plain: bool) -> Option<Bytes> {
     }
 }
 
-/// Old messages are in the files and journals of their hosts; only what is wrong with a request is told here.
+/// How old exported messages are at most if nothing else is asked for.
+const EXPORTED: Duration = Duration::from_secs(72 * 3600);
+/// Only units with one of these in their names are exported: other units are not the agent's.
+const UNITS: [&str; 2] = ["nomad", "encamp"];
+
+/// Whether a unit's messages may be exported.
+fn is_own_unit(unit: &str) -> bool {
+    let fine = |b: u8| b.is_ascii_alphanumeric() || b"-_.@:\\".contains(&b);
+    let lower = unit.to_ascii_lowercase();
+    !unit.starts_with('-') && unit.len() <= 128 && unit.bytes().all(fine) && UNITS.iter().any(|u| lower.contains(u))
+}
+
+/// Messages of the past, as the log file or the journal has them.
 async fn export(request: Request) -> Outcome {
     request.only_get()?;
     request.need(&Need::Agent(Level::Read))?;
@@ -103,18 +116,45 @@ async fn export(request: Request) -> Outcome {
     };
     let unit = request.query().get("service_name");
     let (on_disk, follow) = (value("on_disk")?, value("follow")?);
-    value("plain")?;
+    let plain = value("plain")?;
     match (unit.is_empty(), on_disk) {
         (true, false) => return Err(Error::bad("Either -service-name or -on-disk must be set")),
         (false, true) => return Err(Error::bad("Cannot target journald and nomad log file simultaneously")),
         (true, true) if follow => return Err(Error::bad("Cannot follow log file")),
-        (false, false) if !unit.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.@:\\".contains(&b)) => {
-            return Err(Error::new(422, format!("invalid service name: {unit}")));
+        (false, false) if !is_own_unit(unit) => {
+            let rule = "it must be the name of a unit and contain nomad or encamp";
+            return Err(Error::new(422, format!("invalid service name {}: {rule}", quoted(unit))));
         }
         _ => {}
     }
+    let since = match request.query().get("logs_since") {
+        "" => Ok(EXPORTED),
+        text => match parse_duration(text) {
+            Ok(nanos) if nanos >= 0 => Ok(duration::of_nanos(nanos)),
+            Ok(_) => Err("it must not be negative".to_string()),
+            Err(e) => Err(e.to_string()),
+        },
+    };
+    let since = since.map_err(|e| Error::bad(format!("Unknown value for logs_since: {e}")))?;
     here(&request)?;
-    Err(Error::internal("this agent exports no logs; read them where log_file or the journal keeps them"))
+    let source = if on_disk { LogSource::File } else { LogSource::Journal { unit: unit.into(), since, follow } };
+    let bytes = request.app().agent().export_logs(source).await?;
+    if plain {
+        return Ok(Response::stream(
+            "text/plain",
+            Body::from_stream(bytes.map_err(|e| std::io::Error::other(e.message))),
+        ));
+    }
+    let frames = stream::unfold(bytes, |mut bytes| async move {
+        let frame = match tokio::time::timeout(HEARTBEAT, bytes.next()).await {
+            Ok(Some(Ok(part))) => Bytes::from(format!("{{\"Data\":\"{}\"}}", STANDARD.encode(part))),
+            Ok(Some(Err(e))) => return Some((Err(std::io::Error::other(e.message)), bytes)),
+            Ok(None) => return None,
+            Err(_) => Bytes::from_static(b"{}"),
+        };
+        Some((Ok(frame), bytes))
+    });
+    Ok(Response::stream("application/json", Body::from_stream(frames)))
 }
 
 #[cfg(test)]
@@ -124,7 +164,8 @@ mod tests {
     use axum::extract::State;
 
     use super::*;
-    use crate::app::{AgentControl, AgentStats, AppState, HttpSettings, Pending};
+    use crate::app::{AgentControl, AgentStats, AppState, HttpSettings, Pending, Profile, ProfileKind};
+    use crate::local::ByteStream;
     use encamp_telemetry::Metrics;
 
     /// An agent that notes which messages are wanted, and has two.
@@ -153,6 +194,13 @@ mod tests {
         fn watch_logs(&self, level: &str, json: bool, location: bool) -> Option<Box<dyn LogWatch>> {
             self.0.lock().expect("a lock").push((level.to_string(), json, location));
             (level != "nope").then(|| Box::new(Two(vec!["b", "a"])) as Box<dyn LogWatch>)
+        }
+        fn export_logs(&self, from: LogSource) -> Pending<'_, Result<ByteStream, Error>> {
+            let parts = vec![Ok(Bytes::from("old ")), Ok(Bytes::from(format!("{from:?}")))];
+            Box::pin(async move { Ok(stream::iter(parts).boxed()) })
+        }
+        fn profile(&self, _: ProfileKind, _: Duration, _: bool) -> Pending<'_, Result<Profile, Error>> {
+            Box::pin(async { Err(Error::internal("not asked for")) })
         }
     }
 
@@ -190,5 +238,33 @@ mod tests {
         let asked = agent.0.lock().expect("a lock");
         let want = [("INFO", false, false), ("debug", false, false), ("INFO", true, true)];
         assert_eq!(asked[..3], want.map(|(level, json, location)| (level.to_string(), json, location)));
+    }
+
+    #[tokio::test]
+    async fn old_messages_come_from_the_file_or_the_journal() {
+        let app = AppState::new(HttpSettings::default(), None, None, Arc::new(Asked::default()), Metrics::default());
+        let journal =
+            |unit: &str, since, follow| format!("old Journal {{ unit: {unit:?}, since: {since}, follow: {follow} }}");
+        let rule = "it must be the name of a unit and contain nomad or encamp";
+        for (query, status, want) in [
+            ("on_disk=true&plain=true", 200, "old File".to_string()),
+            ("on_disk=true", 200, r#"{"Data":"b2xkIA=="}{"Data":"RmlsZQ=="}"#.into()),
+            ("service_name=nomad.service&plain=true", 200, journal("nomad.service", "259200s", false)),
+            ("service_name=encamp&follow=true&logs_since=1h&plain=1", 200, journal("encamp", "3600s", true)),
+            ("", 400, "Either -service-name or -on-disk must be set".into()),
+            ("service_name=nomad&on_disk=true", 400, "Cannot target journald and nomad log file simultaneously".into()),
+            ("on_disk=true&follow=true", 400, "Cannot follow log file".into()),
+            ("service_name=nomad&logs_since=-1h", 400, "Unknown value for logs_since: it must not be negative".into()),
+            ("service_name=sshd", 422, format!("invalid service name \"sshd\": {rule}")),
+            ("service_name=--nomad", 422, format!("invalid service name \"--nomad\": {rule}")),
+            ("service_name=nomad%20x", 422, format!("invalid service name \"nomad x\": {rule}")),
+            ("on_disk=true&node_id=a", 500, "RPC Error:: 404,Unknown node \"a\"".into()),
+        ] {
+            let request = axum::http::Request::get(format!("/v1/agent/monitor/export?{query}")).body(Body::empty());
+            let got = crate::answer(State(app.clone()), request.expect("a request")).await;
+            let code = got.status().as_u16();
+            let body = axum::body::to_bytes(got.into_body(), usize::MAX).await.expect("a body");
+            assert_eq!((code, String::from_utf8_lossy(&body).into_owned()), (status, want), "{query}");
+        }
     }
 }

@@ -4,8 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::app::{AgentControl, AgentStats, AppState, HttpSettings, LogWatch, Pending};
-use super::local::LocalClient;
+use super::app::{
+    AgentControl, AgentStats, AppState, HttpSettings, LogSource, LogWatch, Pending, Profile, ProfileKind,
+};
+use super::error::Error;
+use super::local::{ByteStream, LocalClient};
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, Request};
@@ -31,6 +34,13 @@ impl AgentControl for QuietAgent {
     fn watch_logs(&self, level: &str, _: bool, _: bool) -> Option<Box<dyn LogWatch>> {
         let known = ["trace", "debug", "info", "warn", "error"].contains(&level.to_lowercase().as_str());
         known.then(|| Box::new(Silence) as Box<dyn LogWatch>)
+    }
+    fn export_logs(&self, _: LogSource) -> Pending<'_, Result<ByteStream, Error>> {
+        Box::pin(async { Err(Error::bad("this agent has no log file")) })
+    }
+    fn profile(&self, kind: ProfileKind, length: Duration, text: bool) -> Pending<'_, Result<Profile, Error>> {
+        let bytes = format!("{kind:?} {length:?} {text}").into_bytes();
+        Box::pin(async { Ok(Profile { content_type: "application/octet-stream", bytes }) })
     }
 }
 

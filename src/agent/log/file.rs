@@ -35,6 +35,11 @@ impl LogFile {
         Ok(LogFile { settings: settings.clone(), path, file, written: meta.len(), begun })
     }
 
+    /// The file that is written to now.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Writes a line. A full disk loses it: logging must not stop the agent.
     pub fn write(&mut self, now: SystemTime, line: &str) {
         let old = now.duration_since(self.begun).unwrap_or_default() >= self.settings.max_age;

@@ -206,6 +206,11 @@ impl Logs {
         self.shared.sinks().print(&format!("{text}\n"));
     }
 
+    /// The log file that is written to now, if there is one.
+    pub fn file(&self) -> Option<PathBuf> {
+        self.shared.sinks().file.as_ref().map(|f| f.path().to_path_buf())
+    }
+
     /// All messages from now on that are at least that important.
     pub fn watch(&self, level: Level, json: bool, location: bool) -> Watch {
         let (lines, receiver) = mpsc::channel(BACKLOG);
