@@ -38,7 +38,7 @@
 //! ```
 //!
 //! - [`request`], [`response`], [`error`], [`params`], [`paths`]: requests and answers. [`json`]: bodies. [`encode`]: compression.
-//! - [`listener`] with `turn`, [`tls`]: sockets. [`page`], [`filter`], [`ids`]: lists. [`access`]: rights. [`app`], [`local`]: what the interface needs of its agent. [`forward`]: requests for other servers.
+//! - [`listener`] with `turn`, [`tls`]: sockets. [`measure`]: what endpoints are called in metrics. [`page`], [`filter`], [`ids`]: lists. [`access`]: rights. [`app`], [`local`]: what the interface needs of its agent. [`forward`]: requests for other servers.
 //! - [`jobs`] with [`job_writes`], [`evals`], [`allocs`], [`deployments`], [`scaling`]: jobs and what comes of them.
 //! - The endpoints, by area: [`plain`], [`status`], [`agent`], [`host`] with [`host_addresses`], [`monitor`]; [`nodes`], [`pools`], [`namespaces`], [`operator`],
 //!   [`search`], [`services`], [`volumes`] with [`host_volumes`], [`variables`], [`keyring`], [`snapshots`],
@@ -76,6 +76,7 @@ pub mod json;
 pub mod keyring;
 pub mod listener;
 pub mod local;
+pub mod measure;
 pub mod monitor;
 pub mod namespaces;
 pub mod nodes;
@@ -188,7 +189,15 @@ async fn dispatch(app: AppState, request: axum::extract::Request, path: String) 
     }
     match paths::find(&path, routes::longest(), routes::handler) {
         // The root is no prefix of everything.
-        Target::Route(handler, route) => handler(Request::new(app.clone(), request, path.clone(), route, peer)).await,
+        Target::Route(handler, route) => {
+            let endpoint = app.server().and_then(|_| measure::endpoint(request.method(), &path));
+            let (begin, metrics) = (Instant::now(), app.metrics().clone());
+            let outcome = handler(Request::new(app.clone(), request, path.clone(), route, peer)).await;
+            if let Some(endpoint) = endpoint {
+                measure::record(&metrics, endpoint, begin.elapsed());
+            }
+            outcome
+        }
         Target::AddSlash => moved(request, &format!("{path}/")),
         Target::Nothing => Ok(Response::empty().status(404)),
     }

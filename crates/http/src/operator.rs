@@ -15,7 +15,7 @@ use encamp_model::responses::JobListStub;
 use encamp_model::*;
 use encamp_raft::Member;
 use encamp_server::endpoints::{operator, system};
-use encamp_server::peers::Status;
+use encamp_server::peers::{self, MemberHealth};
 use encamp_server::watch::WatchKey;
 use encamp_state::Table;
 
@@ -214,28 +214,22 @@ async fn autopilot_health(request: Request) -> Outcome {
     let since = request.app().started();
     let known = request.app().membership().map(|m| m.members());
     let trailing = server.snapshot().autopilot().cloned().unwrap_or_default().max_trailing_logs;
-    let (mut servers, mut well) = (Vec::new(), 0);
-    for m in &members {
-        let status = known
-            .as_ref()
-            .map_or(Status::Alive, |known| known.iter().find(|k| k.id == m.id).map_or(Status::Failed, |k| k.status));
-        let behind = if m.leader { Some(0) } else { server.consensus().behind(m.id) };
-        let healthy = status == Status::Alive && behind.is_some_and(|entries| entries <= trailing);
-        well += usize::from(healthy && m.voter);
-        servers.push(json!({
-            "ID": m.id.to_string(), "Name": m.peer.name, "Address": m.peer.address, "SerfStatus": status.word(),
+    let health = peers::health(&members, known.as_deref(), |id| server.consensus().behind(id), trailing);
+    let shown = |h: &MemberHealth| {
+        let m = &h.member;
+        json!({
+            "ID": m.id.to_string(), "Name": m.peer.name, "Address": m.peer.address, "SerfStatus": h.status.word(),
             "Version": request.app().settings().version, "Leader": m.leader, "LastContact": "0s",
-            "LastTerm": stats.last_log_term, "LastIndex": stats.last_log_index.saturating_sub(behind.unwrap_or(0)),
-            "Healthy": healthy, "Voter": m.voter, "StableSince": Time::from_unix_nanos(since).to_string(),
-        }));
-    }
-    let healthy = !leader.is_empty() && servers.iter().all(|s| s["Healthy"] == true);
-    let tolerance = well.saturating_sub(voters.len() / 2 + 1);
+            "LastTerm": stats.last_log_term, "LastIndex": stats.last_log_index.saturating_sub(h.behind.unwrap_or(0)),
+            "Healthy": h.healthy, "Voter": m.voter, "StableSince": Time::from_unix_nanos(since).to_string(),
+        })
+    };
+    let servers: Vec<Value> = health.members.iter().map(shown).collect();
     let body = json!({
-        "Healthy": healthy, "FailureTolerance": tolerance, "Servers": servers,
+        "Healthy": health.healthy, "FailureTolerance": health.failure_tolerance, "Servers": servers,
         "Leader": leader, "Voters": voters,
     });
-    Ok(Response::json(&body)?.status(if healthy { 200 } else { 429 }))
+    Ok(Response::json(&body)?.status(if health.healthy { 200 } else { 429 }))
 }
 
 async fn upgrade_check(request: Request) -> Outcome {

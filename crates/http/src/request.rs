@@ -408,6 +408,7 @@ impl Request {
         mut read: impl FnMut(&StateStore) -> Result<(u64, T), Error>,
     ) -> Result<(T, Meta), Error> {
         let server = self.server()?;
+        server.metrics().count("nomad.rpc.query", 1, &[]);
         if !options.stale {
             server.wait_ready().await?;
         }

@@ -337,6 +337,7 @@ impl Consensus {
             latest_configuration_index: progress.membership_index,
             num_peers: metrics.membership_config.voter_ids().filter(|v| *v != metrics.id).count() as u64,
             last_contact: if role == status::Role::Leader { Some(Duration::ZERO) } else { heard.map(|h| h.elapsed()) },
+            quorum_contact: metrics.millis_since_quorum_ack.map(Duration::from_millis),
         }
     }
 

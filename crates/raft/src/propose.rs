@@ -103,6 +103,7 @@ async fn gather(raft: Raft<Types>, log: Log, room: Room, metrics: Metrics, mut p
             }
         };
         metrics.sample("raft.batch.operations", count as f64, &[]);
+        metrics.count("raft.apply", count as u64, &[]);
         metrics.time("raft.batch.wait", oldest.map_or(Duration::ZERO, |since| since.elapsed()), &[]);
         let commit = metrics.timer("raft.commitTime");
         // Sent from this one task, so entries keep the order of the queue.

@@ -84,6 +84,8 @@ pub struct Stats {
     pub num_peers: u64,
     /// Time since the leader was last heard of; zero on the leader, `None` if there never was one.
     pub last_contact: Option<Duration>,
+    /// Time since a quorum last answered this server, if it leads.
+    pub quorum_contact: Option<Duration>,
 }
 
 /// Members of the cluster.

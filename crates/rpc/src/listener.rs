@@ -44,6 +44,9 @@ pub struct Peer {
 
 /// Answers requests.
 pub trait Handler: Send + Sync + 'static {
+    /// A connection was taken in.
+    fn accepted(&self) {}
+
     /// One request; the answer's body may be a stream.
     fn answer(self: Arc<Self>, peer: Peer, request: Request<Body>) -> BoxFuture<'static, Response<Body>>;
 }
@@ -152,6 +155,7 @@ async fn accept(
         match accepted {
             Ok((stream, peer)) => {
                 let _ = stream.set_nodelay(true);
+                handler.accepted();
                 let Some(place) = Place::take(&counts, peer.ip(), settings.max_connections_per_client) else {
                     tracing::warn!(target: "rpc", from = %peer.ip(), "too many connections from one address");
                     continue;

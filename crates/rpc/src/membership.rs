@@ -17,7 +17,7 @@ use encamp_http::app::{Membership, Pending};
 use encamp_model::duration;
 use encamp_raft::{Peer, ServerId};
 use encamp_server::Server;
-use encamp_server::peers::{Bootstrap, Change, KnownServer, Status, View, bootstrap};
+use encamp_server::peers::{self, Bootstrap, Change, KnownServer, Status, View, bootstrap};
 
 /// Longest wait for an answer while joining.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -239,6 +239,7 @@ impl Members {
             tokio::time::sleep(SOON).await;
             let consensus = self.server().consensus();
             let change = if consensus.leads() {
+                self.record_health();
                 self.next_change(&own, &mut healthy)
             } else {
                 healthy.clear();
@@ -252,6 +253,17 @@ impl Members {
                 let _ = tokio::time::timeout(LOOK, changes.changed()).await;
             }
         }
+    }
+
+    /// Records the health of the members.
+    fn record_health(&self) {
+        let (consensus, known) = (self.server().consensus(), self.gossip.known());
+        let trailing = self.server().snapshot().autopilot().cloned().unwrap_or_default().max_trailing_logs;
+        let members = consensus.configuration().servers;
+        let health = peers::health(&members, Some(&known), |id| consensus.behind(id), trailing);
+        let metrics = self.server().metrics();
+        metrics.gauge("nomad.autopilot.healthy", f64::from(u8::from(health.healthy)), &[]);
+        metrics.gauge("nomad.autopilot.failure_tolerance", health.failure_tolerance as f64, &[]);
     }
 
     /// `healthy`: since when members are alive and up to date.

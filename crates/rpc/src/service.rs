@@ -219,8 +219,31 @@ impl Service {
         self.confirmed.check(&self.pool, own, *id, text, address, peer.address.ip()).await
     }
 
-    /// Answers a call. Its message is read when it is known who calls.
+    /// Answers a call, and measures it.
     async fn answer(&self, peer: &Peer, method: &str, request: Request<Body>) -> Response<Body> {
+        let begin = Instant::now();
+        let response = self.answer_call(peer, method, request).await;
+        let metrics = self.server.metrics();
+        if method == super::raft::Envelope::METHOD {
+            metrics.count("nomad.rpc.raft_handoff", 1, &[]);
+        } else if let Some((endpoint, kind)) = measured(method) {
+            metrics.count(&format!("nomad.rpc.{}.{kind}", endpoint.split('.').next().unwrap_or_default()), 1, &[]);
+            metrics.time(&format!("nomad.{endpoint}"), begin.elapsed(), &[]);
+        }
+        self.count(&response);
+        response
+    }
+
+    /// Counts what came over the network.
+    fn count(&self, response: &Response<Body>) {
+        self.server.metrics().count("nomad.rpc.request", 1, &[]);
+        if !response.status().is_success() {
+            self.server.metrics().count("nomad.rpc.request_error", 1, &[]);
+        }
+    }
+
+    /// Answers a call. Its message is read when it is known who calls.
+    async fn answer_call(&self, peer: &Peer, method: &str, request: Request<Body>) -> Response<Body> {
         let Some(rule) = rules::of(method) else {
             return wire::response::<()>(Err(Error::not_found(format!("rpc: can't find method {method}"))));
         };
@@ -408,6 +431,25 @@ async fn client_allocs(s: &Service, who: &Who, min_index: u64, max_wait: Duratio
     Ok(AllocIndexes { allocs, index })
 }
 
+/// How metrics call the endpoint of a call of nodes, and what it does (`docs/spec/server.md §24`).
+fn measured(method: &str) -> Option<(&'static str, &'static str)> {
+    Some(match method {
+        Register::METHOD => ("client.register", "write"),
+        UpdateStatus::METHOD => ("client.update_status", "write"),
+        UpdateAlloc::METHOD => ("client.update_alloc", "write"),
+        EmitEvents::METHOD => ("client.emit_events", "write"),
+        DrainSelf::METHOD => ("client.update_drain", "write"),
+        GetClientAllocs::METHOD | GetClientAllocsConsistent::METHOD => ("client.get_client_allocs", "list"),
+        GetNode::METHOD => ("client.get_node", "read"),
+        GetAllocs::METHOD => ("alloc.get_allocs", "list"),
+        SignIdentities::METHOD => ("alloc.sign_identities", "write"),
+        UpsertServices::METHOD => ("service_registration.upsert", "write"),
+        DeleteService::METHOD => ("service_registration.delete_id", "write"),
+        Ping::METHOD => ("status.ping", "read"),
+        _ => return None,
+    })
+}
+
 /// A call that may be read.
 struct Admitted {
     head: Head,
@@ -475,14 +517,22 @@ pub struct Port {
 }
 
 impl Handler for Port {
+    fn accepted(&self) {
+        self.service.server.metrics().count("nomad.rpc.accept_conn", 1, &[]);
+    }
+
     fn answer(self: Arc<Self>, peer: Peer, request: Request<Body>) -> BoxFuture<'static, Response<Body>> {
         Box::pin(async move {
             match wire::method(request.uri().path()).map(str::to_string) {
                 Some(method) => self.service.answer(&peer, &method, request).await,
-                None => match self.service.check_names(&peer, &rules::INTERFACE) {
-                    Ok(()) => self.interface.answer(request).await,
-                    Err(e) => wire::response::<()>(Err(e)),
-                },
+                None => {
+                    let response = match self.service.check_names(&peer, &rules::INTERFACE) {
+                        Ok(()) => self.interface.answer(request).await,
+                        Err(e) => wire::response::<()>(Err(e)),
+                    };
+                    self.service.count(&response);
+                    response
+                }
             }
         })
     }

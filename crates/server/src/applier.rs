@@ -24,6 +24,9 @@ const STATE_WAIT: Duration = Duration::from_secs(10);
 /// How long the applier waits before it looks whether it is to end.
 const IDLE: Duration = Duration::from_millis(500);
 
+/// How often metrics are told about the nodes that reject plans.
+const SCORES: Duration = Duration::from_secs(1);
+
 /// How long the first placements of a cluster may wait for its first root key.
 const KEY_WAIT: Duration = Duration::from_secs(5);
 
@@ -45,6 +48,8 @@ pub struct Applier {
     /// The highest index of a finished plan.
     previous: u64,
     tracker: RejectionTracker,
+    /// When metrics were told about the nodes that reject plans.
+    scored: Instant,
     /// The first root key was waited for.
     waited: bool,
     ended: (UnboundedSender<Ended>, UnboundedReceiver<Ended>),
@@ -61,6 +66,7 @@ impl Applier {
             in_flight: 0,
             previous: 0,
             tracker,
+            scored: Instant::now(),
             waited: false,
             ended: unbounded_channel(),
         }
@@ -73,6 +79,19 @@ impl Applier {
             if let Some(pending) = applier.server.queues().next_plan(IDLE) {
                 applier.handle(pending);
             }
+            applier.tell_scores();
+        }
+    }
+
+    /// Tells metrics how often nodes rejected plans lately.
+    fn tell_scores(&mut self) {
+        if self.scored.elapsed() < SCORES {
+            return;
+        }
+        self.scored = Instant::now();
+        for (node, score) in self.tracker.scores(ids::now()) {
+            let labels = [("node_id", node)];
+            self.server.metrics().gauge("nomad.plan.rejection_tracker.node_score", score as f64, &labels);
         }
     }
 
@@ -80,8 +99,10 @@ impl Applier {
         while let Ok(ended) = self.ended.1.try_recv() {
             self.note(ended);
         }
-        let signing_key = self.signing_key(&pending);
         let metrics = self.server.metrics().clone();
+        let signing = metrics.timer("nomad.plan.sign_identities");
+        let signing_key = self.signing_key(&pending);
+        drop(signing);
         metrics.sample("nomad.plan.outstanding_apply", self.in_flight as f64, &[]);
         let mut up_to_date = false;
         loop {
@@ -220,12 +241,18 @@ impl Applier {
         signing_key_id: String,
     ) {
         let Some(ahead) = &mut self.ahead else { return };
+        let metrics = self.server.metrics().clone();
+        let dispatch = metrics.timer("nomad.plan.raft_dispatch");
         let mut results = entry(ahead, &pending.plan, &checked, ineligible, ids::now(), &mut ids::uuid);
         results.signing_key_id = signing_key_id;
         let op = Arc::new(Operation::PlanResults(Box::new(results)));
+        drop(dispatch);
         let next = ahead.latest_index().max(self.server.store().applied_index()) + 1;
         let limits = self.server.limits();
-        if let Reply::Refused(text) = fsm::apply(ahead, next, &op, limits).reply {
+        let optimistic = metrics.timer("nomad.plan.optimistic_apply");
+        let applied = fsm::apply(ahead, next, &op, limits).reply;
+        drop(optimistic);
+        if let Reply::Refused(text) = applied {
             self.ahead = None;
             answer(&pending, Err(text));
             return;

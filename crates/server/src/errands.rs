@@ -77,6 +77,21 @@ pub enum Errand {
     },
 }
 
+impl Errand {
+    /// The timer of the endpoint that does it (`docs/spec/server.md §24`).
+    pub(super) fn metric(&self) -> &'static str {
+        match self {
+            Errand::Dequeue { .. } => "nomad.eval.dequeue",
+            Errand::End { done: true, .. } => "nomad.eval.ack",
+            Errand::End { done: false, .. } => "nomad.eval.nack",
+            Errand::StillOurs { .. } => "nomad.eval.reset",
+            Errand::Submit { .. } => "nomad.plan.submit",
+            Errand::Write { .. } => "nomad.eval.update",
+            Errand::Block { .. } => "nomad.eval.reblock",
+        }
+    }
+}
+
 /// What came of an errand.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub enum Outcome {
@@ -124,6 +139,7 @@ pub async fn carry_out(server: &Server, errand: Errand) -> Result<Outcome, Error
     }
     let queues = server.queues();
     let refused = |e: BrokerError| Error::internal(e.to_string());
+    let _timer = server.metrics().timer(errand.metric());
     match errand {
         Errand::Dequeue { schedulers, wait } => {
             let Some(d) = queues.dequeue_async(&schedulers, wait.min(LONGEST_DEQUEUE)).await else {

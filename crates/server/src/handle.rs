@@ -88,6 +88,7 @@ impl Machine for StoreMachine {
             self.2.follow(&self.0.snapshot());
         }
         self.1.time(&format!("nomad.fsm.{}", op.metric()), started.elapsed(), &[]);
+        self.1.time("raft.fsm.apply", started.elapsed(), &[]);
         reply
     }
 
@@ -207,6 +208,7 @@ impl Server {
         threads::spawn("plan-applier", move || Applier::run(applier))
             .map_err(|e| StartError::Settings(format!("can't start the plan applier: {e}")))?;
         tokio::spawn(leader::follow(server.clone(), asked));
+        tokio::spawn(super::metrics::of_consensus(server.clone()));
         Ok(server)
     }
 

@@ -7,6 +7,7 @@ use tokio::task::JoinSet;
 use super::handle::Server;
 use encamp_host::ids;
 use encamp_model::SECOND;
+use encamp_raft::Role;
 
 /// How often the gauges are set.
 const EVERY: Duration = Duration::from_secs(1);
@@ -23,6 +24,40 @@ pub fn start(server: &Server, tasks: &mut JoinSet<()>) {
     });
 }
 
+/// Records how far consensus is on this server, whether it leads or not; ends with the server.
+pub async fn of_consensus(server: Server) {
+    let mut every = tokio::time::interval(EVERY);
+    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut leadership = server.consensus().leadership();
+    let mut role = None;
+    loop {
+        tokio::select! {
+            biased;
+            changed = leadership.changed() => if changed.is_err() { return },
+            _ = every.tick() => {}
+        }
+        if server.queues().stopping() {
+            return;
+        }
+        let stats = server.consensus().stats();
+        let m = server.metrics();
+        m.gauge("raft.lastIndex", stats.last_log_index as f64, &[]);
+        m.gauge("raft.appliedIndex", stats.applied_index as f64, &[]);
+        m.gauge("raft.commitIndex", stats.commit_index as f64, &[]);
+        m.gauge("raft.term", stats.term as f64, &[]);
+        m.gauge("raft.peers", (stats.num_peers + 1) as f64, &[]);
+        m.gauge("state.snapshotIndex", stats.last_snapshot_index as f64, &[]);
+        let contact = if stats.role == Role::Leader { stats.quorum_contact } else { stats.last_contact };
+        if let Some(contact) = contact.filter(|_| stats.num_peers > 0) {
+            let name = if stats.role == Role::Leader { "raft.leader.lastContact" } else { "raft.follower.lastContact" };
+            m.time(name, contact, &[]);
+        }
+        if role.replace(stats.role) != Some(stats.role) {
+            m.count(&format!("raft.state.{}", stats.role.name().to_ascii_lowercase()), 1, &[]);
+        }
+    }
+}
+
 /// Sets the gauges.
 pub fn refresh(server: &Server) {
     broker(server);
@@ -32,8 +67,8 @@ pub fn refresh(server: &Server) {
     m.gauge("raft.last_log_entry", server.consensus().stats().last_entry as f64, &[]);
     m.gauge("nomad.heartbeat.active", server.queues().heartbeats().active() as f64, &[]);
     let (held, delayed) = server.queues().locks().counts();
-    m.gauge("nomad.variables.locks.ttl_timer.num", held as f64, &[]);
-    m.gauge("nomad.variables.locks.delay_timer.num", delayed as f64, &[]);
+    m.gauge("variables.locks.ttl_timer.num", held as f64, &[]);
+    m.gauge("variables.locks.delay_timer.num", delayed as f64, &[]);
     jobs(server);
 }
 

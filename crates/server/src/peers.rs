@@ -96,6 +96,57 @@ pub enum Change {
     Remove(ServerId),
 }
 
+/// The health of a member of consensus.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberHealth {
+    /// The member.
+    pub member: Member,
+    /// How it is, as far as the others know.
+    pub status: Status,
+    /// Entries of the log that it lacks; none if that is not known.
+    pub behind: Option<u64>,
+    /// It is alive and holds the newest entries.
+    pub healthy: bool,
+}
+
+/// The health of the members of consensus.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Health {
+    /// There is a leader, and all members are healthy.
+    pub healthy: bool,
+    /// How many voters may fail while the others go on.
+    pub failure_tolerance: usize,
+    /// Each member.
+    pub members: Vec<MemberHealth>,
+}
+
+/// The health of members: `known` are the servers in the gossip, none without gossip; `behind` is how many entries a member lacks,
+/// and more than `trailing` make it unhealthy.
+pub fn health(
+    members: &[Member],
+    known: Option<&[KnownServer]>,
+    behind: impl Fn(ServerId) -> Option<u64>,
+    trailing: u64,
+) -> Health {
+    let status = |id| match known {
+        None => Status::Alive,
+        Some(known) => known.iter().find(|k| k.id == id).map_or(Status::Failed, |k| k.status),
+    };
+    let one = |m: &Member| {
+        let (status, behind) = (status(m.id), if m.leader { Some(0) } else { behind(m.id) });
+        let healthy = status == Status::Alive && behind.is_some_and(|entries| entries <= trailing);
+        MemberHealth { member: m.clone(), status, behind, healthy }
+    };
+    let all: Vec<MemberHealth> = members.iter().map(one).collect();
+    let voters = all.iter().filter(|m| m.member.voter).count();
+    let well = all.iter().filter(|m| m.member.voter && m.healthy).count();
+    Health {
+        healthy: members.iter().any(|m| m.leader) && all.iter().all(|m| m.healthy),
+        failure_tolerance: well.saturating_sub(voters / 2 + 1),
+        members: all,
+    }
+}
+
 /// What a leader knows when it looks after the members.
 pub struct View<'a> {
     /// The leader.
@@ -236,6 +287,25 @@ mod tests {
         let mut other = three;
         other[2].expect = 5;
         assert!(matches!(bootstrap(id(1), "global", 3, &other), Bootstrap::Conflict(_)));
+    }
+
+    #[test]
+    fn a_cluster_is_healthy_while_all_members_are_alive_and_up_to_date() {
+        let mut known: Vec<_> = (1..4).map(|n| known(n, Alive)).collect();
+        let mut members: Vec<_> = (1..4).map(|n| member(n, true)).collect();
+        let of = |members: &[Member], known: Option<&[KnownServer]>, lag: Option<u64>| {
+            let health = health(members, known, |_| lag, 250);
+            (health.healthy, health.failure_tolerance)
+        };
+        assert_eq!(of(&members, Some(&known), Some(250)), (true, 1));
+        assert_eq!(of(&members, None, Some(0)), (true, 1), "without gossip");
+        assert_eq!(of(&members, Some(&known), Some(251)), (false, 0));
+        assert_eq!(of(&members, Some(&known), None), (false, 0), "nothing is known of the followers");
+        known[2].status = Failed;
+        assert_eq!(of(&members, Some(&known), Some(0)), (false, 0));
+        assert_eq!(of(&members[..1], Some(&known), None), (true, 0), "a server alone");
+        members[0].leader = false;
+        assert!(!of(&members, None, Some(0)).0, "no leader");
     }
 
     #[test]

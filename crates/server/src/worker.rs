@@ -147,6 +147,7 @@ impl Worker {
             self.now_doing(Workload::WaitingToDequeue);
             let timer = server.metrics().timer("nomad.worker.dequeue_eval");
             let taken = if alone_or_leading(server) {
+                let _timer = server.metrics().timer("nomad.eval.dequeue");
                 server.queues().dequeue(&self.schedulers, DEQUEUE, || self.works()).map(|d| (d, None))
             } else {
                 self.dequeue_afar(server, &mut failures).map(|(d, least)| (d, Some(least)))
@@ -241,8 +242,9 @@ impl Worker {
             }
             return;
         }
+        let endpoint = server.metrics().timer(if done { "nomad.eval.ack" } else { "nomad.eval.nack" });
         let result = if done { server.queues().ack(id, token) } else { server.queues().nack(id, token) };
-        drop(timer);
+        drop((timer, endpoint));
         match result {
             Ok(finished) => record_end(server, &finished),
             Err(e) => {
@@ -342,7 +344,9 @@ impl Workplace for Desk<'_> {
         let started = Instant::now();
         let answer =
             if self.afar { self.submit_afar(&plan, snapshot_index) } else { self.submit_here(plan, snapshot_index) };
-        self.server.metrics().time("nomad.plan.submit", started.elapsed(), &[]);
+        if !self.afar {
+            self.server.metrics().time("nomad.plan.submit", started.elapsed(), &[]);
+        }
         self.server.metrics().time("nomad.worker.submit_plan", started.elapsed(), &[]);
         self.worker.now_doing(Workload::Scheduling);
         answer
@@ -355,14 +359,17 @@ impl Workplace for Desk<'_> {
             let (id, token) = self.of_eval();
             return self.ask(&Errand::Write { id, token, eval: Box::new(eval) }).map(drop);
         }
+        let _endpoint = self.server.metrics().timer(if new { "nomad.eval.create" } else { "nomad.eval.update" });
         self.server.commit_blocking(Operation::EvalUpdate { evals: vec![eval] }).map(drop)
     }
 
     fn block(&mut self, eval: Evaluation) -> Result<(), String> {
         let token = self.delivery.token.clone();
+        let _timer = self.server.metrics().timer("nomad.worker.reblock_eval");
         if self.afar {
             return self.ask(&Errand::Block { token, eval: Box::new(eval) }).map(drop);
         }
+        let _endpoint = self.server.metrics().timer("nomad.eval.reblock");
         self.server.queues().block(Arc::new(eval), Some(token));
         Ok(())
     }

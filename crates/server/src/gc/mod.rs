@@ -131,6 +131,7 @@ async fn root_keys(server: &Server, snapshot: &StoreSnapshot, gc: &GcSettings) -
 
 async fn reap(server: &Server, collected: Collected) -> Result<(), Error> {
     for c in rules::batches(collected, IDS) {
+        let _timer = server.metrics().timer("nomad.eval.reap");
         let op = Operation::EvalDelete { evals: c.evals, allocs: c.allocs };
         server.commit_shared(op.into()).await.inspect_err(|e| {
             tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "eval reap failed");
@@ -158,6 +159,7 @@ async fn jobs(server: &Server, snapshot: &StoreSnapshot, threshold: i64) -> Resu
     tracing::debug!(target: "nomad.core.sched", jobs = n, evals, allocs, "job GC found eligible objects");
     reap(server, rest).await?;
     for batch in jobs.chunks(JOBS) {
+        let _timer = server.metrics().timer("nomad.job.batch_deregister");
         let op = Operation::JobBatchDeregister { jobs: batch.to_vec() };
         server.commit_shared(op.into()).await.inspect_err(|e| {
             tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "batch job reap failed");
@@ -173,6 +175,7 @@ async fn deployments(server: &Server, snapshot: &StoreSnapshot, threshold: i64) 
     }
     tracing::debug!(target: "nomad.core.sched", deployments = found.len(), "deployment GC found eligible deployments");
     for batch in found.chunks(IDS) {
+        let _timer = server.metrics().timer("nomad.deployment.reap");
         let op = Operation::DeploymentDelete { ids: batch.to_vec() };
         server.commit_shared(op.into()).await.inspect_err(|e| {
             tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "deployment reap failed");
@@ -188,6 +191,7 @@ async fn nodes(server: &Server, snapshot: &StoreSnapshot, threshold: i64) -> Res
     }
     tracing::debug!(target: "nomad.core.sched", nodes = found.len(), "node GC found eligible nodes");
     for batch in found.chunks(IDS) {
+        let _timer = server.metrics().timer("nomad.client.batch_deregister");
         let op = Operation::NodeDeregister { ids: batch.to_vec() };
         node_status::change(server, op).await.inspect_err(|e| {
             tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "node reap failed");
