@@ -58,6 +58,9 @@ fn from_files(samples: &mut Samples) {
     ] {
         add("job-plan.schema.json", folder, &[&["job", "plan", "-json-output"], &cluster[..], flags].concat());
     }
+    let laptop = root().join("fixtures/laptop");
+    let rejected = ["job", "plan", "-json-output", "-snapshot", "full.json", "index.nomad.hcl"];
+    add("job-plan.schema.json", &laptop, &rejected);
     let several = ["trainer-fails.hcl", "api-inplace.hcl", "exporter-system.hcl"];
     for flags in [&[][..], &["-explain"], &["-down=dc=dc2"]] {
         let args = [&["job", "plan", "-json-output"], &cluster[..], flags, &several].concat();

@@ -10,6 +10,7 @@ use super::context::{Context, clock};
 use super::format::FormatFlags;
 use super::general::GeneralFlags;
 use super::render::metrics::metric_lines;
+use super::render::plan::rejection;
 use super::render::table::{Form, table};
 use super::render::{evaluations, objects, values};
 use super::{lookup_id, monitor};
@@ -77,6 +78,12 @@ impl EvalStatus {
             context.ui.output(&self.allocations(&placed, false));
         }
         self.print_failures(&eval, context);
+        if !eval.plan_rejections.is_empty() {
+            heading(context, "Rejected Plan");
+            for r in &eval.plan_rejections {
+                context.ui.output(&format!("  {}", rejection(r)));
+            }
+        }
         if !eval.missing_non_node_resources.is_empty() {
             heading(context, "Missing Resources");
             for resource in &eval.missing_non_node_resources {

@@ -171,6 +171,7 @@ fn planned(job: &api::Job, options: &ConvertOptions) -> bool {
                     plan: &done.response,
                     job_type: &done.run.job.r#type,
                     parameterized: done.run.job.parameterized_job.is_some(),
+                    all_at_once: done.run.job.all_at_once,
                     time_zone: done.run.job.periodic.as_ref().map(|p| p.time_zone.as_str()).unwrap_or_default(),
                     now: NOW,
                     diff: true,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use encamp_model::*;
-use encamp_server::plan_check::Checked;
+use encamp_scheduler::plan_check::Checked;
 
 /// What a run of some length has to meet.
 pub const EVENTS: [&str; 28] = [

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::alloc::*;
 use super::diff::*;
 use super::json::{is_default, nil, or_default};
+use super::plan::PlanRejection;
 use super::time::Time;
 
 /// A request to look at one job; the unit of scheduling.
@@ -65,6 +66,10 @@ pub struct Evaluation {
     pub annotate_plan: bool,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub queued_allocations: BTreeMap<String, i64>,
+    /// What nodes rejected of the last plan, where the evaluation failed because its plans were rejected. Nomad's own
+    /// evaluations do not say it.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub plan_rejections: Vec<PlanRejection>,
     #[serde(rename = "LeaderACL", deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub leader_acl: String,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
@@ -133,6 +138,9 @@ pub struct JobPlanResponse {
     pub next_periodic_launch: Time,
     #[serde(deserialize_with = "or_default")]
     pub warnings: String,
+    /// What nodes would reject of the plan. Nomad's own answers do not say it.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub plan_rejections: Vec<PlanRejection>,
     #[serde(deserialize_with = "or_default")]
     pub index: u64,
 }

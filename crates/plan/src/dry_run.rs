@@ -1,10 +1,12 @@
-//! One job, one evaluation, one plan that is accepted in full and thrown away (`docs/spec/reconciliation.md §10.2`).
+//! One job, one evaluation, one plan that the scheduler takes for accepted and that is thrown away
+//! (`docs/spec/reconciliation.md §10.2`). What servers would reject of it is noted beside it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use encamp_jobspec::admission::spec_changed;
 use encamp_model::*;
+use encamp_scheduler::plan_check::{check, rejections};
 use encamp_state::{Snapshot, State};
 
 use super::evaluate::{Made, evaluate};
@@ -29,6 +31,8 @@ pub struct DryRun {
     pub job: Arc<Job>,
     /// The state the plan was made on, with that job in it.
     pub state: Snapshot,
+    /// What nodes reject of the plan, by the check that servers make before they carry a plan out.
+    pub rejections: Vec<PlanRejection>,
 }
 
 /// Runs the scheduler for an admitted job as if it were registered now. IDs and dynamic ports come from a fixed sequence.
@@ -51,7 +55,9 @@ pub fn dry_run(state: &State, job: &Job, now: i64) -> Result<DryRun, String> {
         (Some(p), Some(e)) if out.plans.is_empty() && out.updates.is_empty() => (p, e),
         _ => return Err("the scheduler did not answer with exactly one plan and one evaluation".into()),
     };
-    Ok(DryRun { plan, eval, created_evals: out.created, old_job, job, state })
+    let rejected = check(&state, &plan).rejected;
+    let rejections = rejections(&state, &plan.node_allocation, &rejected);
+    Ok(DryRun { plan, eval, created_evals: out.created, old_job, job, state, rejections })
 }
 
 /// The job with the version and indexes registering it would give. An unchanged job stays the stored one.
@@ -81,5 +87,10 @@ impl DryRun {
     /// Groups that could not be placed, with the metrics of the search.
     pub fn failed_tg_allocs(&self) -> &BTreeMap<String, AllocMetric> {
         &self.eval.failed_tg_allocs
+    }
+
+    /// The part of the plan that servers would carry out.
+    pub fn accepted(&self) -> Plan {
+        check(&self.state, &self.plan).accepted(&self.plan)
     }
 }

@@ -71,6 +71,7 @@ pub fn plan_job(
         diff: Some(diff),
         next_periodic_launch: next_launch(&admitted.job, now),
         warnings: admitted.warnings,
+        plan_rejections: run.rejections.clone(),
         ..Default::default()
     };
     Ok(JobPlan { response, run })

@@ -36,6 +36,8 @@ pub struct PastEvaluation {
     pub previous_eval: String,
     /// Things other than nodes that were missing.
     pub missing_non_node_resources: Vec<String>,
+    /// What nodes rejected of the last plan, if the evaluation failed because its plans were rejected.
+    pub plan_rejections: Vec<PlanRejection>,
     /// By group.
     pub groups: Vec<PastGroup>,
 }
@@ -122,6 +124,7 @@ pub fn explain(eval: Evaluation, allocations: Vec<Allocation>) -> PastEvaluation
         next_eval: eval.next_eval,
         previous_eval: eval.previous_eval,
         missing_non_node_resources: eval.missing_non_node_resources,
+        plan_rejections: eval.plan_rejections,
         groups: groups.0.into_values().collect(),
     }
 }

@@ -7,6 +7,7 @@
 //! - [`constraint`]: constraints compiled once.
 //! - [`fit`]: do allocations fit a node, and how well.
 //! - [`working_plan`]: the plan being made and what it leaves on each node.
+//! - [`plan_check`]: which parts of a finished plan a state accepts.
 //! - [`stack`]: one search for a node: feasibility, ranking, preemption.
 //! - [`tainted`]: nodes that are down, gone or draining.
 //! - [`tasks_updated`]: which changes of a job need new allocations.
@@ -29,6 +30,7 @@ pub mod fit;
 mod generic;
 pub mod order;
 mod order_table;
+pub mod plan_check;
 pub mod reconcile;
 pub mod reschedule;
 pub mod stack;

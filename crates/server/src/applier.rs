@@ -9,7 +9,6 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::fsm;
 use super::handle::Server;
-use super::plan_check::{self, Checked};
 use super::queues::{PendingPlan, PlanAnswer};
 use super::rejection::{self, RejectionTracker};
 use super::travel;
@@ -17,6 +16,7 @@ use encamp_host::ids;
 use encamp_host::threads::{self, Instant};
 use encamp_model::*;
 use encamp_ops::{Operation, PlanResults, PlannedStop, Reply};
+use encamp_scheduler::plan_check::{self, Checked};
 use encamp_state::{StateStore, Table};
 
 /// Longest wait for the state a plan was made on.

@@ -4,7 +4,7 @@
 //! - [`fsm`]: what the operations of the log (`encamp_ops`) do to the store. Agreement and durability are in `encamp_raft`.
 //! - [`store`]: the store of a running server, with [`watch`]es, [`events`] and snapshots ([`persist`]).
 //! - Pure parts of the leader, driven by whoever holds them: [`broker`], [`blocked`], [`plan_queue`], [`rejection`],
-//!   [`heartbeat`], [`reapers`], [`node_evals`], [`periodic`], [`dispatch`], [`plan_check`], [`rollout`],
+//!   [`heartbeat`], [`reapers`], [`node_evals`], [`periodic`], [`dispatch`], [`rollout`],
 //!   [`var_locks`], [`evaluating`], [`planner`]. Times and random numbers come in; they say when they are due.
 //! - [`queues`]: those machines with locks and wake-ups. [`worker`], [`applier`]: from evaluations to committed plans;
 //!   [`errands`]: what workers of followers ask of the leader; `travel`: how their plans get there.
@@ -40,7 +40,6 @@ pub mod node_status;
 pub mod peers;
 pub mod periodic;
 pub mod persist;
-pub mod plan_check;
 pub mod plan_queue;
 pub mod planner;
 pub mod queues;

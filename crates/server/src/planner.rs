@@ -5,7 +5,7 @@ use super::queues::PlanAnswer;
 use super::reapers::modify_time;
 use super::travel;
 use encamp_model::*;
-use encamp_scheduler::{PlanResult, Planner};
+use encamp_scheduler::{PlanResult, Planner, plan_check};
 use encamp_state::StoreSnapshot;
 
 /// A server as the worker of one evaluation sees it. Errors are texts for the log.
@@ -32,6 +32,9 @@ pub trait Workplace {
     fn block(&mut self, eval: Evaluation) -> Result<(), String>;
 }
 
+/// An evaluation names at most so many nodes that rejected its last plan.
+const MOST_REJECTIONS: usize = 100;
+
 /// The planner of one evaluation.
 pub struct WorkerPlanner<'a> {
     place: &'a mut dyn Workplace,
@@ -40,12 +43,14 @@ pub struct WorkerPlanner<'a> {
     snapshot: StoreSnapshot,
     /// The first error; nothing is written after it.
     failed: Option<String>,
+    /// What nodes rejected of the last plan.
+    rejections: Vec<PlanRejection>,
 }
 
 impl<'a> WorkerPlanner<'a> {
     /// For a scheduler that begins with that snapshot.
     pub fn new(place: &'a mut dyn Workplace, snapshot: StoreSnapshot) -> WorkerPlanner<'a> {
-        WorkerPlanner { place, snapshot_index: snapshot.latest_index(), snapshot, failed: None }
+        WorkerPlanner { place, snapshot_index: snapshot.latest_index(), snapshot, failed: None, rejections: Vec::new() }
     }
 
     /// The scheduler is done.
@@ -79,7 +84,10 @@ impl Planner for WorkerPlanner<'_> {
             let stored = travel::planned_for(latest.state(), job).ok_or_else(|| travel::not_found(job))?;
             plan.job = Some(stored.clone());
         }
+        let placements = plan.node_allocation.clone();
         let PlanAnswer { accepted, refresh_index, .. } = self.place.submit(plan, self.snapshot.latest_index())?;
+        self.rejections = plan_check::rejections(self.snapshot.state(), &placements, &accepted.rejected);
+        self.rejections.truncate(MOST_REJECTIONS);
         let mut refresh = None;
         if refresh_index != 0 {
             self.snapshot = self.place.snapshot_at(refresh_index)?;
@@ -98,6 +106,9 @@ impl Planner for WorkerPlanner<'_> {
     fn update_eval(&mut self, mut eval: Evaluation) {
         eval.snapshot_index = self.snapshot_index;
         eval.modify_time = modify_time(&eval, self.place.now());
+        if eval.status == "failed" {
+            eval.plan_rejections = std::mem::take(&mut self.rejections);
+        }
         self.write(eval, false);
     }
 

@@ -38,7 +38,7 @@ pub struct PendingPlan {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct PlanAnswer {
     /// The accepted parts.
-    pub accepted: super::plan_check::Checked,
+    pub accepted: encamp_scheduler::plan_check::Checked,
     /// Schedule again on a state at least as new as this; 0: all was accepted.
     pub refresh_index: u64,
     /// The index of the entry; 0 if there was none.
@@ -48,7 +48,7 @@ pub struct PlanAnswer {
 impl PlanAnswer {
     /// The accepted parts of a plan, written at an index (0: nothing was to be written). `refresh` as
     /// [`super::applier::judge`] gives it: who tries again has to see what was accepted, too.
-    pub fn new(accepted: super::plan_check::Checked, refresh: u64, index: u64) -> PlanAnswer {
+    pub fn new(accepted: encamp_scheduler::plan_check::Checked, refresh: u64, index: u64) -> PlanAnswer {
         let refresh_index = if refresh == 0 { 0 } else { refresh.max(index) };
         PlanAnswer { accepted, refresh_index, index }
     }

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::error::Error;
 use super::handle::Server;
-use super::plan_check::{ByNode, Checked};
 use super::queues::PlanAnswer;
 use encamp_model::*;
+use encamp_scheduler::plan_check::{ByNode, Checked};
 use encamp_state::State;
 
 /// What became of a plan, without what its maker knows.

@@ -11,7 +11,7 @@ use crate::cli::context::{Context, Environment};
 use crate::cli::job_file::JobFile;
 use crate::cli::render::table::{Form, cell, table};
 use crate::cli::render::{json, markdown, plan, what_if};
-use encamp_model::{DesiredUpdates, JobPlanResponse};
+use encamp_model::{DesiredUpdates, JobPlanResponse, PlanRejection};
 use encamp_plan::apply::apply;
 use encamp_plan::what_if::Outcome;
 use encamp_plan::{plan_job, server_context};
@@ -92,7 +92,7 @@ impl JobPlan {
             let planned = planned.map_err(|e| entry.file.refused(&e));
             match planned.and_then(|p| Ok((self.explanation(&p.run, now)?, p))) {
                 Ok((explanation, planned)) => {
-                    state = apply(&planned.run.state, &planned.run.plan, now);
+                    state = apply(&planned.run.state, &planned.run.accepted(), now);
                     done.push(Done { entry, response: planned.response, explanation, now });
                 }
                 Err(mut e) => {
@@ -159,7 +159,8 @@ impl JobPlan {
             context.ui.output("");
         }
         context.ui.output_markup("[bold]Summary[reset]");
-        let mut rows = vec!["Job|Priority|Create|Replace|In Place|Canary|Migrate|Stop|No Node|Preempted".to_string()];
+        let mut rows =
+            vec!["Job|Priority|Create|Replace|In Place|Canary|Migrate|Stop|No Node|Preempted|Rejected".to_string()];
         rows.extend(done.iter().map(|d| {
             let counts: Vec<String> = counts(&d.response).iter().map(|(_, n)| n.to_string()).collect();
             format!("{}|{}|{}", cell(&d.entry.id), d.entry.priority, counts.join("|"))
@@ -225,7 +226,7 @@ fn twice(entries: &[Entry]) -> Option<(&Entry, &Entry)> {
 }
 
 /// What a plan comes to.
-fn counts(plan: &JobPlanResponse) -> [(&'static str, u64); 8] {
+fn counts(plan: &JobPlanResponse) -> [(&'static str, u64); 9] {
     let sum = |part: fn(&DesiredUpdates) -> u64| {
         let updates = plan.annotations.iter().flat_map(|a| a.desired_tg_updates.values());
         updates.map(part).fold(0_u64, u64::saturating_add)
@@ -240,5 +241,6 @@ fn counts(plan: &JobPlanResponse) -> [(&'static str, u64); 8] {
         ("Stop", sum(|u| u.stop)),
         ("NoNode", failed.fold(0, u64::saturating_add)),
         ("Preempted", plan.annotations.as_ref().map_or(0, |a| a.preempted_allocs.len() as u64)),
+        ("Rejected", plan.plan_rejections.iter().map(PlanRejection::allocations).fold(0, u64::saturating_add)),
     ]
 }

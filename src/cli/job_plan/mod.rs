@@ -128,6 +128,7 @@ impl JobPlan {
             plan,
             job_type: job.r#type.as_deref().filter(|t| !t.is_empty()).unwrap_or("service"),
             parameterized: job.parameterized_job.is_some(),
+            all_at_once: job.all_at_once.unwrap_or_default(),
             time_zone: job.periodic.as_ref().and_then(|p| p.time_zone.as_deref()).unwrap_or_default(),
             now,
             diff: self.diff,

@@ -5,7 +5,7 @@
 use super::markup::markup;
 use super::plan::{PlanView, dry_run, run_command};
 use super::{diff, values};
-use encamp_model::{AllocListStub, AllocMetric, DesiredUpdates};
+use encamp_model::{AllocListStub, AllocMetric, DesiredUpdates, PlanRejection};
 
 /// Preempted allocations listed before the rest is only counted.
 const MOST_PREEMPTED: usize = 20;
@@ -29,7 +29,7 @@ pub fn plan(view: &PlanView<'_>, job_id: &str, assumed: Option<&str>, explanatio
         out += "\n| Group | Changes | Without a node |\n|---|---|---|\n";
         rows.iter().for_each(|row| out += row);
     }
-    if !plan.failed_tg_allocs.is_empty() {
+    if !(plan.failed_tg_allocs.is_empty() && plan.plan_rejections.is_empty()) {
         out += &format!("\n{}", fenced("", dry_run(view, false).as_str()));
     }
     preemptions(&mut out, plan.annotations.as_ref().map_or(&[], |a| a.preempted_allocs.as_slice()));
@@ -59,6 +59,7 @@ fn summary(view: &PlanView<'_>) -> String {
     };
     let failed: i64 = plan.failed_tg_allocs.values().map(AllocMetric::failures).fold(0, i64::saturating_add);
     let preempted = plan.annotations.as_ref().map_or(0, |a| a.preempted_allocs.len() as u64);
+    let rejected = plan.plan_rejections.iter().map(PlanRejection::allocations).fold(0, u64::saturating_add);
     let parts = [
         (sum(|u| u.place), "to create"),
         (sum(|u| u.destructive_update), "to replace"),
@@ -68,9 +69,10 @@ fn summary(view: &PlanView<'_>) -> String {
         (sum(|u| u.stop), "to stop"),
         (u64::try_from(failed).unwrap_or(0), "without a node"),
         (preempted, "of others preempted"),
+        (rejected, "rejected by the servers"),
     ];
     let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("**{n}** {what}")).collect();
-    let mark = if failed > 0 || preempted > 0 { ":warning: " } else { "" };
+    let mark = if failed > 0 || preempted > 0 || rejected > 0 { ":warning: " } else { "" };
     let text = if parts.is_empty() { "No allocation changes".to_string() } else { parts.join(", ") };
     format!("{mark}{text}.\n")
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::plan::rejection;
 use super::table::{Form, cell, table};
 use super::values::{plural, score, time};
 use encamp_model::{AllocMetric, short_id};
@@ -36,6 +37,10 @@ pub fn evaluation(e: &PastEvaluation, zone: &jiff::tz::TimeZone) -> String {
             out += &format!(", [yellow]{} without a node[reset]", g.failed);
         }
         group(&mut out, g);
+    }
+    if !e.plan_rejections.is_empty() {
+        out += "\n\n[bold]Rejected of the last plan[reset]";
+        e.plan_rejections.iter().for_each(|r| out += &format!("\n  {}", rejection(r)));
     }
     if !e.missing_non_node_resources.is_empty() {
         out += "\n\n[bold]Missing besides nodes[reset]";

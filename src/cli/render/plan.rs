@@ -8,7 +8,7 @@ use super::table::{Form, table};
 use super::ui::Ui;
 use super::{diff, values};
 use encamp_model::cron::time_zone;
-use encamp_model::{AllocListStub, JobPlanResponse, format_duration, quoted};
+use encamp_model::{AllocListStub, JobPlanResponse, PlanRejection, format_duration, quoted};
 
 /// From this number on, preempted allocations are counted per job, and jobs per type.
 const MANY: usize = 10;
@@ -21,6 +21,8 @@ pub struct PlanView<'a> {
     pub job_type: &'a str,
     /// Whether the planned job is parameterized: such a job is not launched by its calendar.
     pub parameterized: bool,
+    /// Whether servers carry out all of the plan or nothing.
+    pub all_at_once: bool,
     /// The time zone of the planned job's calendar, empty for none.
     pub time_zone: &'a str,
     /// Now, Unix nanoseconds.
@@ -82,9 +84,12 @@ pub fn dry_run(view: &PlanView<'_>, colours: bool) -> Styled {
     let plan = view.plan;
     let next = plan.created_evals.iter().rfind(|e| e.triggered_by == "rolling-update");
     let mut out = TaggedText::new(colours);
-    if plan.failed_tg_allocs.is_empty() {
+    if !plan.plan_rejections.is_empty() {
+        rejections(&mut out, view);
+    }
+    if plan.failed_tg_allocs.is_empty() && plan.plan_rejections.is_empty() {
         out.tags("[bold][green]- All tasks successfully allocated.[reset]\n");
-    } else {
+    } else if !plan.failed_tg_allocs.is_empty() {
         let what = if view.job_type == "system" { "allocations on all nodes" } else { "all allocations" };
         out.tags(&format!("[bold][yellow]- WARNING: Failed to place {what}.[reset]\n"));
         for (group, metric) in &plan.failed_tg_allocs {
@@ -109,6 +114,22 @@ pub fn dry_run(view: &PlanView<'_>, colours: bool) -> Styled {
     }
     out.pop_line_end();
     out.finish()
+}
+
+/// What the servers would not carry out, and which node says so.
+fn rejections(out: &mut TaggedText, view: &PlanView<'_>) {
+    let what = if view.all_at_once { "the whole plan, because it is all at once" } else { "a part of this plan" };
+    out.tags(&format!("[bold][yellow]- WARNING: The servers would reject {what}.[reset]\n"));
+    for r in &view.plan.plan_rejections {
+        out.tags(&format!("  [yellow]{}[reset]\n", rejection(r)));
+    }
+}
+
+/// A line about a node that rejects its part of a plan.
+pub fn rejection(r: &PlanRejection) -> String {
+    let text = r.to_string();
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 fn periodic(launch: i64, view: &PlanView<'_>) -> String {

@@ -13,6 +13,7 @@ use super::waiting::{absent_system_jobs, short_jobs};
 use crate::apply::apply;
 use crate::evaluate::{Made, evaluate};
 use encamp_model::*;
+use encamp_scheduler::plan_check::{check, rejections};
 use encamp_state::State;
 
 /// More evaluations than that are not made.
@@ -155,8 +156,15 @@ impl Cascade {
                 return;
             }
         };
+        let mut rejected: Vec<PlanRejection> = Vec::new();
         for plan in &answer.plans {
-            self.carry_out(&key, plan);
+            let checked = check(&self.state, plan);
+            if checked.rejected.is_empty() {
+                self.carry_out(&key, plan);
+                continue;
+            }
+            rejected.extend(rejections(&self.state, &plan.node_allocation, &checked.rejected));
+            self.carry_out(&key, &checked.accepted(plan));
         }
         for e in &answer.updates {
             if e.failed_tg_allocs.is_empty() {
@@ -165,7 +173,25 @@ impl Cascade {
                 self.failed.insert(key.clone(), e.failed_tg_allocs.clone());
             }
         }
+        self.note_rejections(&key, rejected);
         self.delayed.extend(answer.created.into_iter().filter(|e| !e.wait_until.is_zero()));
+    }
+
+    /// What servers reject is left without a node, for the reason that the node gives.
+    fn note_rejections(&mut self, key: &JobKey, rejected: Vec<PlanRejection>) {
+        for r in rejected {
+            self.errors.insert(format!("Servers would reject a plan of job {}: {}", quoted(&key.1), r));
+            for (group, n) in &r.task_groups {
+                let failed = self.failed.entry(key.clone()).or_default();
+                let metric = failed
+                    .entry(group.clone())
+                    .or_insert_with(|| AllocMetric { coalesced_failures: -1, ..AllocMetric::default() });
+                metric.coalesced_failures = metric.coalesced_failures.saturating_add_unsigned(*n);
+                metric.nodes_evaluated += 1;
+                metric.nodes_exhausted += 1;
+                *metric.dimension_exhausted.entry(r.reason.clone()).or_default() += 1;
+            }
+        }
     }
 
     fn carry_out(&mut self, key: &JobKey, plan: &Plan) {

@@ -1,13 +1,15 @@
-//! A plan is checked against the latest state, node by node, before it is committed (`docs/spec/server.md §7.4`). Pure.
+//! Which parts of a plan a state accepts, node by node (`docs/spec/server.md §7.4`). Servers check each plan against their latest
+//! state before it is committed; dry runs check theirs against the state they were made on, which shows plans that no
+//! server would carry out.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::disconnect;
+use super::fit::fits_whole;
 use encamp_model::*;
-use encamp_scheduler::disconnect;
-use encamp_scheduler::fit::fits_whole;
 use encamp_state::{AllocEntry, NodeEntry, NodeUsage, State};
 
 /// Allocations by node.
@@ -39,6 +41,43 @@ impl Checked {
             && self.deployment.is_none()
             && self.deployment_updates.is_empty()
     }
+
+    /// The plan without what was rejected.
+    pub fn accepted(self, plan: &Plan) -> Plan {
+        Plan {
+            eval_id: plan.eval_id.clone(),
+            priority: plan.priority,
+            all_at_once: plan.all_at_once,
+            job: plan.job.clone(),
+            node_update: self.node_update,
+            node_allocation: self.node_allocation,
+            node_preemptions: self.node_preemptions,
+            deployment: self.deployment,
+            deployment_updates: self.deployment_updates,
+            annotations: plan.annotations.clone(),
+        }
+    }
+}
+
+/// What the nodes of [`Checked::rejected`] would have got. `placements`: those of the plan that was checked. Allocations that
+/// already run on the node and would only have been updated in place count only where the node gets nothing else.
+pub fn rejections(state: &State, placements: &ByNode, rejected: &[(String, String)]) -> Vec<PlanRejection> {
+    let one = |(id, reason): &(String, String)| {
+        let mut task_groups: BTreeMap<String, u64> = BTreeMap::new();
+        let all = placements.get(id).map_or(&[][..], Vec::as_slice);
+        let runs = |a: &Allocation| state.alloc(&a.id).is_some_and(|e| e.alloc.node_id == *id && !e.alloc.terminal());
+        let only_updates = all.iter().all(|a| runs(a));
+        for a in all.iter().filter(|a| only_updates || !runs(a)) {
+            *task_groups.entry(a.task_group.clone()).or_default() += 1;
+        }
+        PlanRejection {
+            node_id: id.clone(),
+            node_name: state.node(id).map(|e| e.node.name.clone()).unwrap_or_default(),
+            reason: reason.clone(),
+            task_groups,
+        }
+    };
+    rejected.iter().map(one).collect()
 }
 
 /// Checks a plan against a state.
