@@ -77,6 +77,7 @@ fn once(state: &encamp_state::State, eval: &Evaluation, now: i64) -> (Duration, 
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (seed >> 33) % n.max(1)
         },
+        stopwatch: &mut || 0,
     };
     encamp_scheduler::process(black_box(&snapshot), black_box(eval), &mut context, &mut planner)
         .expect("the evaluation runs");

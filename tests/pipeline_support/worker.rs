@@ -46,8 +46,13 @@ impl World {
         let mut ports = Random::new(self.random.number(), "ports");
         let mut place = Place { world: self, delivery, seen: snapshot.latest_index(), crash };
         let mut planner = WorkerPlanner::new(&mut place, snapshot.clone());
-        let mut context =
-            Context { now, order: NodeOrder::Shuffle, new_id: &mut || ids.uuid(), random: &mut |n| ports.below(n) };
+        let mut context = Context {
+            now,
+            order: NodeOrder::Shuffle,
+            new_id: &mut || ids.uuid(),
+            random: &mut |n| ports.below(n),
+            stopwatch: &mut || 0,
+        };
         let done = encamp_scheduler::process(snapshot.state(), eval, &mut context, &mut planner);
         let done = done.and_then(|()| planner.finish());
         let (id, token) = (&eval.id, &delivery.token);

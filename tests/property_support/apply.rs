@@ -123,7 +123,13 @@ pub fn run(state: &Snapshot, eval: &Evaluation, terms: &Terms) -> Result<Outcome
     };
     let mut ports = Random::new(terms.seed, "ports");
     let mut random = |n: u64| ports.below(n);
-    let mut ctx = Context { now: terms.now, order: terms.order.clone(), new_id: &mut new_id, random: &mut random };
+    let mut ctx = Context {
+        now: terms.now,
+        order: terms.order.clone(),
+        new_id: &mut new_id,
+        random: &mut random,
+        stopwatch: &mut || 0,
+    };
     let mut recorder = Recorder(Outcome::default());
     encamp_scheduler::process(state, eval, &mut ctx, &mut recorder)?;
     Ok(recorder.0)

@@ -362,8 +362,13 @@ impl<'a> Filling<'a> {
         *self.count.by_slot.entry(option.node.slot).or_default() += 1;
         self.total += 1;
         let id = self.made.id();
-        let mut ctx =
-            Context { now: self.now, order: NodeOrder::Shuffle, new_id: &mut || id.clone(), random: &mut |_| 0 };
+        let mut ctx = Context {
+            now: self.now,
+            order: NodeOrder::Shuffle,
+            new_id: &mut || id.clone(),
+            random: &mut |_| 0,
+            stopwatch: &mut || 0,
+        };
         let alloc = new_alloc(&self.eval, job, group, &name, &option, AllocMetric::default(), &mut ctx);
         self.plan.append_alloc(alloc, None);
         true

@@ -74,6 +74,7 @@ pub fn evaluate(state: &Snapshot, eval: &Evaluation, now: i64, made: &mut Made) 
             id(*series, *last_id)
         },
         random: &mut |n| ports.below(n),
+        stopwatch: &mut || 0,
     };
     encamp_scheduler::process(state, eval, &mut context, &mut answer)?;
     Ok(answer)

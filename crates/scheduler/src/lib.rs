@@ -95,6 +95,9 @@ pub struct Context<'a> {
     pub new_id: &'a mut dyn FnMut() -> String,
     /// Gives uniform random numbers below its argument (which is > 0), for dynamic ports.
     pub random: &'a mut dyn FnMut(u64) -> u64,
+    /// Gives the nanoseconds since a fixed moment, to measure how long a search takes. Decides nothing; dry runs give 0, so
+    /// that two runs give the same result.
+    pub stopwatch: &'a mut dyn FnMut() -> i64,
 }
 
 /// What became of a submitted plan.

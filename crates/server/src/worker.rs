@@ -222,7 +222,9 @@ impl Worker {
         }
         let mut desk = Desk { server, worker: self, delivery, afar };
         let mut planner = WorkerPlanner::new(&mut desk, snapshot.clone());
+        let began = Instant::now();
         let mut context = Context {
+            stopwatch: &mut || i64::try_from(began.elapsed().as_nanos()).unwrap_or(i64::MAX),
             now: ids::now(),
             order: NodeOrder::Shuffle,
             new_id: &mut ids::uuid,

@@ -17,10 +17,13 @@ use encamp_api::Query;
 use encamp_api::stats::AllocResourceUsage;
 use encamp_model::{Allocation, NetworkResource, format_duration, quoted};
 
+/// Preempted allocations that are named unless all are asked for: each costs a request.
+const MOST_VICTIMS: usize = 8;
+
 /// Show an allocation
 ///
 /// Shows the state of an allocation: where it came from, its tasks, what they use and what happened to them. Of an allocation
-/// that had to make room it shows for which one. The argument is the allocation's ID or the beginning of it.
+/// that had to make room it shows for which one, and of one that others made room for, which they were. The argument is the allocation's ID or the beginning of it.
 ///
 /// With -json or -t the argument can be left out: then all allocations are printed.
 #[derive(Debug, clap::Parser)]
@@ -183,6 +186,12 @@ impl AllocStatus {
         if let Some(at) = self.eligible_again(c, alloc, clock.now) {
             rows.push(("Reschedule Eligibility", clock.age(at)));
         }
+        if !alloc.preempted_by_allocation.is_empty() {
+            rows.push(("Preempted By", self.other(c, &alloc.preempted_by_allocation)));
+        }
+        if !alloc.preempted_allocations.is_empty() {
+            rows.push(("Preempted", self.victims(c, &alloc.preempted_allocations)));
+        }
         if let (true, Some(metrics)) = (self.verbose, &alloc.metrics) {
             rows.extend([
                 ("Evaluated Nodes", metrics.nodes_evaluated.to_string()),
@@ -193,6 +202,25 @@ impl AllocStatus {
             ]);
         }
         pairs(&rows)
+    }
+
+    /// An allocation in a few words: its ID, its job and group, unless it was collected meanwhile.
+    fn other(&self, c: &Connection, id: &str) -> String {
+        let short = values::id(id, self.verbose);
+        match c.wait(c.client.allocation(id)) {
+            Ok((a, _)) => format!("{short} (job {}, group {})", quoted(&a.job_id), quoted(&a.task_group)),
+            Err(_) => short.to_string(),
+        }
+    }
+
+    /// The allocations that had to make room for this one.
+    fn victims(&self, c: &Connection, ids: &[String]) -> String {
+        let named = if self.verbose { ids.len() } else { MOST_VICTIMS };
+        let mut out: Vec<String> = ids.iter().take(named).map(|id| self.other(c, id)).collect();
+        if ids.len() > named {
+            out.push(format!("and {} more; -verbose lists them", ids.len() - named));
+        }
+        out.join(", ")
     }
 
     /// When a failed allocation may be placed again, if that is later than now.

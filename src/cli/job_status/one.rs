@@ -28,7 +28,7 @@ pub(super) fn show(
     let client = &connection.client;
     let (job, _) = connection.wait(client.job_within(namespace, id)).map_err(|e| format!("Error querying job: {e}"))?;
     let periodic = job.periodic.is_some();
-    let parameterized = job.parameterized_job.is_some();
+    let parameterized = is_parameterized(&job);
     context.ui.output(&header(&job, connection));
     if command.short {
         return Ok(0);
@@ -42,7 +42,7 @@ pub(super) fn show(
         print_summary(context.ui, &summary()?, kind);
         return print_children(connection, namespace, id, kind, context);
     }
-    if let Some(config) = &job.parameterized_job {
+    if let Some(config) = job.parameterized_job.as_ref().filter(|_| parameterized) {
         heading(context.ui, "Parameterized Job");
         let keys = |list: &Option<Vec<String>>| list.as_deref().unwrap_or_default().join(", ");
         let lines = [
@@ -90,6 +90,11 @@ struct Kind {
     parameterized: bool,
 }
 
+/// Whether a job waits to be dispatched. A dispatched one keeps the block of the job it was made from, and runs.
+fn is_parameterized(job: &api::Job) -> bool {
+    job.parameterized_job.is_some() && !job.dispatched
+}
+
 fn heading(ui: &mut Ui<'_>, text: &str) {
     ui.output_markup(&format!("\n[bold]{text}[reset]"));
 }
@@ -108,12 +113,12 @@ fn header(job: &api::Job, connection: &Connection) -> String {
         format!("Node Pool|{}", text(&job.node_pool)),
         format!("Status|{}{}", text(&job.status), if stopped { " (stopped)" } else { "" }),
         format!("Periodic|{}", job.periodic.is_some()),
-        format!("Parameterized|{}", job.parameterized_job.is_some()),
+        format!("Parameterized|{}", is_parameterized(job)),
     ];
     if let Some(token) = job.dispatch_idempotency_token.as_deref().filter(|t| !t.is_empty()) {
         lines.push(format!("Idempotency Token|{token}"));
     }
-    if job.periodic.is_some() && job.parameterized_job.is_none() {
+    if job.periodic.is_some() && !is_parameterized(job) {
         let next = if stopped { Some("none (job stopped)".into()) } else { launch::next(job, clock()).ok().flatten() };
         lines.extend(next.map(|next| format!("Next Periodic Launch|{next}")));
     }

@@ -95,11 +95,14 @@ impl Attempt {
             penalty_nodes: &penalty,
             preempt: false,
         };
+        let mut started = (g.ctx.stopwatch)();
         let Selection { mut option, mut metrics } = self.stack.select(&mut self.plan, tg, &options, g.ctx.random);
         if option.is_none() && round.preemption {
             let options = SelectOptions { preempt: true, ..options };
+            started = (g.ctx.stopwatch)();
             Selection { option, metrics } = self.stack.select(&mut self.plan, tg, &options, g.ctx.random);
         }
+        metrics.allocation_time = (g.ctx.stopwatch)().saturating_sub(started);
         let ready = other_nodes.as_ref().unwrap_or(&round.ready);
         metrics.nodes_available = Some(ready.available.clone());
         metrics.nodes_in_pool = ready.in_pool;

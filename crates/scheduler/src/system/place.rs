@@ -129,7 +129,10 @@ impl<'a, 'p> Placer<'a, 'p> {
     fn select(&mut self, entry: &Entry, node: &Arc<NodeEntry>, ctx: &mut Context) -> Selection {
         self.stack.set_node(node);
         let options = SelectOptions { alloc_name: entry.name, ..Default::default() };
-        self.stack.select(self.plan, entry.group, &options, ctx.random)
+        let started = (ctx.stopwatch)();
+        let mut selection = self.stack.select(self.plan, entry.group, &options, ctx.random);
+        selection.metrics.allocation_time = (ctx.stopwatch)().saturating_sub(started);
+        selection
     }
 
     /// Places what is missing and as many destructive updates as the limits allow.
@@ -282,6 +285,7 @@ impl<'a, 'p> Placer<'a, 'p> {
 fn merge_filtered(sum: &mut AllocMetric, m: AllocMetric) {
     sum.nodes_evaluated += m.nodes_evaluated;
     sum.nodes_filtered += m.nodes_filtered;
+    sum.allocation_time = sum.allocation_time.saturating_add(m.allocation_time);
     for (class, n) in m.class_filtered {
         *sum.class_filtered.entry(class).or_default() += n;
     }
