@@ -139,7 +139,8 @@ fn register(state: &mut State, path: &Path, index: u64) {
     let mut allocs = Vec::new();
     for (i, a) in planned.run.plan.node_allocation.values().flatten().enumerate() {
         let mut a = a.as_ref().clone();
-        a.id = format!("a{:07x}-0000-4000-8000-{:012x}", index, i + 1);
+        // The first eight letters, which tables show, differ.
+        a.id = format!("a{:03x}{:04x}-0000-4000-8000-{:012x}", index, i + 1, i + 1);
         a.eval_id = format!("e{:07x}-0000-4000-8000-000000000001", index);
         a.client_status = client_status::RUNNING.into();
         a.job = Some(job.clone());

@@ -5,8 +5,11 @@
 mod agent;
 #[path = "../support/program.rs"]
 mod program;
+#[path = "../support/server.rs"]
+mod server;
 
 mod rejected_plans;
+mod statuses;
 
 use std::path::{Path, PathBuf};
 

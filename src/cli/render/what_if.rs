@@ -59,6 +59,8 @@ pub fn print(ui: &mut Ui<'_>, outcome: &Outcome, verbose: bool) {
         section(ui, "Jobs", &table(&by_group(&outcome.displaced), Form::List));
         if verbose || outcome.displaced.len() <= MANY {
             section(ui, "Allocations", &table(&rows(outcome), Form::List));
+        } else {
+            section(ui, "Allocations", &left_out(outcome.displaced.len()));
         }
     }
     if !outcome.placed.is_empty() {
@@ -70,7 +72,8 @@ pub fn print(ui: &mut Ui<'_>, outcome: &Outcome, verbose: bool) {
             let mut counts: BTreeMap<&Owner, usize> = BTreeMap::new();
             outcome.placed.iter().for_each(|p| *counts.entry(&p.owner).or_default() += 1);
             let lines = counts.iter().map(|(o, n)| format!("{}|{}|{n}", job(o), o.task_group));
-            section(ui, title, &table(&headed("Job|Group|New", lines), Form::List));
+            let counted = table(&headed("Job|Group|New", lines), Form::List);
+            section(ui, title, &format!("{counted}\n{}", left_out(outcome.placed.len())));
         }
     }
     let (concerned, waited): (Vec<&Unplaced>, Vec<&Unplaced>) = outcome.unplaced.iter().partition(|u| !u.waited);
@@ -86,6 +89,11 @@ pub fn print(ui: &mut Ui<'_>, outcome: &Outcome, verbose: bool) {
         section(ui, "Still waiting for room", &table(&headed("Job|Group|Missing", lines), Form::List));
     }
     section(ui, "Room on ready nodes", &table(&room(&outcome.headroom), Form::List));
+}
+
+/// In place of a table that is too long.
+fn left_out(allocations: usize) -> String {
+    format!("{allocations} allocations are not listed one by one; -verbose lists them")
 }
 
 /// Prints it in a few lines in front of something else; in one line on standard error if that is for programs.
