@@ -196,6 +196,7 @@ fn demo_cluster(folder: &Path) -> SnapshotFile {
         source: "the demo cluster".into(),
         index: state.index,
         scheduler_configuration: state.scheduler_config.as_deref().cloned(),
+        server_settings: Some(ServerSettings { vault_enabled: true, ..Default::default() }),
         nodes: state.nodes().map(|n| n.node.as_ref().clone()).collect(),
         node_pools: state.node_pools().map(|p| p.as_ref().clone()).collect(),
         namespaces: state.namespaces().map(|n| n.as_ref().clone()).collect(),

@@ -115,6 +115,7 @@ impl CapacityCommand {
         let namespace = self.general.namespace(env).unwrap_or("default");
         let changed = self.changes.carry_out(&before, namespace, now)?;
         let state = changed.as_ref().map_or(&before, |w| &w.state);
+        notes.extend(assumed_settings(state).map(String::from));
         let options = self.general.convert_options(&file.job, env, state);
         let job = subject(state, &file.job, &options, &server_context(state), now);
         let job = job.map_err(|e| file.refused(&e))?;

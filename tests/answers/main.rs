@@ -9,6 +9,7 @@ mod program;
 mod server;
 
 mod rejected_plans;
+mod server_settings;
 mod statuses;
 
 use std::path::{Path, PathBuf};

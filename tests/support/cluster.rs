@@ -93,6 +93,10 @@ impl Cluster {
         if let Some(list) = self.lists.get(r.path.as_str()) {
             return self.indexed(Response::json(list));
         }
+        if r.path == "/v1/agent/self" {
+            let vault = json!({"Name": "default", "Enabled": true, "DefaultIdentity": null});
+            return Response::json(&json!({"config": {"Vaults": [vault], "Consuls": []}, "member": {}, "stats": {}}));
+        }
         if r.path == "/v1/volumes" || r.path == "/v1/volumes/claims" {
             return self.indexed(Response::json(&json!([])));
         }

@@ -134,6 +134,7 @@ async fn own(request: Request) -> Outcome {
             json!({"Version": app.settings().version, "VersionPrerelease": "", "VersionMetadata": "", "Revision": ""})
         });
     }
+    show_admission(app, &mut config);
     let mut shown = ServerMember::default();
     if let Some(server) = app.server() {
         stats.extend(server_stats(app, server));
@@ -146,6 +147,19 @@ async fn own(request: Request) -> Outcome {
     Response::json(
         &json!({ "config": config, "member": serde_json::to_value(shown).unwrap_or_default(), "stats": stats }),
     )
+}
+
+/// What admission of jobs depends on, in the members where clients look for it.
+fn show_admission(app: &AppState, config: &mut Value) {
+    let Value::Object(members) = config else { return };
+    let own = app.server().map(|s| s.settings().admission.clone()).unwrap_or_default();
+    let vault =
+        json!({ "Name": "default", "Enabled": own.vault_enabled, "DefaultIdentity": own.vault_default_identity });
+    let consul = json!({
+        "Name": "default", "ServiceIdentity": own.consul_service_identity, "TaskIdentity": own.consul_task_identity,
+    });
+    members.insert("Vaults".into(), json!([vault]));
+    members.insert("Consuls".into(), json!([consul]));
 }
 
 /// Figures of the server as `agent-info` prints them.

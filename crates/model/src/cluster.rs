@@ -5,8 +5,24 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::bytes::Bytes;
+use super::group::WorkloadIdentity;
 use super::json::{duration_text, nil, or_default};
 use super::time::SECOND;
+
+/// What servers are set up with and what decides about jobs: parts of their configuration files.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct ServerSettings {
+    /// Whether the default Vault cluster is enabled.
+    #[serde(deserialize_with = "or_default")]
+    pub vault_enabled: bool,
+    /// The identity that tasks with a `vault` block get for Vault.
+    pub vault_default_identity: Option<WorkloadIdentity>,
+    /// The identity that services get for Consul.
+    pub consul_service_identity: Option<WorkloadIdentity>,
+    /// The identity that tasks with a `consul` block get for Consul.
+    pub consul_task_identity: Option<WorkloadIdentity>,
+}
 
 /// Cluster-wide scheduler settings (`docs/spec/scheduling.md §9`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

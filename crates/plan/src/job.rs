@@ -32,10 +32,26 @@ pub enum PlanError {
     Schedule(String),
 }
 
-/// The admission settings that follow from a cluster's state. What a snapshot can't tell is assumed: Vault is on, and no
-/// identities are configured.
+/// What is assumed where a state does not hold the settings of its servers, in words; see [`server_context`].
+pub fn assumed_settings(state: &State) -> Option<&'static str> {
+    state.server_settings.is_none().then_some(
+        "The servers' settings are not known: Vault is assumed to be enabled, without default identities for Vault and \
+         Consul. Snapshot files hold these settings from version 2 on; reading them from a cluster needs agent:read.",
+    )
+}
+
+/// The admission settings that follow from a cluster's state. Where it does not say what its servers are set up with,
+/// [`assumed_settings`] hold.
 pub fn server_context(state: &State) -> ServerContext {
-    let mut ctx = ServerContext { vault_enabled: true, ..Default::default() };
+    let assumed = || ServerSettings { vault_enabled: true, ..Default::default() };
+    let settings = state.server_settings.as_deref().cloned().unwrap_or_else(assumed);
+    let mut ctx = ServerContext {
+        vault_enabled: settings.vault_enabled,
+        vault_default_identity: settings.vault_default_identity,
+        consul_service_identity: settings.consul_service_identity,
+        consul_task_identity: settings.consul_task_identity,
+        ..Default::default()
+    };
     if state.namespaces().next().is_some() {
         ctx.namespaces = state.namespaces().map(|n| n.as_ref().clone()).collect();
     }

@@ -25,4 +25,4 @@ pub mod settings;
 pub mod what_if;
 
 pub use dry_run::{DryRun, dry_run};
-pub use job::{JobPlan, PlanError, plan_job, server_context};
+pub use job::{JobPlan, PlanError, assumed_settings, plan_job, server_context};

@@ -13,8 +13,10 @@ use encamp_model::json::or_default;
 use encamp_model::*;
 use encamp_state::{IdHash, State};
 
-/// The version this build writes, and the only one it reads.
-pub const FORMAT_VERSION: u64 = 1;
+/// The version this build writes.
+pub const FORMAT_VERSION: u64 = 2;
+/// The oldest version it reads. Version 1 does not hold [`SnapshotFile::server_settings`].
+pub const OLDEST_VERSION: u64 = 1;
 /// The largest decompressed size that is read.
 const MAX_SIZE: u64 = 8 << 30;
 /// How many times its length a compressed file may hold, and what any may hold: generous for snapshots, far less than blanks.
@@ -53,6 +55,8 @@ pub struct SnapshotFile {
     pub index: u64,
     /// Scheduler configuration; null if the cluster has none.
     pub scheduler_configuration: Option<SchedulerConfiguration>,
+    /// What the servers are set up with; null if that is not known.
+    pub server_settings: Option<ServerSettings>,
     /// All nodes.
     #[serde(deserialize_with = "or_default")]
     pub nodes: Vec<Node>,
@@ -253,8 +257,8 @@ pub fn parse(json: &[u8]) -> Result<SnapshotFile, String> {
 
 fn check_version(version: Option<u64>) -> Result<(), String> {
     match version {
-        Some(FORMAT_VERSION) => Ok(()),
-        Some(v) => Err(format!("Version is {v}, this build reads version {FORMAT_VERSION}")),
+        Some(OLDEST_VERSION..=FORMAT_VERSION) => Ok(()),
+        Some(v) => Err(format!("Version is {v}, this build reads versions {OLDEST_VERSION} to {FORMAT_VERSION}")),
         None => Err("it has no Version, so it is not a cluster snapshot".into()),
     }
 }
@@ -295,6 +299,7 @@ pub fn into_state(file: SnapshotFile) -> Result<ClusterSnapshot, String> {
     if let Some(c) = file.scheduler_configuration {
         state.set_scheduler_config(Arc::new(c));
     }
+    state.server_settings = file.server_settings.map(Arc::new);
     file.node_pools.into_iter().for_each(|p| state.upsert_node_pool(Arc::new(p)));
     file.namespaces.into_iter().for_each(|n| state.upsert_namespace(Arc::new(n)));
     for mut n in file.nodes {
@@ -388,7 +393,7 @@ mod tests {
     fn bad_files_are_explained() {
         for (json, want) in [
             ("{}", "it has no Version"),
-            (r#"{"Version": 7, "Nodes": 3}"#, "Version is 7, this build reads version 1"),
+            (r#"{"Version": 7, "Nodes": 3}"#, "Version is 7, this build reads versions 1 to 2"),
             (r#"{"Version": 1, "Nodes": ["#, "the file ends early, at line 1 column 25"),
             (
                 r#"{"Version": 1, "Nodes": [{"ID": "a", "NodeResources": {"Memory": {"MemoryMB": "x"}}}]}"#,

@@ -98,6 +98,7 @@ fn write_json(out: &mut dyn Write, file: &SnapshotFile, more: impl IntoIterator<
         source,
         index,
         scheduler_configuration,
+        server_settings,
         nodes,
         node_pools,
         namespaces,
@@ -119,6 +120,9 @@ fn write_json(out: &mut dyn Write, file: &SnapshotFile, more: impl IntoIterator<
     text.member("Index", index)?;
     if let Some(configuration) = scheduler_configuration {
         text.member("SchedulerConfiguration", configuration)?;
+    }
+    if let Some(settings) = server_settings {
+        text.member("ServerSettings", settings)?;
     }
     text.list("NodePools", node_pools)?;
     text.list("Namespaces", namespaces)?;
@@ -207,6 +211,7 @@ mod tests {
             source: text("\u{2028}\"\\ test"),
             index: 7,
             scheduler_configuration: Some(SchedulerConfiguration::default()),
+            server_settings: Some(ServerSettings::default()),
             nodes: vec![Node { id: text("n"), ..Default::default() }],
             node_pools: vec![NodePool { name: text("all"), ..Default::default() }],
             namespaces: vec![Namespace { name: text("default"), ..Default::default() }],

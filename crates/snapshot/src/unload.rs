@@ -23,6 +23,7 @@ pub fn to_file(snapshot: &ClusterSnapshot) -> SnapshotFile {
         source: snapshot.source.clone(),
         index: state.index,
         scheduler_configuration: state.scheduler_config.as_deref().cloned(),
+        server_settings: state.server_settings.as_deref().cloned(),
         nodes: state.nodes().map(|n| n.node.as_ref().clone()).collect(),
         node_pools: state.node_pools().map(|p| p.as_ref().clone()).collect(),
         namespaces: state.namespaces().map(|n| n.as_ref().clone()).collect(),

@@ -38,6 +38,8 @@ pub struct State {
     pub index: u64,
     /// Scheduler configuration, if one is stored.
     pub scheduler_config: Option<Arc<SchedulerConfiguration>>,
+    /// What the servers are set up with, where a snapshot says it. Servers themselves read their configuration.
+    pub server_settings: Option<Arc<ServerSettings>>,
     /// Nodes by slot.
     pub(super) nodes: Vector<Arc<NodeEntry>>,
     pub(super) slots: IdMap<u32>,

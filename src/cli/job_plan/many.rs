@@ -14,7 +14,7 @@ use crate::cli::render::{json, markdown, plan, what_if};
 use encamp_model::{DesiredUpdates, JobPlanResponse, PlanRejection};
 use encamp_plan::apply::apply;
 use encamp_plan::what_if::Outcome;
-use encamp_plan::{plan_job, server_context};
+use encamp_plan::{assumed_settings, plan_job, server_context};
 use encamp_snapshot::live::Detail;
 
 /// The priority of a job that names none.
@@ -71,7 +71,8 @@ impl JobPlan {
             Ok(cluster) => cluster.into_state(self.verbose, context.env),
             Err(e) => return context.failure(&e),
         };
-        notes.iter().for_each(|note| context.ui.warn(note));
+        let assumed = assumed_settings(&before);
+        notes.iter().map(String::as_str).chain(assumed).for_each(|note| context.ui.warn(note));
         let namespace = self.general.namespace(context.env).unwrap_or("default");
         let changed = match self.changes.carry_out(&before, namespace, now) {
             Ok(changed) => changed,

@@ -17,7 +17,7 @@ use crate::cli::job_file::{JobFile, JobFileFlags};
 use crate::cli::render::plan::PlanView;
 use crate::cli::render::{json, markdown, plan, template, what_if};
 use encamp_model::{JobPlanResponse, api};
-use encamp_plan::{DryRun, compare, plan_job, server_context};
+use encamp_plan::{DryRun, assumed_settings, compare, plan_job, server_context};
 use encamp_snapshot::live::Detail;
 
 /// Show what registering a job would change
@@ -232,6 +232,7 @@ impl JobPlan {
         let (before, mut notes, now) = cluster.into_state(self.verbose, env);
         let changed = self.changes.carry_out(&before, namespace, now)?;
         let state = changed.as_ref().map_or(&before, |w| &w.state);
+        notes.extend(assumed_settings(state).map(String::from));
         let options = self.general.convert_options(&file.job, env, state);
         let planned = plan_job(state, &file.job, &options, &server_context(state), now);
         let planned = planned.map_err(|e| file.refused(&e))?;

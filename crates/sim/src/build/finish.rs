@@ -34,6 +34,12 @@ impl Builder {
             source: format!("encamp sim cluster, seed {}", self.options.seed),
             index: index + 1,
             scheduler_configuration: Some(self.server.scheduler),
+            server_settings: Some(ServerSettings {
+                vault_enabled: self.server.vault_enabled,
+                vault_default_identity: self.server.vault_default_identity,
+                consul_service_identity: self.server.consul_service_identity,
+                consul_task_identity: self.server.consul_task_identity,
+            }),
             nodes,
             node_pools: self.server.node_pools,
             namespaces: self.server.namespaces,

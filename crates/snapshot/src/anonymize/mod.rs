@@ -100,12 +100,14 @@ impl<'a> Anonymizer<'a> {
         let volumes = volumes?;
         let nodes = self.nodes(&file.nodes)?;
         let configuration = file.scheduler_configuration.as_ref();
+        let settings = file.server_settings.as_ref();
         Ok(SnapshotFile {
             version: file.version,
             taken_at: file.taken_at,
             source: "anonymized".into(),
             index: file.index,
             scheduler_configuration: configuration.map(|c| self.one(&rules::CONFIGURATION, c)).transpose()?,
+            server_settings: settings.map(|s| self.one(&rules::SERVER_SETTINGS, s)).transpose()?,
             nodes,
             node_pools: self.all(&rules::POOL, &file.node_pools)?,
             namespaces: self.all(&rules::NAMESPACE, &file.namespaces)?,

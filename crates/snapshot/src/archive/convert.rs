@@ -59,6 +59,8 @@ impl Archive {
             source,
             index,
             scheduler_configuration: t.scheduler_configuration,
+            // They are in the servers' configuration files alone.
+            server_settings: None,
             nodes: t.nodes.into_iter().map(shown_node).collect(),
             node_pools: t.node_pools,
             namespaces: t.namespaces,

@@ -2,6 +2,7 @@
 //!
 //! - [`fetch`]: all that scheduling reads, object by object, until nothing moved while it was read.
 //! - [`collected`]: what was read, and what an earlier fetch left. [`cache`]: where that is kept between runs.
+//! - `settings`: what the servers are set up with, from what an agent tells about itself.
 //! - [`Progress`]: who wants to know how far it is.
 //!
 //! Lists tell ID and ModifyIndex of every object, so that only what changed since the last fetch is read in full. A fetch that
@@ -10,6 +11,7 @@
 pub mod cache;
 mod collected;
 mod read;
+mod settings;
 
 use std::fmt::Write as _;
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures_util::stream::{self, StreamExt};
 
 use super::collected::{Collected, JobKey, from_stub};
+use super::settings::settings_of_agent;
 use super::{Detail, FetchError, Fetched, Options, Progress, Report};
 use crate::file::{FORMAT_VERSION, SnapshotFile, Volume};
 use encamp_api::types::{JobListStub, NodeListStub};
@@ -59,6 +60,7 @@ pub async fn fetch(
 /// What is small enough to be read whole each time.
 struct Small {
     scheduler_configuration: Option<SchedulerConfiguration>,
+    server_settings: Option<ServerSettings>,
     node_pools: Vec<NodePool>,
     namespaces: Vec<Namespace>,
     volumes: Vec<Volume>,
@@ -143,6 +145,12 @@ impl Reader<'_> {
         let client = self.client;
         let configuration = client.scheduler_configuration().await.map(|(c, _)| c);
         let scheduler_configuration = self.accept("the scheduler configuration", "operator read", configuration)?;
+        let agent = client.agent_self().await.map(|(agent, _)| settings_of_agent(&agent));
+        let server_settings = match agent {
+            // Plans say what they assume without.
+            Err(e) if e.is_denied() || e.is_not_found() => None,
+            other => self.accept("the agent's settings", "agent read", other)?,
+        };
         let pools = none_if_unknown(client.node_pools().await).map(|a| self.indexed(a));
         let node_pools = self.accept("node pools", "node_pool read", pools)?;
         let namespaces = client.namespaces().await.map(|a| self.indexed(a));
@@ -151,6 +159,7 @@ impl Reader<'_> {
         let host_volume_claims = self.accept("claims on host volumes", "host-volume-read", claims)?;
         Ok(Small {
             scheduler_configuration,
+            server_settings,
             node_pools,
             namespaces,
             volumes: self.volumes().await?,
@@ -362,6 +371,7 @@ impl Reader<'_> {
             source: self.client.address().to_string(),
             index: self.report.indexes.1,
             scheduler_configuration: small.scheduler_configuration,
+            server_settings: small.server_settings,
             nodes,
             node_pools: small.node_pools,
             namespaces: small.namespaces,

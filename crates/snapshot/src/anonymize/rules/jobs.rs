@@ -161,6 +161,16 @@ static MOUNT: Table =
 static CSI_PLUGIN: Table =
     Table { members: &[("ID", Rule::Name(Kind::Plugin)), ("Type", Rule::Word)], other: Rule::Secret };
 
+/// What servers add to jobs.
+pub static SERVER_SETTINGS: Table = Table {
+    members: &[
+        ("VaultDefaultIdentity", Rule::In(&IDENTITY)),
+        ("ConsulServiceIdentity", Rule::In(&IDENTITY)),
+        ("ConsulTaskIdentity", Rule::In(&IDENTITY)),
+    ],
+    other: Rule::Drop,
+};
+
 static IDENTITY: Table = Table {
     members: &[
         ("Name", Rule::Word),

@@ -8,7 +8,7 @@ mod jobs;
 mod nodes;
 mod records;
 
-pub use jobs::JOB;
+pub use jobs::{JOB, SERVER_SETTINGS};
 pub use nodes::{CLAIM, CONFIGURATION, CSI_VOLUME, HOST_VOLUME, NAMESPACE, NODE, POOL};
 pub use records::{ALLOCATION, DEPLOYMENT};
 
