@@ -12,6 +12,7 @@ use super::general::GeneralFlags;
 use super::help;
 use super::render::ui::{ColourInput, Ui, stdout_is_terminal};
 use super::render::values::Clock;
+use super::suggest;
 use super::terminal::{ProgressMode, Terminal};
 
 /// Where the warning about a former name is broken.
@@ -96,7 +97,13 @@ impl Context<'_, '_> {
         }
         let args = match normalise(&entry.clap, &args, entry.flags_anywhere) {
             Ok(args) => args,
-            Err(e) => return self.flag_error(&e.to_string()),
+            Err(e) => {
+                let code = self.flag_error(&e.to_string());
+                if let Some(hint) = suggest::flag(entry, &e) {
+                    self.ui.error_plain(&hint);
+                }
+                return code;
+            }
         };
         let clap = entry.clap.clone().no_binary_name(true).args_override_self(true);
         let result = clap.try_get_matches_from(args).and_then(|matches| (entry.run)(&matches, self));

@@ -14,6 +14,7 @@ use encamp_jobspec::explain::{Finding, Severity, Syntax, parse_error, parse_json
 use encamp_jobspec::parse::{ParseOptions, parse, parse_json};
 use encamp_model::{JobSubmission, api, quoted};
 use encamp_plan::PlanError;
+use encamp_snapshot::file as snapshot;
 
 /// Flags that give values to the variables of a job file.
 #[derive(Debug, Clone, clap::Args)]
@@ -66,6 +67,7 @@ impl VariableFlags {
     /// Reads a job file in HCL.
     pub fn load(&self, path: &str, env: &Environment) -> Result<JobFile, Refused> {
         let source = read(path, env).map_err(getting)?;
+        source.refuse_snapshot()?;
         let options = ParseOptions {
             path: source.name.clone(),
             vars: self.var.clone(),
@@ -103,6 +105,7 @@ impl JobFileFlags {
             return Err("Invalid job options: cannot use variables with JSON files.".into());
         }
         let source = read(path, env).map_err(getting)?;
+        source.refuse_snapshot()?;
         match parse_json(&source.content) {
             Ok(job) => Ok(source.with(job, Syntax::Api)),
             Err(e) => {
@@ -154,6 +157,19 @@ impl JobFile {
 }
 
 impl Source {
+    /// The state of a cluster in place of a job file: a snapshot, compressed or not, or a backup.
+    fn refuse_snapshot(&self) -> Result<(), Refused> {
+        if !snapshot::looks_like_one(&self.content) {
+            return Ok(());
+        }
+        Err(getting(format!(
+            "{} is the state of a cluster, not a job file: job plan, capacity and what-if read it with -snapshot, and a job \
+             file is given behind the flags",
+            self.path
+        ))
+        .into())
+    }
+
     fn with(self, job: api::Job, syntax: Syntax) -> JobFile {
         JobFile { job, source: self, syntax }
     }

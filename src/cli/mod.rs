@@ -7,6 +7,7 @@
 //! - [`connection`]: a client for commands that ask more than once. [`prompt`]: questions.
 //! - [`mod@format`]: `-json`, `-t` and pages. [`lookup`], [`lookup_id`]: objects by the beginning of their names.
 //! - [`submitted`]: what is said after a job was registered. [`launch`]: when periodic jobs are launched.
+//! - [`suggest`]: what a mistyped word may have been meant to be.
 //! - [`general`]: flags that all commands share. [`job_file`]: reading job files.
 //! - [`cluster`]: the state a command works on. [`changes`]: changes to it that are only assumed.
 //! - [`monitor`]: watching what became of a request.
@@ -91,6 +92,7 @@ pub mod snapshot_inspect;
 pub mod spec_file;
 pub mod status;
 pub mod submitted;
+pub mod suggest;
 pub mod system;
 pub mod terminal;
 pub mod tristate;
@@ -180,10 +182,15 @@ fn dispatch(args: &[String], env: &Environment, ui: &mut Ui<'_>) -> u8 {
             return context.run(rest);
         }
     };
-    let text = match found {
-        Some(path) => help::command(&registry, &path),
+    let text = match &found {
+        Some(path) => help::command(&registry, path),
         None => help::general(&registry),
     };
     ui.plain(&text);
+    if code != 0
+        && let Some(hint) = suggest::command(&registry, found.as_deref().unwrap_or_default(), args)
+    {
+        ui.error_plain(&hint);
+    }
     code
 }

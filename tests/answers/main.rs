@@ -8,6 +8,7 @@ mod program;
 #[path = "../support/server.rs"]
 mod server;
 
+mod mistakes;
 mod rejected_plans;
 mod server_settings;
 mod statuses;

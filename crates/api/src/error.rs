@@ -95,6 +95,23 @@ impl ApiError {
     }
 }
 
+/// What it means when one side speaks TLS and the other one does not.
+fn other_protocol(e: &(dyn Error + 'static)) -> Option<&'static str> {
+    // What the stream below TLS reports is wrapped into errors of input and output, more than once.
+    let mut inner = e;
+    while let Some(wrapped) = inner.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        inner = wrapped;
+    }
+    let tls = inner.downcast_ref::<rustls::Error>();
+    if matches!(tls, Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType))) {
+        return Some(
+            "http: server gave HTTP response to HTTPS client; it does not use TLS: give its address with http://",
+        );
+    }
+    let http = e.downcast_ref::<hyper::Error>()?;
+    http.is_parse().then_some("the answer is not HTTP; if the server uses TLS, give its address with https://")
+}
+
 /// The innermost cause; refused connections read as other tools of the field show them.
 fn cause(e: &reqwest::Error) -> String {
     if e.is_timeout() {
@@ -104,6 +121,9 @@ fn cause(e: &reqwest::Error) -> String {
     let mut found = None;
     while let Some(next) = innermost.source() {
         innermost = next;
+        if let Some(text) = other_protocol(next) {
+            return text.into();
+        }
         found = innermost.downcast_ref::<io::Error>().map(io::Error::kind).or(found);
     }
     let peer = e.url().and_then(|u| Some(format!("{}:{}", u.host_str()?, u.port_or_known_default()?)));

@@ -35,12 +35,11 @@ impl Server {
             }
             None => {
                 let trimmed = address.trim_end_matches('/');
-                let mut url = Url::parse(trimmed).map_err(|e| format!("invalid address {address:?}: {e}"))?;
-                if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-                    return Err(format!(
-                        "invalid address {address:?}: it has to start with http://, https:// or unix://"
-                    ));
-                }
+                let mut url = match Url::parse(trimmed) {
+                    Ok(url) if matches!(url.scheme(), "http" | "https") && url.host_str().is_some() => url,
+                    Err(e) if trimmed.contains("://") => return Err(format!("invalid address {address:?}: {e}")),
+                    _ => return Err(without_scheme(address)),
+                };
                 if !url.username().is_empty() || url.password().is_some() {
                     return Err("the address must not hold a password: use NOMAD_HTTP_AUTH".into());
                 }
@@ -133,6 +132,14 @@ fn credentials(config: &Config) -> Result<HeaderMap, String> {
     Ok(headers)
 }
 
+/// Why an address that does not say how to get there is none.
+fn without_scheme(address: &str) -> String {
+    let text = format!("invalid address {address:?}: it has to start with http://, https:// or unix://");
+    let meant = format!("http://{address}");
+    let near = !address.is_empty() && !address.contains("://") && Url::parse(&meant).is_ok();
+    if near { format!("{text}; did you mean {meant:?}?") } else { text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,6 +162,10 @@ mod tests {
         let wrong = |address| servers(address).unwrap_err();
         assert!(wrong("http://a:1,ftp://x").starts_with("invalid address \"ftp://x\": it has to start with"));
         assert!(wrong("").starts_with("invalid address \"\""));
+        for address in ["127.0.0.1:4646", "localhost:4646", "nomad.example"] {
+            let hint = format!("it has to start with http://, https:// or unix://; did you mean \"http://{address}\"?");
+            assert!(wrong(address).ends_with(&hint), "{}", wrong(address));
+        }
         assert!(wrong("http://a,http://me:hush@b").starts_with("the address must not hold a password"));
     }
 }

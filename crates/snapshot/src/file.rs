@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::archive;
@@ -27,6 +28,11 @@ const ALWAYS: u64 = 64 << 20;
 const MOST_RESERVED: usize = 1 << 30;
 /// Room behind that, so that reading the last bytes does not grow it.
 const BEYOND: usize = 64 << 10;
+
+/// How gzip files begin.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// How zstd files begin.
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// A volume of either kind.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -210,9 +216,9 @@ fn most_held(length: u64) -> u64 {
 
 /// The text of a gzip or zstd file; `None` if the file is neither. `name` is for messages.
 pub fn decompress(bytes: &[u8], name: &str) -> Result<Option<Vec<u8>>, SnapshotError> {
-    let (kind, reader): (&'static str, Box<dyn Read + '_>) = if bytes.starts_with(&[0x1f, 0x8b]) {
+    let (kind, reader): (&'static str, Box<dyn Read + '_>) = if bytes.starts_with(&GZIP) {
         ("gzip", Box::new(flate2::read::MultiGzDecoder::new(bytes)))
-    } else if bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+    } else if bytes.starts_with(&ZSTD) {
         let decoder = zstd::stream::read::Decoder::with_buffer(bytes).map_err(|e| SnapshotError::Compression {
             path: name.to_string(),
             kind: "zstd",
@@ -241,11 +247,43 @@ pub fn decompress(bytes: &[u8], name: &str) -> Result<Option<Vec<u8>>, SnapshotE
     Ok(Some(out))
 }
 
+/// Whether a file that was to be something else seems to hold the state of a cluster: a compressed file, or a JSON object
+/// with a version and nodes.
+pub fn looks_like_one(bytes: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Members {
+        version: u64,
+        #[serde(default)]
+        nodes: Option<IgnoredAny>,
+        #[serde(default)]
+        jobs: Option<IgnoredAny>,
+        #[serde(default)]
+        allocations: Option<IgnoredAny>,
+    }
+    if bytes.starts_with(&GZIP) || bytes.starts_with(&ZSTD) {
+        return true;
+    }
+    let text = bytes.trim_ascii_start();
+    text.starts_with(b"{")
+        && serde_json::from_slice::<Members>(text).is_ok_and(|m| {
+            let Members { version, nodes, jobs, allocations } = m;
+            version > 0 && (nodes.is_some() || jobs.is_some() || allocations.is_some())
+        })
+}
+
 /// Parses the JSON. Well-formed files are parsed once; for others a second pass finds the path of the problem.
 pub fn parse(json: &[u8]) -> Result<SnapshotFile, String> {
     // A list would be taken for the members in order.
     if json.trim_ascii_start().first() == Some(&b'[') {
         return Err("it is a list, not an object".into());
+    }
+    if json.trim_ascii_start().first().is_some_and(|first| *first != b'{') {
+        return Err(
+            "it is not a JSON object, as snapshots are. Snapshots are made by snapshot fetch, backups that will do \
+                    too by operator snapshot save; a job file is the argument of a command, behind its flags"
+                .into(),
+        );
     }
     let file = match serde_json::from_slice::<SnapshotFile>(json) {
         Ok(f) => f,

@@ -1,0 +1,62 @@
+//! What a mistyped command or flag may have been meant to be: a line on standard error below the help. Nothing is said where
+//! no name is near, so that recorded outputs stay as they are.
+
+use super::command::{Entry, Registry};
+use super::flags::FlagError;
+use encamp_jobspec::explain::nearest;
+use encamp_model::quoted;
+
+/// Shorter words are near to too much.
+const SHORTEST: usize = 3;
+
+/// For a word that names nothing in `group` (at the top for an empty one), if it is near to a name.
+pub fn command(registry: &Registry, group: &str, args: &[String]) -> Option<String> {
+    let depth = group.split_whitespace().count();
+    let words = args.iter().skip_while(|a| a.starts_with('-')).take_while(|a| !a.starts_with('-'));
+    let word = words.map(String::as_str).nth(depth).filter(|w| w.chars().count() >= SHORTEST)?;
+    let names: Vec<&str> = registry.below(group).into_iter().map(|(name, _)| name).collect();
+    // Nobody wrote wrong what there is.
+    let near = nearest(word, names.iter().copied()).filter(|near| *near != word)?;
+    let full = |name: &str| if group.is_empty() { name.to_string() } else { format!("{group} {name}") };
+    Some(format!("There is no command {}; did you mean {}?", quoted(&full(word)), quoted(&full(near))))
+}
+
+/// For a flag that a command does not have, if it is near to one that it has.
+pub fn flag(entry: &Entry, error: &FlagError) -> Option<String> {
+    let FlagError::NotDefined(name) = error else { return None };
+    if name.chars().count() < SHORTEST {
+        return None;
+    }
+    let flags = entry.clap.get_arguments().filter(|a| !a.is_hide_set()).filter_map(|a| a.get_long());
+    nearest(name, flags).map(|near| format!("Did you mean -{near}?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_suggested_and_others_are_not() {
+        let registry = Registry::new();
+        let args = |line: &str| line.split_whitespace().map(String::from).collect::<Vec<_>>();
+        let asked = |group: &str, line: &str| command(&registry, group, &args(line));
+        let told = |text: &str| Some(text.to_string());
+        assert_eq!(asked("", "jbo plan"), told("There is no command \"jbo\"; did you mean \"job\"?"));
+        assert_eq!(asked("", "-x valdiate"), told("There is no command \"valdiate\"; did you mean \"validate\"?"));
+        assert_eq!(asked("job", "job plna x"), told("There is no command \"job plna\"; did you mean \"job plan\"?"));
+        assert_eq!(
+            asked("operator raft", "operator raft list-peer"),
+            told("There is no command \"operator raft list-peer\"; did you mean \"operator raft list-peers\"?")
+        );
+        for (group, line) in
+            [("", ""), ("", "nosuch"), ("", "x"), ("job", "job"), ("job", "job -plan"), ("job", "job nosuch")]
+        {
+            assert_eq!(asked(group, line), None, "{line}");
+        }
+        let plan = registry.get("job plan").unwrap();
+        let flag = |name: &str| flag(plan, &FlagError::NotDefined(name.into()));
+        assert_eq!(flag("snapshto"), told("Did you mean -snapshot?"));
+        assert_eq!(flag("no-colour"), told("Did you mean -no-color?"));
+        assert_eq!((flag("nope"), flag("x")), (None, None));
+    }
+}
