@@ -8,8 +8,9 @@ use super::diagnostics::Refused;
 use super::general::GeneralFlags;
 use super::job_file::{JobFile, JobFileFlags};
 use super::render::capacity as render;
-use encamp_plan::capacity::{Loss, Subject, capacity, subject, survival};
-use encamp_plan::server_context;
+use encamp_plan::capacity::{Subject, capacity, subject};
+use encamp_plan::survival::{Loss, survival};
+use encamp_plan::{assumed_settings, server_context};
 use encamp_snapshot::live::Detail;
 
 /// Show how many more copies of a job's groups fit
@@ -19,7 +20,7 @@ use encamp_snapshot::live::Detail;
 /// they are.
 ///
 /// With -survive 1 node or -survive 1 dc also how many fit after the worst loss of one node or one datacenter, when what ran there
-/// has been placed again. On large clusters only the nodes with the most to lose are tried.
+/// has been placed again.
 ///
 /// With -drain, -down, -add, -scale, -stop and -config copies are counted on the cluster as it would be after these changes; see
 /// what-if.

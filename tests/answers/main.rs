@@ -12,6 +12,7 @@ mod mistakes;
 mod rejected_plans;
 mod server_settings;
 mod statuses;
+mod worst_loss;
 
 use std::path::{Path, PathBuf};
 

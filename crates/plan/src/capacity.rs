@@ -1,12 +1,12 @@
-//! How many more copies of a group fit, where, and what runs out first; and the same after the worst loss of a node or
-//! datacenter.
+//! How many more copies of a group fit, where, and what runs out first.
 //!
 //! Copies are placed by the search the schedulers use, without preemption, until it finds no node. Unless copies depend on each
-//! other across nodes (`distinct_property`, volumes), what fits on one node is its own affair: nodes are filled one by one, and
-//! after a loss only those are filled again that something moved to.
+//! other across nodes (`distinct_property`, volumes), what fits on one node does not depend on the other nodes: nodes are filled
+//! one by one, and after a change only the nodes that changed are filled again. Where copies ask for nothing but sums (CPU,
+//! memory, disk), the search decides about the first copy on a node, and the others are counted.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -14,24 +14,19 @@ use serde::Serialize;
 use super::dry_run::{LOCAL_EVAL_ID, stored_form};
 use super::evaluate::Made;
 use super::job::{PlanError, admitted};
-use super::what_if::change::Nodes;
-use super::what_if::{Change, ChangeError, Fate, what_if};
 use encamp_jobspec::admission::ServerContext;
 use encamp_jobspec::convert::ConvertOptions;
 use encamp_model::*;
 use encamp_scheduler::candidates::ready_nodes;
 use encamp_scheduler::common::new_alloc;
-use encamp_scheduler::stack::{SelectOptions, Stack, StackKind};
+use encamp_scheduler::fit::fits;
+use encamp_scheduler::stack::{CompiledGroup, SelectOptions, Stack, StackKind};
 use encamp_scheduler::working_plan::WorkingPlan;
 use encamp_scheduler::{Context, NodeOrder};
-use encamp_state::{AllocEntry, NodeEntry, Snapshot, State};
+use encamp_state::{AllocEntry, AllocUsage, NodeEntry, Snapshot, State};
 
 /// Copies that are counted at most.
 pub const MOST_COPIES: i64 = 100_000;
-/// Up to so many nodes the loss of each is tried; of more, that of the [`LIKELY`] ones with the most to lose.
-const FEW_NODES: usize = 200;
-/// See [`FEW_NODES`].
-const LIKELY: usize = 50;
 
 /// A job and the group whose copies are counted.
 #[derive(Debug, Clone)]
@@ -100,31 +95,6 @@ pub struct Shortage {
     pub nodes: i64,
 }
 
-/// What may be lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Loss {
-    /// Any one node.
-    Node,
-    /// All nodes of any one datacenter.
-    Datacenter,
-}
-
-/// The worst loss.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct Survival {
-    /// The node or datacenter whose loss leaves room for the fewest copies.
-    pub lost: String,
-    /// How many more copies fit after what was lost has been placed again.
-    pub copies: i64,
-    /// Lost allocations that no node takes.
-    pub unplaced: usize,
-    /// How many losses were tried.
-    pub tried: usize,
-    /// How many there are.
-    pub of: usize,
-}
-
 /// The job that copies are counted of: defaults, admission, stored form, as for a plan.
 pub fn subject(
     state: &State,
@@ -140,97 +110,95 @@ pub fn subject(
 
 /// How many more copies of a group fit at `now` (Unix nanoseconds).
 pub fn capacity(state: &State, subject: &Subject, now: i64) -> Capacity {
-    Count::new(state, subject, now).into_capacity(state, subject)
+    Count::new(state, subject, MOST_COPIES, now).into_capacity(state, subject)
 }
 
-/// How many fit after the worst of the losses, when what was lost has been placed again; `None` if there is nothing to lose.
-pub fn survival(state: &State, subject: &Subject, loss: Loss, now: i64) -> Result<Option<Survival>, ChangeError> {
-    let base = Count::new(state, subject, now);
-    let all = losses(state, loss);
-    let of = all.len();
-    let tried = match loss {
-        Loss::Node if of > FEW_NODES => likely(state, subject, &base, all),
-        _ => all,
-    };
-    let mut worst: Option<Survival> = None;
-    for (name, nodes) in &tried {
-        let after = what_if(state, &[Change::Down(nodes.clone())], "", now)?;
-        let count = base.again(state, &after.state, subject, now);
-        let found = Survival {
-            lost: name.clone(),
-            copies: count.total(),
-            unplaced: after.outcome.count(None, Fate::Unplaced),
-            tried: tried.len(),
-            of,
-        };
-        let rank = |s: &Survival| (s.copies, Reverse(s.unplaced));
-        if worst.as_ref().is_none_or(|w| rank(&found) < rank(w)) {
-            worst = Some(found);
-        }
+/// What one copy asks for, where sums of CPU, memory and disk are all that decides about a further copy on a node that takes one.
+pub(super) fn sums_of(subject: &Subject) -> Option<AllocUsage> {
+    let Subject { job, group } = subject;
+    let constraints = job.constraints.iter().chain(&group.constraints);
+    let mut constraints = constraints.chain(group.tasks.iter().flat_map(|t| &t.constraints));
+    let compiled = CompiledGroup::new(job, group, false);
+    let alone = constraints.any(|c| matches!(c.operand.as_str(), "distinct_hosts" | "distinct_property"));
+    let ask = compiled.usage;
+    let some = ask.cpu > 0 || ask.memory > 0 || ask.disk > 0;
+    (compiled.simple && some && !alone && independent(subject) && !per_node(job)).then_some(ask)
+}
+
+/// How many times an ask fits beside what is used on a node that could run it.
+fn times(ask: &AllocUsage, node: &NodeEntry) -> i64 {
+    let (has, used) = (&node.info, &node.usage);
+    if has.invalid_ports || used.port_collision || fits(has, 0, used, ask).1.is_err() {
+        return 0;
     }
-    Ok(worst)
+    let part = |asked: i64, free: i64| if asked > 0 { free / asked } else { i64::MAX };
+    let parts = [
+        part(ask.cpu, has.cpu.saturating_sub(used.cpu)),
+        part(ask.memory, has.memory.saturating_sub(used.memory)),
+        part(ask.disk, has.disk.saturating_sub(used.disk)),
+    ];
+    parts.into_iter().min().unwrap_or(0)
 }
 
-/// Everything that can be lost, by name.
-fn losses(state: &State, loss: Loss) -> Vec<(String, Nodes)> {
-    let up = state.nodes().map(|e| &e.node).filter(|n| n.status != "down");
-    match loss {
-        Loss::Node => up.map(|n| (n.name.clone(), Nodes::One(n.id.clone()))).collect(),
-        Loss::Datacenter => {
-            let names: BTreeSet<&str> = up.map(|n| n.datacenter.as_str()).collect();
-            names.into_iter().map(|dc| (dc.to_string(), Nodes::Datacenter(dc.to_string()))).collect()
-        }
-    }
-}
-
-/// The nodes with the most to lose: copies that fit there, and what runs there in terms of copies.
-fn likely(state: &State, subject: &Subject, base: &Count, all: Vec<(String, Nodes)>) -> Vec<(String, Nodes)> {
-    let tasks = subject.group.tasks.iter().filter_map(|t| t.resources.as_ref());
-    let (cpu, memory) = tasks.fold((0, 0), |(cpu, memory), r| (cpu + r.cpu, memory + r.memory_mb));
-    let cost = |nodes: &Nodes| {
-        let Nodes::One(id) = nodes else { return 0 };
-        let Some(e) = state.node(id) else { return 0 };
-        let runs = (e.usage.cpu / cpu.max(1)).max(e.usage.memory / memory.max(1));
-        base.by_slot.get(&e.slot).copied().unwrap_or(0).saturating_add(runs)
-    };
-    let mut ranked: Vec<(i64, (String, Nodes))> = all.into_iter().map(|l| (cost(&l.1), l)).collect();
-    ranked.sort_by_key(|(cost, _)| Reverse(*cost));
-    ranked.into_iter().take(LIKELY).map(|(_, l)| l).collect()
+/// Whether copies on a node can be counted by [`times`] once it takes one.
+fn countable(node: &NodeEntry) -> bool {
+    node.node.node_max_allocs == 0
 }
 
 /// Copies by node slot, and what the next one lacks.
 #[derive(Debug, Clone, Default)]
-struct Count {
+pub(super) struct Count {
     by_slot: BTreeMap<u32, i64>,
     metrics: AllocMetric,
-    capped: bool,
+    /// The counting was ended at the limit.
+    pub(super) capped: bool,
 }
 
 impl Count {
-    fn new(state: &State, subject: &Subject, now: i64) -> Count {
+    /// Counts copies, `limit` at most.
+    pub(super) fn new(state: &State, subject: &Subject, limit: i64, now: i64) -> Count {
         let slots = ready_nodes(state, &subject.job.datacenters, &subject.job.node_pool).slots;
         let one_by_one = independent(subject) || per_node(&subject.job);
         let lists = if one_by_one { slots.into_iter().map(|s| vec![s]).collect() } else { vec![slots] };
-        Filling::new(state, subject, now).fill(lists)
+        Filling::new(state, subject, limit, now).fill(lists)
     }
 
-    /// Counts on a changed state; nodes that did not change are not filled again where that is possible.
-    fn again(&self, old: &State, new: &State, subject: &Subject, now: i64) -> Count {
-        if !independent(subject) {
-            return Count::new(new, subject, now);
+    /// The total on a changed state; nodes that did not change are not filled again where that is possible.
+    pub(super) fn total_after(&self, old: &State, new: &State, subject: &Subject, limit: i64, now: i64) -> i64 {
+        if !independent(subject) || self.capped {
+            return Count::new(new, subject, limit, now).total();
         }
-        let slots = ready_nodes(new, &subject.job.datacenters, &subject.job.node_pool).slots;
-        let same = |slot: &u32| match (old.node_at(*slot), new.node_at(*slot)) {
-            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-            _ => false,
-        };
-        let (kept, changed): (Vec<u32>, Vec<u32>) = slots.into_iter().partition(same);
-        let mut count = Filling::new(new, subject, now).fill(changed.into_iter().map(|s| vec![s]).collect());
-        count.by_slot.extend(kept.iter().filter_map(|s| Some((*s, *self.by_slot.get(s)?))));
-        count
+        let sums = sums_of(subject);
+        let mut total: i64 = 0;
+        let mut to_fill: Vec<Vec<u32>> = Vec::new();
+        for slot in ready_nodes(new, &subject.job.datacenters, &subject.job.node_pool).slots {
+            let (Some(before), Some(after)) = (old.node_at(slot), new.node_at(slot)) else { continue };
+            let copies = self.by_slot.get(&slot).copied();
+            match (copies, &sums) {
+                (Some(n), _) if Arc::ptr_eq(before, after) => total = total.saturating_add(n),
+                // What can run a copy is the same as before.
+                (Some(1..), Some(ask)) if countable(after) => total = total.saturating_add(times(ask, after)),
+                _ => to_fill.push(vec![slot]),
+            }
+        }
+        if to_fill.is_empty() {
+            return total.min(limit);
+        }
+        total.saturating_add(Filling::new(new, subject, limit, now).fill(to_fill).total()).min(limit)
     }
 
-    fn total(&self) -> i64 {
+    /// How many copies fit on the node in a slot.
+    pub(super) fn on(&self, slot: u32) -> i64 {
+        self.by_slot.get(&slot).copied().unwrap_or(0)
+    }
+
+    /// The most copies that fit on one node.
+    pub(super) fn most_on_a_node(&self) -> i64 {
+        self.by_slot.values().copied().max().unwrap_or(0)
+    }
+
+    /// How many copies fit.
+    pub(super) fn total(&self) -> i64 {
         self.by_slot.values().sum()
     }
 
@@ -289,12 +257,16 @@ struct Filling<'a> {
     now: i64,
     count: Count,
     total: i64,
+    /// The counting ends here.
+    limit: i64,
+    /// See [`sums_of`].
+    sums: Option<AllocUsage>,
     /// Names of the copies go on from here.
     first: i64,
 }
 
 impl<'a> Filling<'a> {
-    fn new(state: &State, subject: &'a Subject, now: i64) -> Filling<'a> {
+    fn new(state: &State, subject: &'a Subject, limit: i64, now: i64) -> Filling<'a> {
         let state = state.snapshot();
         let job = &subject.job;
         // The stacks of system jobs decide about preemption themselves.
@@ -306,7 +278,8 @@ impl<'a> Filling<'a> {
         let first = subject.live(&state).iter().map(|e| e.alloc.index() + 1).max().unwrap_or(0);
         let first = i64::try_from(first).unwrap_or(0);
         let (made, count) = (Made::new(2), Count::default());
-        Filling { state, subject, eval, stack, plan, made, now, count, total: 0, first }
+        let sums = sums_of(subject);
+        Filling { state, subject, eval, stack, plan, made, now, count, total: 0, limit, sums, first }
     }
 
     /// Fills the nodes of each list until none of them takes another copy.
@@ -318,14 +291,18 @@ impl<'a> Filling<'a> {
                 self.count.by_slot.insert(*slot, 0);
             }
             let most = self.most_on(&list);
+            let only = if let [slot] = list.as_slice() { Some(*slot) } else { None };
             self.stack.set_nodes(list);
-            for _ in 0..most {
-                if self.total >= MOST_COPIES {
+            for n in 0..most {
+                if self.total >= self.limit {
                     self.count.capped = true;
                     break;
                 }
                 if !self.place() {
                     break;
+                }
+                if let (0, Some(slot)) = (n, only) {
+                    self.place_others(slot);
                 }
             }
         }
@@ -334,6 +311,43 @@ impl<'a> Filling<'a> {
         metrics.nodes_in_pool = ready.in_pool;
         metrics.node_pool.clone_from(&job.node_pool);
         self.count
+    }
+
+    /// Places what is sure to fit beside the first copy on a node, all at once.
+    fn place_others(&mut self, slot: u32) {
+        let (Some(ask), Some(node)) = (&self.sums, self.state.node_at(slot)) else { return };
+        if !countable(node) {
+            return;
+        }
+        let more = times(ask, node).saturating_sub(1).min(self.limit.saturating_sub(self.total));
+        if more <= 0 {
+            return;
+        }
+        let of = |amount: i64| amount.saturating_mul(more);
+        let task = AllocatedTaskResources {
+            cpu: AllocatedCpuResources { cpu_shares: of(ask.cpu), ..Default::default() },
+            memory: AllocatedMemoryResources { memory_mb: of(ask.memory), ..Default::default() },
+            ..Default::default()
+        };
+        let resources = AllocatedResources {
+            tasks: [(String::new(), task)].into_iter().collect(),
+            shared: AllocatedSharedResources { disk_mb: of(ask.disk), ..Default::default() },
+            ..Default::default()
+        };
+        let copies = Allocation {
+            id: self.made.id(),
+            namespace: self.subject.job.namespace.clone(),
+            job_id: self.subject.job.id.clone(),
+            task_group: self.subject.group.name.clone(),
+            node_id: node.node.id.clone(),
+            desired_status: desired_status::RUN.into(),
+            client_status: client_status::PENDING.into(),
+            allocated_resources: Some(Arc::new(resources)),
+            ..Default::default()
+        };
+        *self.count.by_slot.entry(slot).or_default() += more;
+        self.total = self.total.saturating_add(more);
+        self.plan.append_alloc(copies, None);
     }
 
     /// System and sysbatch jobs want a fixed number on each node; others as many as fit.

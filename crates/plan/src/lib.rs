@@ -7,7 +7,8 @@
 //! - [`past`]: evaluations of the past, from what they recorded.
 //! - [`job`]: from a client's job to the plan response: defaults, admission, dry run, annotated diff.
 //! - [`what_if`]: where allocations go when nodes leave or come, jobs are scaled or stopped, settings change.
-//! - [`mod@capacity`]: how many more copies of a group fit, also after the worst loss.
+//! - [`mod@capacity`]: how many more copies of a group fit. [`mod@survival`]: how many after the worst loss; `demand`: what jobs
+//!   place at most after a loss.
 //! - [`settings`]: the scheduler configuration by name.
 //! - [`mod@evaluate`]: one evaluation without a server. [`mod@apply`]: a plan carried out.
 //!
@@ -16,12 +17,14 @@
 pub mod apply;
 pub mod capacity;
 pub mod compare;
+mod demand;
 pub mod dry_run;
 pub mod evaluate;
 pub mod explain;
 pub mod job;
 pub mod past;
 pub mod settings;
+pub mod survival;
 pub mod what_if;
 
 pub use dry_run::{DryRun, dry_run};

@@ -9,7 +9,8 @@ use super::table::{Form, table};
 use super::ui::Ui;
 use super::values::plural;
 use encamp_model::quoted;
-use encamp_plan::capacity::{Capacity, Loss, Survival};
+use encamp_plan::capacity::Capacity;
+use encamp_plan::survival::{Loss, Survival};
 
 /// More nodes than that are not listed one by one unless asked for.
 const MANY: usize = 20;
@@ -95,18 +96,15 @@ fn print_group(ui: &mut Ui<'_>, view: &View, group: &Group, verbose: bool) {
 }
 
 fn survival(s: &Survival, loss: Option<Loss>) -> String {
-    let (what, several) = match loss {
-        Some(Loss::Datacenter) => ("datacenter", "datacenters"),
-        _ => ("node", "nodes"),
+    let what = match loss {
+        Some(Loss::Datacenter) => "datacenter",
+        _ => "node",
     };
     let words = plural(s.copies, "fits", "fit");
     let mut out = format!("After the worst loss, of {what} {}, {} more {words}", quoted(&s.lost), s.copies);
     if s.unplaced > 0 {
         let n = i64::try_from(s.unplaced).unwrap_or(i64::MAX);
         out.push_str(&format!("; {n} lost {} no node", plural(n, "allocation finds", "allocations find")));
-    }
-    if s.tried < s.of {
-        out.push_str(&format!(" (tried: the {} of {} {several} with the most to lose)", s.tried, s.of));
     }
     out
 }

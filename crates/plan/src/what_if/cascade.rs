@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::drain;
 use super::edit::{Edited, JobKey, Trigger, Triggers};
@@ -20,6 +21,15 @@ use encamp_state::State;
 const MOST_EVALUATIONS: usize = 50_000;
 /// How often a job is evaluated once more because its last plan changed something.
 const MOST_REPEATS: usize = 4;
+
+/// What is known about a state beforehand, where many changes of it are followed.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    /// Jobs of which an evaluation finds nothing to do: where a node goes down they need none.
+    pub settled: BTreeSet<JobKey>,
+    /// Jobs that wait for room.
+    pub waiting: Option<Arc<BTreeSet<JobKey>>>,
+}
 
 /// The state that evolves, and what is still to be done.
 pub struct Cascade {
@@ -40,7 +50,7 @@ pub struct Cascade {
     /// Jobs that were evaluated for a reason other than new room.
     pub(super) affected: BTreeSet<JobKey>,
     /// Jobs that waited for room before; read when first asked for.
-    waited: Option<BTreeSet<JobKey>>,
+    waited: Option<Arc<BTreeSet<JobKey>>>,
     /// Ready nodes on which room came up since the last look.
     freed: BTreeSet<String>,
     gained: bool,
@@ -53,7 +63,8 @@ pub struct Cascade {
 
 impl Cascade {
     /// Follows what the changes set off at `now`.
-    pub fn run(before: &State, edited: Edited, now: i64) -> Cascade {
+    pub fn run(before: &State, mut edited: Edited, known: &Known, now: i64) -> Cascade {
+        edited.triggers.retain(|key, _| !known.settled.contains(key));
         let mut c = Cascade {
             state: edited.state,
             now,
@@ -66,7 +77,7 @@ impl Cascade {
             to_repeat: BTreeSet::new(),
             failed: BTreeMap::new(),
             affected: BTreeSet::new(),
-            waited: None,
+            waited: known.waiting.clone(),
             freed: BTreeSet::new(),
             gained: edited.gained,
             touched: BTreeSet::new(),
@@ -221,7 +232,7 @@ impl Cascade {
             return false;
         }
         let freed = std::mem::take(&mut self.freed);
-        let waited = self.waited.get_or_insert_with(|| short_jobs(before));
+        let waited = self.waited.get_or_insert_with(|| Arc::new(short_jobs(before)));
         let mut keys: BTreeSet<JobKey> = self.failed.keys().chain(waited.iter()).cloned().collect();
         keys.extend(absent_system_jobs(&self.state, &freed));
         for key in keys {

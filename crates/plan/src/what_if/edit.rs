@@ -69,8 +69,9 @@ pub fn edit(before: &State, changes: &[Change], namespace: &str, now: i64) -> Re
         e.write(before, change, namespace, now).map_err(|problem| ChangeError { flag, value, problem })?;
     }
     // The nodes as they are in the end decide what is evaluated.
+    let system = e.system_jobs();
     for id in e.down.clone() {
-        e.trigger_node(&id);
+        e.trigger_node(&id, &system);
     }
     Ok(e)
 }
@@ -151,11 +152,12 @@ impl Edited {
     /// Adds nodes like one of the cluster as it was, so that what is lost can be replaced.
     fn add(&mut self, before: &State, count: usize, like: &str) -> Result<(), String> {
         let model = find::node(before, like)?;
+        let system = self.system_jobs();
         for number in 1..=count {
             let copy = self.copy_of(&model, number);
             let id = copy.id.clone();
             self.state.upsert_node(Arc::new(copy));
-            self.trigger_node(&id);
+            self.trigger_node(&id, &system);
         }
         self.gained = true;
         self.descriptions.push(format!("add {count} like {}", named(&model)));
@@ -259,7 +261,7 @@ impl Edited {
     }
 
     /// The evaluations that a changed node causes (`docs/spec/server.md §9.6`).
-    fn trigger_node(&mut self, id: &str) {
+    fn trigger_node(&mut self, id: &str, system: &[Arc<Job>]) {
         let Some(entry) = self.state.node(id).cloned() else { return };
         for a in entry.allocs.iter().map(|e| &e.alloc) {
             let Some(job) = &a.job else { continue };
@@ -272,10 +274,13 @@ impl Edited {
                 self.trigger((a.namespace.clone(), a.job_id.clone()), job);
             }
         }
-        let jobs: Vec<Arc<Job>> = self.state.jobs().map(|e| e.current.clone()).collect();
-        for job in jobs.iter().filter(|j| j.r#type == "system" && targets(j, &entry.node)) {
+        for job in system.iter().filter(|j| targets(j, &entry.node)) {
             self.trigger(key(job), job);
         }
+    }
+
+    fn system_jobs(&self) -> Vec<Arc<Job>> {
+        self.state.jobs().map(|e| &e.current).filter(|j| j.r#type == "system").cloned().collect()
     }
 
     fn trigger(&mut self, key: JobKey, job: &Job) {

@@ -15,9 +15,11 @@ pub mod headroom;
 pub mod outcome;
 #[cfg(test)]
 mod tests;
-mod waiting;
+pub(super) mod waiting;
 
+pub(super) use cascade::Known;
 pub use change::{Change, ChangeError};
+pub(super) use edit::JobKey;
 pub use outcome::{Cause, Displaced, Fate, Outcome, Owner, Placed, Unplaced};
 
 use cascade::Cascade;
@@ -39,8 +41,24 @@ pub fn what_if(before: &State, changes: &[Change], namespace: &str, now: i64) ->
     let descriptions = edited.descriptions.clone();
     let mut notes = edited.notes.clone();
     let (draining, down) = (edited.draining.clone(), edited.down.clone());
-    let cascade = Cascade::run(before, edited, now);
+    let cascade = Cascade::run(before, edited, &Known::default(), now);
     notes.extend(cascade.notes());
+    let headroom = headroom::headroom(before, cascade.state());
     let outcome = outcome::outcome(before, &cascade, (&draining, &down), descriptions, notes);
-    Ok(WhatIf { state: cascade.into_state(), outcome })
+    Ok(WhatIf { state: cascade.into_state(), outcome: Outcome { headroom, ..outcome } })
+}
+
+/// The state after a loss and all that follows from it, and how many allocations are without a node for it: the same as
+/// [`what_if`] gives, in less time. What is settled keeps its lost allocations as they were.
+pub(super) fn lose(
+    before: &State,
+    lost: &change::Nodes,
+    known: &Known,
+    now: i64,
+) -> Result<(State, usize), ChangeError> {
+    let edited = edit::edit(before, &[Change::Down(lost.clone())], "", now)?;
+    let (draining, down) = (edited.draining.clone(), edited.down.clone());
+    let cascade = Cascade::run(before, edited, known, now);
+    let outcome = outcome::outcome(before, &cascade, (&draining, &down), Vec::new(), Vec::new());
+    Ok((cascade.into_state(), outcome.count(None, Fate::Unplaced)))
 }

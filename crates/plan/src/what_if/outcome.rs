@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::cascade::Cascade;
 use super::edit::JobKey;
-use super::headroom::{PoolRoom, headroom};
+use super::headroom::PoolRoom;
 use encamp_model::*;
 use encamp_scheduler::descriptions;
 use encamp_state::State;
@@ -232,7 +232,7 @@ pub(super) fn outcome(
         }));
     }
     let evaluations = cascade.evaluations;
-    Outcome { changes, displaced, placed, unplaced, headroom: headroom(before, after), evaluations, notes }
+    Outcome { changes, displaced, placed, unplaced, headroom: Vec::new(), evaluations, notes }
 }
 
 /// Whether an allocation that leaves is to be replaced elsewhere.

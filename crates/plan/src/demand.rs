@@ -1,0 +1,308 @@
+//! What jobs can place at most when a node is lost: how little of what fits on the others may be left.
+//!
+//! Jobs of which an evaluation finds nothing to do place no more than what they lose. Others place at most what they want and
+//! do not have; their evaluations may also stop something on other nodes, which lets jobs that wait for room try again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::evaluate::{Made, evaluate};
+use super::what_if::{JobKey, waiting::short_jobs};
+use encamp_model::*;
+use encamp_scheduler::candidates::covers;
+use encamp_scheduler::stack::CompiledGroup;
+use encamp_state::{AllocUsage, NodeEntry, Snapshot};
+
+/// What an evaluation of a job would do as things are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Activity {
+    /// Nothing.
+    Settled,
+    /// Nothing, but something waits for room.
+    Waiting,
+    /// Something, or it is not known what.
+    Active,
+}
+
+/// One job.
+#[derive(Debug)]
+struct JobDemand {
+    activity: Activity,
+    r#type: JobType,
+    groups: BTreeMap<String, GroupDemand>,
+}
+
+/// The types of jobs, as far as they place allocations differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum JobType {
+    Service,
+    Batch,
+    /// System and sysbatch: allocations belong to their nodes.
+    PerNode,
+}
+
+/// One group of a job.
+#[derive(Debug)]
+struct GroupDemand {
+    /// Copies that one allocation may take the room of.
+    unit: i64,
+    /// Allocations that the job may want at most.
+    wanted: i64,
+    /// Allocations that stay where they are.
+    stable: i64,
+}
+
+/// What copies an allocation may displace.
+#[derive(Debug)]
+pub struct Units {
+    /// What one copy asks for, if sums are all that decides.
+    pub ask: Option<AllocUsage>,
+    /// The most copies on a node: no allocation displaces more.
+    pub most: i64,
+}
+
+impl Units {
+    fn of(&self, job: &Job, group: &TaskGroup) -> i64 {
+        let Some(ask) = &self.ask else { return self.most };
+        let given = CompiledGroup::new(job, group, false);
+        // Reserved cores count by the speed of the node.
+        if given.tasks.iter().any(|t| t.cores > 0) {
+            return self.most;
+        }
+        let parts =
+            [(given.usage.cpu, ask.cpu), (given.usage.memory, ask.memory), (given.usage.disk, ask.disk)].into_iter();
+        let copies = parts.filter(|(_, asked)| *asked > 0).map(|(taken, asked)| rounded_up(taken.max(0), asked));
+        // At least one: nodes may have a largest number of allocations.
+        copies.max().unwrap_or(0).max(1).min(self.most)
+    }
+}
+
+fn rounded_up(amount: i64, by: i64) -> i64 {
+    amount / by + i64::from(amount % by > 0)
+}
+
+/// All jobs of a state.
+#[derive(Debug)]
+pub struct Demands {
+    jobs: BTreeMap<JobKey, JobDemand>,
+    /// Copies that jobs that wait may take the room of, once they find some.
+    waiting: i64,
+    /// Which jobs may evict others.
+    preemption: PreemptionConfig,
+    /// Jobs that wait for room, as far as their allocations tell.
+    pub short: BTreeSet<JobKey>,
+}
+
+impl Demands {
+    /// Looks at all jobs of a state at `now`.
+    pub fn new(state: &Snapshot, units: &Units, now: i64) -> Demands {
+        let short = short_jobs(state);
+        let all: Vec<&Arc<Job>> = state.jobs().map(|e| &e.current).collect();
+        let size = all.len().div_ceil(threads()).max(1);
+        let jobs: BTreeMap<JobKey, JobDemand> = std::thread::scope(|scope| {
+            let work = |part: &[&Arc<Job>]| -> Vec<(JobKey, JobDemand)> {
+                let one =
+                    |job: &&Arc<Job>| ((job.namespace.clone(), job.id.clone()), JobDemand::new(state, job, units, now));
+                part.iter().map(one).collect()
+            };
+            let running: Vec<_> = all.chunks(size).map(|part| scope.spawn(move || work(part))).collect();
+            running
+                .into_iter()
+                .flat_map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        });
+        let everybody = PreemptionConfig {
+            system_scheduler_enabled: true,
+            sys_batch_scheduler_enabled: true,
+            batch_scheduler_enabled: true,
+            service_scheduler_enabled: true,
+        };
+        let mut demands = Demands {
+            jobs,
+            waiting: 0,
+            preemption: state.scheduler_config.as_ref().map_or(everybody, |c| c.preemption_config.clone()),
+            short,
+        };
+        let sum = |sum: i64, key: &JobKey| sum.saturating_add(demands.open(key));
+        demands.waiting = demands.short.iter().fold(0, sum);
+        demands
+    }
+
+    /// System jobs of which an evaluation finds nothing to do.
+    pub fn settled(&self) -> BTreeSet<JobKey> {
+        let settled = |j: &JobDemand| j.r#type == JobType::PerNode && j.activity == Activity::Settled;
+        self.jobs.iter().filter(|(_, j)| settled(j)).map(|(key, _)| key.clone()).collect()
+    }
+
+    /// What a waiting job may take.
+    fn open(&self, key: &JobKey) -> i64 {
+        match self.jobs.get(key) {
+            Some(job) if job.activity != Activity::Settled => job.open(&BTreeMap::new()),
+            _ => 0,
+        }
+    }
+
+    /// Copies that may be displaced at most when a node is lost, besides those on it; `None` if that can't be told beforehand.
+    pub fn displaced(&self, state: &Snapshot, node: &NodeEntry) -> Option<i64> {
+        let mut on_node: BTreeMap<JobKey, BTreeMap<&str, OnNode>> = BTreeMap::new();
+        for e in node.allocs.iter().filter(|e| !e.alloc.client_terminal()) {
+            let a = &e.alloc;
+            let groups = on_node.entry((a.namespace.clone(), a.job_id.clone())).or_default();
+            let group = groups.entry(a.task_group.as_str()).or_default();
+            let current = state.job(&a.namespace, &a.job_id);
+            group.lost += 1;
+            group.stable += i64::from(current.is_some_and(|job| stable(state, job, a)));
+        }
+        let (mut total, mut frees): (i64, bool) = (0, false);
+        for (key, groups) in &on_node {
+            // Of jobs that are gone everything is stopped.
+            let Some(job) = self.jobs.get(key) else {
+                frees = true;
+                continue;
+            };
+            frees |= job.activity == Activity::Active;
+            let taken = match (job.r#type, job.activity) {
+                (JobType::PerNode, Activity::Settled | Activity::Waiting) => 0,
+                (JobType::PerNode, Activity::Active) => return None,
+                (_, Activity::Settled) => job.replaced(groups)?,
+                (_, Activity::Waiting | Activity::Active) => job.open(groups),
+            };
+            if taken > 0 && self.may_evict(job.r#type) {
+                return None;
+            }
+            total = total.saturating_add(taken);
+        }
+        let per_node = || self.jobs.iter().filter(|(_, j)| j.r#type == JobType::PerNode);
+        for (key, job) in per_node() {
+            let targets = || state.job(&key.0, &key.1).is_some_and(|j| !j.stop && covers(j, &node.node));
+            if job.activity == Activity::Active && targets() {
+                return None;
+            }
+        }
+        if frees {
+            let idle = per_node().all(|(_, j)| j.activity == Activity::Settled);
+            if !idle || self.may_evict(JobType::Service) || self.may_evict(JobType::Batch) {
+                return None;
+            }
+            total = total.saturating_add(self.waiting);
+        }
+        Some(total)
+    }
+
+    fn may_evict(&self, r#type: JobType) -> bool {
+        match r#type {
+            JobType::Service => self.preemption.service_scheduler_enabled,
+            JobType::Batch => self.preemption.batch_scheduler_enabled,
+            JobType::PerNode => self.preemption.system_scheduler_enabled || self.preemption.sys_batch_scheduler_enabled,
+        }
+    }
+}
+
+/// What a group has on a node.
+#[derive(Debug, Default)]
+struct OnNode {
+    lost: i64,
+    stable: i64,
+}
+
+impl JobDemand {
+    fn new(state: &Snapshot, job: &Arc<Job>, units: &Units, now: i64) -> JobDemand {
+        let r#type = match job.r#type.as_str() {
+            "system" | "sysbatch" => JobType::PerNode,
+            "batch" => JobType::Batch,
+            _ => JobType::Service,
+        };
+        let allocs = state.allocs_of_job(&job.namespace, &job.id);
+        let mut groups: BTreeMap<String, GroupDemand> = BTreeMap::new();
+        for group in &job.task_groups {
+            let canaries = group.update.as_ref().map_or(0, |u| u.canary);
+            let count = if job.stop { 0 } else { group.count.saturating_add(canaries) };
+            let of_group = allocs.iter().filter(|e| e.alloc.task_group == group.name);
+            let stays = of_group.filter(|e| stable(state, job, &e.alloc)).count();
+            let demand = GroupDemand {
+                unit: units.of(job, group),
+                wanted: count,
+                stable: i64::try_from(stays).unwrap_or(i64::MAX),
+            };
+            groups.insert(group.name.clone(), demand);
+        }
+        JobDemand { activity: activity(state, job, now), r#type, groups }
+    }
+
+    /// Copies displaced by replacements of what is lost, allocation by allocation; `None` if a group is not known.
+    fn replaced(&self, lost: &BTreeMap<&str, OnNode>) -> Option<i64> {
+        let mut total: i64 = 0;
+        for (name, on_node) in lost {
+            total = total.saturating_add(self.groups.get(*name)?.unit.saturating_mul(on_node.lost));
+        }
+        Some(total)
+    }
+
+    /// Copies displaced by all that the job may place: what it wants less what stays.
+    fn open(&self, lost: &BTreeMap<&str, OnNode>) -> i64 {
+        let one = |(name, g): (&String, &GroupDemand)| {
+            let stays = g.stable.saturating_sub(lost.get(name.as_str()).map_or(0, |l| l.stable));
+            g.unit.saturating_mul(g.wanted.saturating_sub(stays).max(0))
+        };
+        self.groups.iter().map(one).fold(0, i64::saturating_add)
+    }
+}
+
+/// Whether an allocation goes on where it is, whatever else happens, and counts for its group.
+fn stable(state: &Snapshot, job: &Job, a: &Allocation) -> bool {
+    let ready = |n: &NodeEntry| n.node.status == "ready" && n.node.drain_strategy.is_none();
+    a.desired_status == desired_status::RUN
+        && matches!(a.client_status.as_str(), client_status::RUNNING | client_status::PENDING)
+        && a.desired_transition == DesiredTransition::default()
+        && a.job.as_ref().is_some_and(|j| j.version == job.version && j.create_index == job.create_index)
+        && state.node(&a.node_id).is_some_and(|n| ready(n))
+}
+
+/// What an evaluation of a job finds to do: it is made and processed, and nothing of it is carried out. Rollouts go on by
+/// rules of their own when something is lost.
+fn activity(state: &Snapshot, job: &Arc<Job>, now: i64) -> Activity {
+    let deployment = state.latest_deployment(&job.namespace, &job.id);
+    if deployment.is_some_and(|d| d.active()) {
+        return Activity::Active;
+    }
+    let unused = job.is_template() && state.allocs_of_job(&job.namespace, &job.id).is_empty();
+    if unused || calm(state, job) {
+        return Activity::Settled;
+    }
+    let mut made = Made::new(3);
+    let eval = Evaluation::pending(job, "node-update", now, made.id());
+    let Ok(answer) = evaluate(state, &eval, now, &mut made) else { return Activity::Active };
+    let later = answer.created.iter().any(|e| !e.wait_until.is_zero());
+    if !answer.plans.is_empty() || later {
+        return Activity::Active;
+    }
+    let fails = answer.updates.iter().any(|e| !e.failed_tg_allocs.is_empty() || e.status != "complete");
+    if fails { Activity::Waiting } else { Activity::Settled }
+}
+
+/// Whether a service has what it wants, and nothing that could be replaced: most have, and it is told without an evaluation.
+fn calm(state: &Snapshot, job: &Job) -> bool {
+    if job.r#type != "service" || job.stop || job.is_template() {
+        return false;
+    }
+    let mut live: BTreeMap<&str, i64> = BTreeMap::new();
+    let allocs = state.allocs_of_job(&job.namespace, &job.id);
+    for a in allocs.iter().map(|e| &e.alloc) {
+        if stable(state, job, a) {
+            *live.entry(a.task_group.as_str()).or_default() += 1;
+            continue;
+        }
+        let over = a.server_terminal() && a.client_terminal() && !a.last_reschedule_failed();
+        if !over {
+            return false;
+        }
+    }
+    let groups = job.task_groups.iter().filter(|g| g.count > 0);
+    let wanted: BTreeMap<&str, i64> = groups.map(|g| (g.name.as_str(), g.count)).collect();
+    live == wanted
+}
+
+/// How many threads share the work.
+pub fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(16)
+}

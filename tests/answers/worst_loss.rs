@@ -1,0 +1,36 @@
+//! `capacity -survive` and `capacity -down`: one can't say that no loss matters while the other one loses copies.
+
+use serde_json::Value;
+
+use crate::program::{Folder, run_in};
+
+const JOB: &str = "job \"probe\" {\n  group \"g\" {\n    task \"t\" {\n      driver = \"docker\"\n      config {\n        image = \
+                   \"x\"\n      }\n      resources {\n        cpu    = 500\n        memory = 512\n      }\n    }\n  }\n}\n";
+
+fn answer(folder: &Folder, flags: &[&str]) -> Value {
+    let args = [&["capacity", "-json-output", "-snapshot", "c.json"], flags, &["probe.nomad.hcl"]].concat();
+    let ran = run_in(folder.path(), &args);
+    assert!((0..=1).contains(&ran.exit), "{args:?}: {}", ran.stderr);
+    serde_json::from_str::<Value>(&ran.stdout).expect("JSON")["Groups"][0].clone()
+}
+
+/// More nodes than were tried at all before, most of them of pools that the job may not use, or full.
+#[test]
+fn the_worst_loss_of_a_large_cluster_is_that_of_a_node_that_the_job_can_use() {
+    let folder = Folder::new("worst-loss");
+    let sim = ["sim", "cluster", "-nodes", "260", "-allocs", "3000", "-seed", "5", "-out", "c.json"];
+    assert_eq!(run_in(folder.path(), &sim).exit, 0);
+    folder.file("probe.nomad.hcl", JOB);
+    let told = answer(&folder, &["-survive", "1 node"]);
+    let copies = told["Copies"].as_i64().expect("a number");
+    let worst = told["Survival"]["Copies"].as_i64().expect("a number");
+    assert!(worst < copies, "{}", told["Survival"]);
+    let (tried, of) = (told["Survival"]["Tried"].as_u64(), told["Survival"]["Of"].as_u64());
+    assert!(tried > Some(0) && tried <= of, "{}", told["Survival"]);
+    let left = |node: &str| answer(&folder, &["-down", node])["Copies"].as_i64().expect("a number");
+    assert_eq!(left(told["Survival"]["Lost"].as_str().expect("a node")), worst);
+    for node in told["Nodes"].as_array().expect("a list").iter().step_by(60).take(3) {
+        let node = node["NodeName"].as_str().expect("a name");
+        assert!(left(node) >= worst, "{node}");
+    }
+}
