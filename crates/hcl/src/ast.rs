@@ -239,6 +239,8 @@ impl Expr {
                 ExprKind::Binary { first, .. } => first,
                 ExprKind::Conditional(parts) => &parts[0],
                 ExprKind::Join(inner) => inner,
+                // A template in a JSON document has a source of its own: such errors point to its string.
+                ExprKind::Paren(inner) if inner.span.source == expr.span.source => inner,
                 ExprKind::Template(parts) => match parts.first() {
                     Some(first) => first,
                     None => return expr.span,

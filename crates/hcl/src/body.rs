@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 use super::ast::{Block, Body, Expr, ExprKind, Label};
-use super::diag::{Diag, Span, suggestion};
+use super::diag::{Diag, Sources, Span, suggestion};
 use super::eval::{Evaluator, MAX_DIAGS, Scope, key};
 use super::json::{Node, NodeKind};
 use super::types::Type;
@@ -84,7 +84,11 @@ const DYNAMIC: Expected =
 
 /// What the label of a block is called in error texts.
 fn label_name(kind: &str) -> &'static str {
-    if kind == "dynamic" { "type" } else { "name" }
+    match kind {
+        "dynamic" => "type",
+        "port" | "target" => "",
+        _ => "name",
+    }
 }
 
 impl<'s> Expected<'s> {
@@ -166,28 +170,39 @@ impl<'a> BodyRef<'a> {
                     .map(|a| Attr { name: &a.name, name_span: a.name_span, expr: Cow::Borrowed(&a.expr) })
                     .collect()
             }
-            BodyRef::Json(node) => {
-                let mut attributes: Vec<Attr> = Vec::new();
-                if !ev.charge_text(node.span) {
-                    return attributes;
-                }
-                for member in objects(node).flat_map(members) {
-                    match member.value.to_expr(ev.sources) {
-                        _ if member.name == "//" => {}
-                        Ok(expr) => {
-                            attributes.push(Attr {
-                                name: &member.name,
-                                name_span: member.name_span,
-                                expr: Cow::Owned(expr),
-                            });
-                        }
-                        Err(diags) => diags.into_iter().for_each(|d| ev.report(d)),
-                    }
-                }
-                attributes
-            }
+            BodyRef::Json(node) => members_as_attributes(node, ev, Node::to_expr),
         }
     }
+
+    /// The attributes of a body that holds constants only: strings of JSON documents are no templates there.
+    pub fn constants(&self, ev: &mut Evaluator) -> Vec<Attr<'a>> {
+        match self {
+            BodyRef::Native(_) => self.just_attributes(ev),
+            BodyRef::Json(node) => members_as_attributes(node, ev, |node, _| Ok(node.to_constant())),
+        }
+    }
+}
+
+/// The members of a JSON object, or of a list of objects, each read as an expression.
+fn members_as_attributes<'a>(
+    node: &'a Node,
+    ev: &mut Evaluator,
+    read: fn(&Node, &Sources) -> Result<Expr, Vec<Diag>>,
+) -> Vec<Attr<'a>> {
+    let mut attributes: Vec<Attr> = Vec::new();
+    if !ev.charge_text(node.span) {
+        return attributes;
+    }
+    for member in objects(node).flat_map(members) {
+        match read(&member.value, ev.sources) {
+            _ if member.name == "//" => {}
+            Ok(expr) => {
+                attributes.push(Attr { name: &member.name, name_span: member.name_span, expr: Cow::Owned(expr) });
+            }
+            Err(diags) => diags.into_iter().for_each(|d| ev.report(d)),
+        }
+    }
+    attributes
 }
 
 /// Content before `dynamic` blocks are expanded.
@@ -491,7 +506,7 @@ fn label_exprs(spec: &Content, kind: &str, wanted: usize) -> Result<Vec<Expr>, D
     let Some(labels) = spec.attribute("labels") else { return Ok(Vec::new()) };
     let ExprKind::Tuple { items, .. } = &labels.expr.kind else {
         let detail = "A static list expression is required.";
-        return Err(Diag::at(labels.expr.span, "Invalid expression", detail));
+        return Err(Diag::at(labels.expr.start_span(), "Invalid expression", detail));
     };
     match items.get(wanted) {
         Some(extra) => Err(Diag::at(extra.span, "Extraneous dynamic block label", detail)),

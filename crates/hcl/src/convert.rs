@@ -129,6 +129,11 @@ fn mismatch(own: &Type, wanted: &Type) -> String {
         (Type::Map(own), Type::Map(element)) if !own.converts_to(element) => {
             format!("incorrect map element type: {}", mismatch(own, element))
         }
+        // Where even the kind is another one, the own type is not named.
+        (Type::Object(_) | Type::Map(_), Type::List(_) | Type::Set(_))
+        | (Type::Tuple(_) | Type::List(_) | Type::Set(_), Type::Map(_)) => {
+            format!("{} required", wanted.wanted_name())
+        }
         _ => generic(),
     }
 }

@@ -71,6 +71,25 @@ impl Node {
         Ok(Expr::new(kind, self.span))
     }
 
+    /// The value as it stands: strings are no templates.
+    pub fn to_constant(&self) -> Expr {
+        let kind = match &self.kind {
+            NodeKind::Null => ExprKind::Null,
+            NodeKind::Bool(value) => ExprKind::Bool(*value),
+            NodeKind::Number(text) => ExprKind::Number(text.clone()),
+            NodeKind::String(text) => ExprKind::Text(text.clone()),
+            NodeKind::Array(items) => {
+                ExprKind::Tuple { open: self.open(), items: items.iter().map(Node::to_constant).collect() }
+            }
+            NodeKind::Object(members) => {
+                let name = |m: &Member| Expr::new(ExprKind::Text(m.name.clone()), m.name_span);
+                let items = members.iter().map(|m| (name(m), m.value.to_constant())).collect();
+                ExprKind::Object { open: self.open(), items }
+            }
+        };
+        Expr::new(kind, self.span)
+    }
+
     /// A string whose text is an expression, such as a type or a name; other values as they are.
     pub fn to_static_expr(&self, sources: &Sources) -> Result<Expr, Vec<Diag>> {
         match &self.kind {

@@ -137,8 +137,8 @@ impl Evaluator<'_> {
             _ => {}
         }
         let detail = match value {
-            Value::List(items) | Value::Tuple(items) => match sequence_index(key, items.items().len()) {
-                Ok(at) => match items.items().get(at) {
+            Value::List(items) | Value::Tuple(items) => match sequence_index(key) {
+                Ok(at) => match at.and_then(|at| items.items().get(at)) {
                     Some(item) => return item.clone(),
                     None => format!("{NO_ELEMENT}."),
                 },
@@ -195,24 +195,12 @@ fn has_objects(value: &Value) -> bool {
     matches!(value.ty(), Type::List(element) | Type::Set(element) if matches!(*element, Type::Object(_)))
 }
 
-/// The position a key means in a sequence of this length.
-fn sequence_index(key: &Value, len: usize) -> Result<usize, String> {
+/// The position a key means in a sequence, if it means one; why it can't be one.
+fn sequence_index(key: &Value) -> Result<Option<usize>, String> {
     let key = key.convert(&Type::Number)?;
     let Some(number) = key.as_number() else { return Err("a number is required".to_owned()) };
-    if !number.is_whole() {
-        let value = number.to_f64();
-        return Err(format!(
-            "indexing a sequence requires a whole number, but the given index ({value}) has a fractional part"
-        ));
-    }
-    if number.is_negative() && !number.is_zero() {
-        return Err("a negative number is not a valid index for a sequence".to_owned());
-    }
-    if len == 0 {
-        return Err("the collection has no elements".to_owned());
-    }
-    let at = number.to_u64().and_then(|n| usize::try_from(n).ok()).filter(|at| *at < len);
-    at.ok_or_else(|| "the given index is greater than or equal to the length of the collection".to_owned())
+    let whole = number.to_u64().filter(|_| number.is_whole());
+    Ok(whole.and_then(|n| usize::try_from(n).ok()))
 }
 
 /// Cuts `${…}` around `file[start..end]` out of the file. The search for the closing brace starts one byte too far to the

@@ -78,6 +78,9 @@ pub fn parse_type(expr: &Expr, exactness: Exactness) -> Result<Type, Diag> {
                 _ => object_type(arg, exactness),
             }
         }
+        // Literals with names count as keywords here.
+        ExprKind::Null => invalid(expr.span, "The keyword \"null\" is not a valid type specification.".to_owned()),
+        ExprKind::Bool(value) => invalid(expr.span, format!("The keyword \"{value}\" is not a valid type specification.")),
         _ => invalid(
             expr.span,
             "A type specification is either a primitive type keyword (bool, number, string) or a complex type constructor \

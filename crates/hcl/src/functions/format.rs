@@ -98,14 +98,13 @@ fn format(text: &str, values: &[&Value]) -> Result<String, Failure> {
         let position = index.unwrap_or(next);
         let Some(value) = values.get(position) else {
             let total = values.len();
+            let needed = position + 1;
             let text =
-                format!("not enough arguments for {shown} at {start}: need index {position} but have {total} total");
-            return Err(Failure::Argument(0, text));
+                format!("not enough arguments for {shown} at {start}: need index {needed} but have {total} total");
+            return Err(Failure::Call(text));
         };
-        let formatted = spec.apply(value).map_err(|text| {
-            let text = format!("unsupported value for {shown} at {start}: {text}");
-            Failure::Argument(position + 1, text)
-        })?;
+        let formatted = spec.apply(value);
+        let formatted = formatted.map_err(|text| format!("unsupported value for {shown} at {start}: {text}"))?;
         out.push(&formatted)?;
         next = position + 1;
         used = used.max(next);
@@ -333,30 +332,28 @@ mod tests {
     fn refusals() {
         for (text, arguments, expected) in [
             (
-                "a %s",
-                vec![],
-                "\"format\" parameter: not enough arguments for \"%s\" at 2: need index 0 but have 0 total.",
-            ),
-            (
                 "%s",
                 vec!["a".into(), "b".into()],
                 "\"args\" parameter: too many arguments; only 1 used by format string.",
             ),
             ("x", vec!["a".into()], "\"args\" parameter: too many arguments; no verbs in format string."),
             ("%y", vec!["a".into()], "\"format\" parameter: unsupported format verb 'y' in \"%y\" at offset 0."),
-            ("%d", vec![n("1.5")], "\"args\" parameter: unsupported value for \"%d\" at 0: an integer is required."),
-            ("%d", vec!["x".into()], "\"args\" parameter: unsupported value for \"%d\" at 0: a number is required."),
-            (
-                "%s",
-                vec![Value::Null],
-                "\"args\" parameter: unsupported value for \"%s\" at 0: null value cannot be formatted.",
-            ),
             ("%", vec![], "\"format\" parameter: unterminated format verb at offset 0."),
             ("%[0]d", vec![], "\"format\" parameter: argument index must be a positive number at offset 0."),
             ("%999999999d", vec![n("1")], "\"format\" parameter: number 999999999 in format is too large at offset 0."),
         ] {
             let arguments: Vec<Value> = std::iter::once(text.into()).chain(arguments).collect();
             check("format", &arguments, &format!("Invalid value for {expected}"));
+        }
+        // What a verb lacks is a mistake of the call, not of an argument.
+        for (text, arguments, expected) in [
+            ("a %s", vec![], "not enough arguments for \"%s\" at 2: need index 1 but have 0 total."),
+            ("%d", vec![n("1.5")], "unsupported value for \"%d\" at 0: an integer is required."),
+            ("%d", vec!["x".into()], "unsupported value for \"%d\" at 0: a number is required."),
+            ("%s", vec![Value::Null], "unsupported value for \"%s\" at 0: null value cannot be formatted."),
+        ] {
+            let arguments: Vec<Value> = std::iter::once(text.into()).chain(arguments).collect();
+            check("format", &arguments, &format!("Call to function \"format\" failed: {expected}"));
         }
     }
 

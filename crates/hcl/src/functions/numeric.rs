@@ -17,7 +17,9 @@ pub const FUNCTIONS: &[Function] = &[
     function("floor", &[p("num", Kind::Number)], |args, _| Ok(args.number(0)?.floor().into())),
     function("signum", &[p("num", Kind::Number)], |args, _| {
         let number = args.number(0)?;
-        Ok(Value::from(if number.is_zero() { 0 } else { 1 - 2 * i64::from(number.is_negative()) }))
+        let number = number.to_i64().filter(|_| number.is_whole());
+        let refused = || format!("value must be a whole number, between {} and {}", i64::MIN, i64::MAX);
+        Ok(Value::from(number.ok_or_else(refused)?.signum()))
     }),
     variadic("max", &[], p("numbers", Kind::Number), |args, _| extreme(args, |new, best| new > best)),
     variadic("min", &[], p("numbers", Kind::Number), |args, _| extreme(args, |new, best| new < best)),
@@ -27,7 +29,7 @@ pub const FUNCTIONS: &[Function] = &[
     function("pow", &[p("num", Kind::Number), p("power", Kind::Number)], |args, _| {
         float(args.number(0)?.to_f64().powf(args.number(1)?.to_f64()))
     }),
-    function("parseint", &[p("number", Kind::String), p("base", Kind::Number)], parseint),
+    function("parseint", &[p("number", Kind::Any), p("base", Kind::Number)], parseint),
 ];
 
 fn extreme(args: &Args, better: fn(&Number, &Number) -> bool) -> Result<Value, Failure> {
@@ -46,7 +48,10 @@ fn float(value: f64) -> Result<Value, Failure> {
 }
 
 fn parseint(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
-    let (text, base) = (args.text(0)?, args.number(1)?);
+    let (text, base) = (args.value(0)?, args.number(1)?);
+    let Some(text) = text.as_str() else {
+        return Err(Failure::Argument(0, format!("first argument must be a string, not {}", text.ty())));
+    };
     let Some(radix) = base.to_u64().filter(|base| (2..=62).contains(base)) else {
         return Err(Failure::Argument(1, "base must be a whole number between 2 and 62 inclusive".to_string()));
     };
@@ -94,7 +99,13 @@ mod tests {
             ("floor", vec![n("-1.2")], "-2"),
             ("signum", vec![n("-12")], "-1"),
             ("signum", vec![n("0")], "0"),
-            ("signum", vec!["0.1".into()], "1"),
+            ("signum", vec!["12".into()], "1"),
+            (
+                "signum",
+                vec![n("0.1")],
+                "Call to function \"signum\" failed: value must be a whole number, between -9223372036854775808 and \
+                 9223372036854775807.",
+            ),
             ("max", vec![n("1"), n("9"), n("4")], "9"),
             ("min", vec![n("3"), n("-2"), n("8")], "-2"),
             ("max", vec![], "Call to function \"max\" failed: must pass at least one number."),
@@ -124,5 +135,7 @@ mod tests {
         ] {
             check("parseint", &[text.into(), base.into()], expected);
         }
+        let expected = "Invalid value for \"number\" parameter: first argument must be a string, not number.";
+        check("parseint", &[n("12"), 10.into()], expected);
     }
 }

@@ -110,6 +110,14 @@ impl Parser<'_> {
 
     fn attribute(&mut self, name: Token) -> Parsed<Attribute> {
         let attribute = self.assignment(name)?;
+        if self.peek().kind == Kind::Comma {
+            return Err(self.error(
+                self.peek().span,
+                "Unexpected comma after argument",
+                "Argument definitions must be separated by newlines, not commas. An argument definition must end with a \
+                 newline.",
+            ));
+        }
         self.line_end("Missing newline after argument", "An argument definition must end with a newline.")?;
         Ok(attribute)
     }

@@ -10,10 +10,24 @@ use encamp_model::quoted;
 
 /// A template before `if` and `for` are matched with their ends.
 enum Part {
-    Text { text: String, span: Span },
+    Text {
+        text: String,
+        span: Span,
+    },
     Value(Expr),
-    If { condition: Expr, span: Span },
-    For { key_name: Option<String>, value_name: String, collection: Expr, span: Span },
+    /// `span` is that of the opening marker, `whole` that of the directive.
+    If {
+        condition: Expr,
+        span: Span,
+        whole: Span,
+    },
+    For {
+        key_name: Option<String>,
+        value_name: String,
+        collection: Expr,
+        span: Span,
+        whole: Span,
+    },
     Else(Span),
     EndIf(Span),
     EndFor(Span),
@@ -56,7 +70,7 @@ impl Parser<'_> {
             return Ok((Expr::new(ExprKind::Wrap(Box::new(only)), span), close));
         }
         if exprs.is_empty() {
-            exprs.push(Expr::new(ExprKind::Text(String::new()), close.at_start()));
+            exprs.push(Expr::new(ExprKind::Text(String::new()), Span { start: close.end, ..close }));
         }
         Ok((Expr::new(ExprKind::Template(exprs), span), close))
     }
@@ -138,14 +152,14 @@ impl Parser<'_> {
         self.read();
         let keyword = self.text_of(word);
         let part = match keyword {
-            "if" => Part::If { condition: self.expression()?, span: open.span },
+            "if" => Part::If { condition: self.expression()?, span: open.span, whole: self.up_to_next(open) },
             "for" => {
                 let (key_name, value_name, collection) = self.for_head()?;
-                Part::For { key_name, value_name, collection, span: open.span }
+                Part::For { key_name, value_name, collection, span: open.span, whole: self.up_to_next(open) }
             }
-            "else" => Part::Else(open.span),
-            "endif" => Part::EndIf(open.span),
-            "endfor" => Part::EndFor(open.span),
+            "else" => Part::Else(self.up_to_next(open)),
+            "endif" => Part::EndIf(self.up_to_next(open)),
+            "endfor" => Part::EndFor(self.up_to_next(open)),
             _ => {
                 let detail = format!("{keyword:?} is not a valid template control keyword.");
                 return Err(self.error(word.span, "Invalid template control keyword", detail));
@@ -161,6 +175,11 @@ impl Parser<'_> {
             ));
         }
         Ok(part)
+    }
+
+    /// From a token to the end of the one that comes next, which closes a directive.
+    fn up_to_next(&self, open: Token) -> Span {
+        open.span.to(self.peek().span)
     }
 
     /// Matches directives with their ends. Inside of one (`within`: its keyword and place) the tree ends at `else`, `endif`
@@ -183,23 +202,23 @@ impl Parser<'_> {
                 if fits {
                     return Ok((exprs, keyword));
                 }
-                let (summary, detail) = unexpected(keyword);
+                let (summary, detail) = unexpected(keyword, within.is_some());
                 return Err(self.error(span, summary, detail));
             }
             exprs.push(match part {
                 Part::Text { text, span } => Expr::new(ExprKind::Text(text), span),
                 Part::Value(expr) => expr,
-                Part::If { condition, span } => self.nested(|p| {
-                    let (yes, end) = p.template_tree(parts, Some(("if", span)), close)?;
+                Part::If { condition, span, whole } => self.nested(|p| {
+                    let (yes, end) = p.template_tree(parts, Some(("if", whole)), close)?;
                     let no = match end {
-                        "else" => p.template_tree(parts, Some(("else", span)), close)?.0,
+                        "else" => p.template_tree(parts, Some(("else", whole)), close)?.0,
                         _ => Vec::new(),
                     };
                     let branches = Box::new([condition, branch(yes, span), branch(no, span)]);
                     Ok(Expr::new(ExprKind::Conditional(branches), span))
                 })?,
-                Part::For { key_name, value_name, collection, span } => self.nested(|p| {
-                    let body = p.template_tree(parts, Some(("for", span)), close)?.0;
+                Part::For { key_name, value_name, collection, span, whole } => self.nested(|p| {
+                    let body = p.template_tree(parts, Some(("for", whole)), close)?.0;
                     let value = branch(body, span);
                     let node = For {
                         open: span,
@@ -298,12 +317,13 @@ impl Parser<'_> {
     }
 }
 
-fn unexpected(keyword: &str) -> (String, String) {
+fn unexpected(keyword: &str, nested: bool) -> (String, String) {
     let opener = if keyword == "endfor" { "for" } else { "if" };
-    (
-        format!("Unexpected {keyword} directive"),
-        format!("There is no {opener} directive that this {keyword} directive could belong to."),
-    )
+    let detail = match nested {
+        true => format!("There is no {opener} directive that this {keyword} directive could belong to."),
+        false => "The control directives within this template are unbalanced.".to_owned(),
+    };
+    (format!("Unexpected {keyword} directive"), detail)
 }
 
 /// The text inside of a directive.
@@ -321,7 +341,7 @@ fn strip_indentation(parts: &mut [Part]) {
     let mut fresh = true;
     for part in parts.iter_mut() {
         let at_start = std::mem::take(&mut fresh);
-        let Part::Text { text, .. } = part else {
+        let Part::Text { text, span } = part else {
             if at_start {
                 smallest = Some(0);
             }
@@ -332,11 +352,12 @@ fn strip_indentation(parts: &mut [Part]) {
         if at_start && !(inner.is_empty() && fresh) {
             let indent = text.get(..text.len() - inner.len()).unwrap_or("").graphemes(true).count();
             smallest = Some(smallest.map_or(indent, |s| s.min(indent)));
-            line_starts.push(text);
+            line_starts.push((text, span));
         }
     }
-    for text in line_starts {
+    for (text, span) in line_starts {
         let cut = text.grapheme_indices(true).nth(smallest.unwrap_or(0)).map_or(text.len(), |(at, _)| at);
         text.drain(..cut);
+        span.start = span.start.saturating_add(u32::try_from(cut).unwrap_or(0)).min(span.end);
     }
 }

@@ -117,6 +117,9 @@ fn find<'n>(node: &'n Node, path: &[&str], reason: &str) -> Option<&'n Node> {
     let (_, rest) = reason.split_once("cannot unmarshal ")?;
     let (given, _) = rest.split_once(" into ")?;
     let mut level = vec![node];
+    // A job without a wrapper is addressed as if it had one.
+    let wrapped = members(node).iter().any(|m| m.name.eq_ignore_ascii_case("job"));
+    let path = path.strip_prefix(&["Job"]).filter(|_| !wrapped).unwrap_or(path);
     for name in path {
         let members = level.into_iter().flat_map(each).flat_map(members);
         level = members.filter(|m| m.name.eq_ignore_ascii_case(name)).map(|m| &m.value).collect();

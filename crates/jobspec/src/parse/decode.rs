@@ -1,12 +1,13 @@
 //! From bodies to API objects, guided by the tables of [`super::schema`] (`docs/spec/jobspec.md §3.1, 7, 8`).
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use serde_json::{Map, Value as Json};
 
 use super::schema::{Block, Inside, Kind, Occurs, Schema};
 use super::{constraint, free};
-use encamp_hcl::ast::Expr;
+use encamp_hcl::ast::{Body, Expr, ExprKind};
 use encamp_hcl::body::{Attr, BlockRef, BodyRef, Content, Expected};
 use encamp_hcl::diag::{Diag, Span};
 use encamp_hcl::eval::{Evaluator, Scope};
@@ -134,15 +135,52 @@ impl Decoder<'_, '_> {
         Json::Object(object)
     }
 
+    /// The attributes of a map in the form of a block.
     fn each_attribute(&mut self, block: &BlockRef, kind: Kind) -> Map<String, Json> {
-        let attributes: Vec<Attr> = block.body.just_attributes(self.ev);
         let mut out = Map::new();
+        if let BodyRef::Native(body) = block.body {
+            self.each_native(body, kind, &block.scope, &mut out);
+            return out;
+        }
+        let attributes: Vec<Attr> = block.body.just_attributes(self.ev);
         for attribute in attributes {
             if let Some(value) = self.attribute(&attribute.expr, kind, &block.scope) {
                 out.insert(attribute.name.to_owned(), value);
             }
         }
         out
+    }
+
+    /// Such maps are read as free-form bodies are: an object literal and a nested block stand for lists of one object, which
+    /// no kind of value accepts.
+    fn each_native(&mut self, body: &Body, kind: Kind, scope: &Scope, out: &mut Map<String, Json>) {
+        if !self.ev.charge_read(body.attributes.len(), 0, body.span) {
+            return;
+        }
+        for attribute in &body.attributes {
+            let value = match attribute.expr.kind {
+                ExprKind::Object { .. } => {
+                    self.ev.eval(&attribute.expr, scope);
+                    self.refuse_object(attribute.expr.start_span(), kind);
+                    None
+                }
+                _ => self.attribute(&attribute.expr, kind, scope),
+            };
+            out.extend(value.map(|value| (attribute.name.clone(), value)));
+        }
+        let mut met = HashSet::new();
+        for block in body.blocks.iter().filter(|block| met.insert(&block.kind)) {
+            self.refuse_object(block.open, kind);
+        }
+    }
+
+    fn refuse_object(&mut self, place: Span, kind: Kind) {
+        let text = match kind {
+            Kind::Strings => "element 0: string required, but have object",
+            _ => "string required, but have tuple",
+        };
+        let (summary, detail) = unsuitable(text);
+        self.ev.report(Diag::at(place, summary, detail));
     }
 
     /// The value of an attribute; nothing when it is null or wrong.
@@ -192,7 +230,11 @@ fn check_scaling(content: &Content, schema: &Schema, out: &mut Map<String, Json>
         let ty = out.get("Scaling").and_then(|s| s.get("Type")).and_then(Json::as_str).unwrap_or("");
         if let (Some(block), false) = (policies.first(), matches!(ty, "" | "horizontal")) {
             let detail = format!("task group scaling policy had invalid type: {}", quoted(ty));
-            ev.report(Diag::at(block.def, "Invalid group scaling type", detail));
+            let place = match block.body {
+                BodyRef::Native(body) => body.attributes.iter().find(|a| a.name == "type").map(|a| a.expr.span),
+                BodyRef::Json(_) => None,
+            };
+            ev.report(Diag::at(place.unwrap_or(block.def), "Invalid group scaling type", detail));
         }
         return;
     }
@@ -278,11 +320,14 @@ fn scalar(value: &Value, kind: Kind) -> Result<Json, Refusal> {
 }
 
 fn whole(number: &Number, min: i128, max: i128) -> Result<Json, String> {
+    let unsigned = min == 0;
+    // A fraction is cut off where a field takes no negative numbers.
+    let number = if unsigned && !number.is_negative() { number.floor() } else { number.clone() };
     let value = number.to_i64().map(i128::from).or_else(|| number.to_u64().map(i128::from));
     let json = value
         .filter(|v| number.is_whole() && (min..=max).contains(v))
         .and_then(|v| i64::try_from(v).map(Json::from).or_else(|_| u64::try_from(v).map(Json::from)).ok());
-    let inclusive = if min == 0 { " inclusive" } else { "" };
+    let inclusive = if unsigned { " inclusive" } else { "" };
     json.ok_or_else(|| format!("value must be a whole number, between {min} and {max}{inclusive}"))
 }
 
@@ -344,6 +389,7 @@ mod tests {
             whole(&number("300"), 0, 255).unwrap_err(),
             "value must be a whole number, between 0 and 255 inclusive"
         );
+        assert_eq!(whole(&number("1.5"), 0, 255).unwrap(), Json::from(1));
         assert!(whole(&number("1.5"), -128, 127).unwrap_err().ends_with("between -128 and 127"));
         assert_eq!(whole(&number("18446744073709551615"), 0, u64::MAX.into()).unwrap(), Json::from(u64::MAX));
         assert!(whole(&number("1e400"), 0, u64::MAX.into()).is_err());

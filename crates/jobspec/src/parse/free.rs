@@ -63,7 +63,11 @@ fn labelled(block: &Block, ev: &mut Evaluator, scope: &Scope) -> Json {
 
 fn evaluate(expr: &Expr, ev: &mut Evaluator, scope: &Scope) -> Option<Json> {
     let value = ev.eval(expr, scope);
-    if !value.is_wholly_known() || !ev.charge_walk(&value, expr.span) {
+    if !value.is_wholly_known() {
+        ev.report(Diag::at(expr.start_span(), "Unsuitable value type", "Unsuitable value: value must be known"));
+        return None;
+    }
+    if !ev.charge_walk(&value, expr.span) {
         return None;
     }
     let json = to_json(&value);

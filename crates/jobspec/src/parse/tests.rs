@@ -224,7 +224,7 @@ fn free_form_errors_come_last_and_are_counted() {
     let got = error(&job);
     assert_eq!(
         got,
-        "f.hcl:6,9-11: Unsupported attribute; This object does not have an attribute named \"x\"., and 1 other diagnostic(s)"
+        "f.hcl:6,9-11: Unsupported attribute; This object does not have an attribute named \"x\"., and 3 other diagnostic(s)"
     );
     let got = error(&job.replace("driver", "drivr"));
     assert!(got.starts_with("f.hcl:4,2-7: Unsupported argument") && !got.contains("other diagnostic"), "{got}");

