@@ -1,4 +1,4 @@
-//! What the coverage-guided fuzzers share with the seeded one in `tests/fuzz_jobspec.rs`: the way an input takes, and what it
+//! What the coverage-guided fuzzers share with the seeded one in `tests/oracle_tests/fuzz_jobspec.rs`: the way an input takes, and what it
 //! may cost.
 
 #[allow(dead_code)]

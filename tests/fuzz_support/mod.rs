@@ -1,4 +1,4 @@
-//! What the fuzzers of job files share: the seeded one in `tests/fuzz_jobspec.rs`, the coverage-guided ones in `fuzz/`, and
+//! What the fuzzers of job files share: the seeded one in `tests/oracle_tests/fuzz_jobspec.rs`, the coverage-guided ones in `fuzz/`, and
 //! the hostile files of `tests/hostile_jobs.rs`.
 //!
 //! Each user takes a part of it.

@@ -1,19 +1,26 @@
 //! What this program does beside what the servers, schedulers and commands that it is compatible with were recorded to do: one
-//! test or more for each family of `tests/oracle`. `cargo test --test oracle scheduler` runs those of one family; each prints
+//! test or more for each family of `tests/oracle`; and the rules that every plan of made-up clusters keeps.
+//! `cargo test --test oracle scheduler` runs those of one family; each prints
 //! `<family> oracle: <equal>/<all> equal` with `-- --nocapture`.
 //!
 //! `ENCAMP_ORACLE=DIR` compares with another directory of the same form (`tests/oracle/README.md`).
 
 #[path = "../support/agent.rs"]
 mod agent;
-#[path = "../archive_support/http.rs"]
+#[path = "../support/answers.rs"]
 mod answers;
+#[path = "../fuzz_support/mod.rs"]
+mod fuzz_support;
 #[path = "../support/oracle.rs"]
 mod oracle;
 #[path = "../oracle_support/mod.rs"]
 mod oracle_support;
+#[path = "../pipeline_support/mod.rs"]
+mod pipeline_support;
 #[path = "../support/program.rs"]
 mod program;
+#[path = "../property_support/mod.rs"]
+mod property_support;
 #[path = "../support/server.rs"]
 mod server;
 
@@ -21,12 +28,21 @@ mod archive;
 mod canonical;
 mod cli;
 mod diff;
+mod fuzz_jobspec;
 mod http;
 mod jobspec;
 mod jobspec_differences;
+mod pipeline_properties;
 mod scheduler;
+mod scheduler_mutations;
+mod scheduler_properties;
 
+use fuzz_support::meter::Counting;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// As in the program, and counted for the fuzzer of job files.
+#[global_allocator]
+static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 
 /// Held by tests that use all processors, and by tests that measure time: they run one after the other.
 fn alone() -> MutexGuard<'static, ()> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use encamp_model::*;
-use encamp_server::fsm::Change;
 use encamp_scheduler::plan_check::Checked;
+use encamp_server::fsm::Change;
 use encamp_state::{State, StateStore};
 
 use super::Verdict;

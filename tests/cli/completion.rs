@@ -1,0 +1,316 @@
+//! Completion in bash, zsh and fish, as a user sees it: real shells on a pseudo terminal.
+//!
+//! A shell that is not installed is skipped, except on CI.
+
+use crate::program;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::program::Folder;
+use crate::pty::{Screen, Terminal};
+use encamp::cli::completion::Shell;
+use pty_process::blocking::Command;
+
+/// How long a shell may take for anything.
+const BOUND: Duration = Duration::from_secs(30);
+const PROMPT: &str = "> ";
+/// A letter that is typed behind a completion: it shows where the cursor is, and that the completion is over.
+const MARK: &str = "Z";
+/// Kills the line, within the editor of each shell. After a signal the shell would set up the terminal again.
+const KILL_LINE: &str = "\x15";
+/// Where Debian and most others keep the bash-completion package.
+const BASH_COMPLETION: &str = "/usr/share/bash-completion/bash_completion";
+
+/// How completion was set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Setup {
+    /// A start-up file of bash reads the script.
+    BashSource,
+    /// The bash-completion package finds the script.
+    BashPackage,
+    /// bash runs the program without any script.
+    BashCommand,
+    /// zsh finds the script in `$fpath`.
+    ZshFunction,
+    /// A start-up file of zsh reads the script.
+    ZshSource,
+    /// fish finds the script.
+    Fish,
+}
+
+use Setup::{BashCommand, BashPackage, BashSource, ZshFunction, ZshSource};
+
+/// All setups that use scripts.
+const SCRIPTS: [Setup; 5] = [BashSource, BashPackage, ZshFunction, ZshSource, Setup::Fish];
+
+impl Setup {
+    fn shell(self) -> &'static str {
+        match self {
+            BashSource | BashPackage | BashCommand => "bash",
+            ZshFunction | ZshSource => "zsh",
+            Setup::Fish => "fish",
+        }
+    }
+
+    /// What has to be installed.
+    fn needs(self) -> PathBuf {
+        let shell = || {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let mut found =
+                std::env::split_paths(&path).map(|dir| dir.join(self.shell())).filter(|file| file.is_file());
+            found.next().unwrap_or_else(|| self.shell().into())
+        };
+        if self == BashPackage { BASH_COMPLETION.into() } else { shell() }
+    }
+
+    /// Whether it can be tested here.
+    fn is_installed(self) -> bool {
+        let needed = self.needs();
+        let missing = if self == BashPackage { "bash-completion" } else { self.shell() };
+        if !needed.is_file() {
+            assert!(std::env::var_os("CI").is_none(), "{missing} is not installed");
+            println!("skipped: no {missing}");
+        }
+        needed.is_file()
+    }
+
+    /// The start-up files, with their paths below the home directory.
+    fn files(self) -> Vec<(&'static str, String)> {
+        let bash =
+            "PS1='> '\nPS2='> '\nunset HISTFILE\nbind 'set bell-style none'\nbind 'set enable-bracketed-paste off'\n";
+        let zsh = "PROMPT='> '\nunsetopt prompt_sp prompt_cr beep\nzle_bracketed_paste=()\nfpath=($HOME/functions $fpath)\n\
+                   autoload -Uz compinit\ncompinit -D\n";
+        let fish = "function fish_prompt; printf '> '; end\nfunction fish_greeting; end\n\
+                    set -g fish_autosuggestion_enabled 0\n";
+        match self {
+            BashSource => vec![(".bashrc", format!("{bash}source <(encamp completion bash)\n"))],
+            BashPackage => vec![
+                (".bashrc", format!("{bash}source {BASH_COMPLETION}\n")),
+                (".local/share/bash-completion/completions/encamp", Shell::Bash.script().into()),
+            ],
+            BashCommand => vec![(".bashrc", format!("{bash}complete -C encamp encamp\n"))],
+            ZshFunction => vec![(".zshrc", zsh.into()), ("functions/_encamp", Shell::Zsh.script().into())],
+            ZshSource => vec![(".zshrc", format!("{zsh}source <(encamp completion zsh)\n"))],
+            Setup::Fish => vec![
+                (".config/fish/config.fish", fish.into()),
+                (".config/fish/completions/encamp.fish", Shell::Fish.script().into()),
+            ],
+        }
+    }
+
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            BashSource | BashPackage | BashCommand => &["--noprofile", "-i"],
+            ZshFunction | ZshSource => &["-d", "-i"],
+            Setup::Fish => &["-i"],
+        }
+    }
+}
+
+/// A shell that waits for input in the directory `work` below its home directory.
+struct Session {
+    setup: Setup,
+    terminal: Terminal,
+    home: Folder,
+}
+
+fn write(root: &Path, name: &str, text: &str) {
+    let file = root.join(name);
+    std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory for the test");
+    std::fs::write(file, text).expect("a file for the test");
+}
+
+impl Session {
+    /// Starts the shell, with these files in its home directory. `None` if it is not installed.
+    fn start(setup: Setup, test: &str, files: &[&str]) -> Option<Session> {
+        if !setup.is_installed() {
+            return None;
+        }
+        let home = Folder::new(&format!("completion-{test}-{setup:?}"));
+        let root = home.path();
+        std::fs::create_dir_all(root.join("work")).expect("a directory for the test");
+        files.iter().for_each(|name| write(root, name, ""));
+        setup.files().iter().for_each(|(name, text)| write(root, name, text));
+        std::fs::create_dir_all(root.join("bin")).expect("a directory for the test");
+        std::os::unix::fs::symlink(program::path(), root.join("bin/encamp")).expect("a link to the program");
+        let mut path = std::env::join_paths([root.join("bin")]).expect("a path");
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        let command = Command::new(setup.shell())
+            .args(setup.arguments())
+            .env_clear()
+            .env("HOME", root)
+            .env("PATH", path)
+            .env("TERM", "xterm")
+            .env("LANG", "C.UTF-8")
+            .env("INPUTRC", "/dev/null")
+            .current_dir(root.join("work"));
+        let session = Session { setup, terminal: Terminal::spawn(command, 30, 120), home };
+        session.wait_for("the prompt", |screen| screen.before_cursor() == PROMPT);
+        Some(session)
+    }
+
+    fn wait_for(&self, what: &str, wanted: impl Fn(&Screen) -> bool) -> Screen {
+        self.terminal.wait_until(BOUND, wanted).unwrap_or_else(|last| {
+            let raw = self.terminal.raw();
+            let end =
+                String::from_utf8_lossy(raw.get(raw.len().saturating_sub(300)..).unwrap_or_default()).into_owned();
+            panic!("{:?}: {what} does not come:\n{}\ncursor {:?}, after {end:?}", self.setup, last.text(), last.cursor)
+        })
+    }
+
+    /// Types keys and checks what the line is then. Returns the screen.
+    fn check(&self, typed: &str, want: &str) -> Screen {
+        self.terminal.send(&format!("{typed}{MARK}"));
+        let line = format!("{PROMPT}{want}{MARK}");
+        let screen = self.wait_for(&format!("{line:?} after {typed:?}"), |screen| screen.before_cursor() == line);
+        self.terminal.send(KILL_LINE);
+        self.wait_for("the prompt", |screen| screen.before_cursor() == PROMPT);
+        screen
+    }
+
+    /// Types keys, and checks that these words are shown below or above the line.
+    fn check_shown(&self, typed: &str, words: &[&str], line: &str) {
+        self.terminal.send(typed);
+        let line = format!("{PROMPT}{line}");
+        self.wait_for(&format!("{words:?} after {typed:?}"), |screen| {
+            let others: Vec<&str> =
+                screen.rows.iter().filter(|row| !row.starts_with(PROMPT)).map(String::as_str).collect();
+            words.iter().all(|word| others.iter().any(|row| row.contains(word))) && screen.before_cursor() == line
+        });
+        self.terminal.send(KILL_LINE);
+        self.wait_for("the prompt", |screen| screen.before_cursor() == PROMPT);
+    }
+
+    /// Ends the shell.
+    fn end(mut self) {
+        self.terminal.send("exit\r");
+        let status = self.terminal.wait_for_exit(BOUND).map(|exit| exit.status);
+        assert!(
+            status.is_ok(),
+            "{:?} does not end:\n{}",
+            self.setup,
+            status.err().map(|s| s.text()).unwrap_or_default()
+        );
+    }
+}
+
+#[test]
+fn commands_and_flags_are_completed() {
+    for setup in SCRIPTS {
+        let Some(session) = Session::start(setup, "commands", &["work/webapp.hcl"]) else { continue };
+        session.check("encamp job pl\t", "encamp job plan ");
+        session.check("encamp comple\t", "encamp completion ");
+        session.check("encamp completion z\t", "encamp completion zsh ");
+        session.check("encamp job plan -diag\t", "encamp job plan -diagnostics=");
+        session.check("encamp job plan --diag\t", "encamp job plan --diagnostics=");
+        session.check("encamp job plan -dif\t", "encamp job plan -diff ");
+        session.check("encamp job plan -diagnostics=j\t", "encamp job plan -diagnostics=json ");
+        session.check("encamp job plan -diagnostics j\t", "encamp job plan -diagnostics json ");
+        session.check("encamp job plan -var a=b -diag\t", "encamp job plan -var a=b -diagnostics=");
+        session.check("TZ=UTC encamp job pl\t", "TZ=UTC encamp job plan ");
+        session.end();
+    }
+}
+
+#[test]
+fn the_line_stays_where_nothing_fits() {
+    for setup in SCRIPTS.into_iter().chain([BashCommand]) {
+        let Some(session) = Session::start(setup, "nothing", &["work/webapp.hcl"]) else { continue };
+        for line in [
+            "encamp job plan -V",
+            "encamp -V",
+            "encamp nosuch ",
+            "encamp job run webapp.hcl ",
+            "encamp job status web -js",
+            "encamp job plan -address=",
+            "encamp job plan -diagnostics=x",
+            "encamp job plan nosuch",
+            "encamp version ",
+        ] {
+            session.check(&format!("{line}\t"), line);
+        }
+        session.end();
+    }
+}
+
+#[test]
+fn several_candidates_are_shown() {
+    for setup in SCRIPTS {
+        let Some(session) = Session::start(setup, "several", &[]) else { continue };
+        // bash rings the bell first. The others would choose one at the second key.
+        let tab = if setup.shell() == "bash" { "\t\t" } else { "\t" };
+        let line = "encamp job plan -diagnostics=";
+        session.check_shown(&format!("{line}{tab}"), &["text", "json"], line);
+        session.check_shown(&format!("encamp completion {tab}"), &["bash", "fish", "zsh"], "encamp completion ");
+        session.check_shown(&format!("encamp job ta{tab}"), &[], "encamp job tag ");
+        session.check_shown(&format!("encamp job tag {tab}"), &["apply", "unset"], "encamp job tag ");
+        if setup.shell() != "bash" {
+            session.check_shown("encamp job tag \t", &["Name a version"], "encamp job tag ");
+        }
+        session.end();
+    }
+}
+
+#[test]
+fn files_are_completed() {
+    for setup in SCRIPTS {
+        let files = [
+            "work/webapp.hcl",
+            "work/webapp.md",
+            "one/my job.nomad",
+            "dirs/sub/in.json",
+            "home.hcl",
+            "work/cluster.snap",
+        ];
+        let Some(session) = Session::start(setup, "files", &files) else { continue };
+        session.check("encamp job plan \t", "encamp job plan webapp.hcl ");
+        session.check("encamp job plan -snapshot cl\t", "encamp job plan -snapshot cluster.snap ");
+        session.check("encamp job plan -snapshot=cl\t", "encamp job plan -snapshot=cluster.snap ");
+        session.check("encamp job plan -var-file=w\t", "encamp job plan -var-file=webapp.hcl ");
+        session.check("encamp job plan -no-color web\t", "encamp job plan -no-color webapp.hcl ");
+        session.check("encamp job plan ../dir\t", "encamp job plan ../dirs/");
+        session.check("encamp job plan ../dirs/sub/\t", "encamp job plan ../dirs/sub/in.json ");
+        session.check("encamp job plan -ca-path=../di\t", "encamp job plan -ca-path=../dirs/");
+        session.check("encamp job plan ../one/\t", "encamp job plan ../one/my\\ job.nomad ");
+        session.check("encamp job plan ../one/my\\ j\t", "encamp job plan ../one/my\\ job.nomad ");
+        session.check("encamp job plan \"../one/my j\t", "encamp job plan \"../one/my job.nomad\" ");
+        session.check("encamp job plan '../one/my j\t", "encamp job plan '../one/my job.nomad' ");
+        session.check("encamp job plan -var-file=../dirs/sub/i\t", "encamp job plan -var-file=../dirs/sub/in.json ");
+        session.check("encamp job plan ~/home\t", "encamp job plan ~/home.hcl ");
+        let snapshot = "encamp job plan -snapshot ";
+        let tab = if setup.shell() == "bash" { "\t\t" } else { "\t" };
+        session.check_shown(&format!("{snapshot}{tab}"), &["webapp.hcl", "webapp.md", "cluster.snap"], snapshot);
+        session.end();
+    }
+}
+
+#[test]
+fn the_program_is_the_one_that_was_typed() {
+    for setup in SCRIPTS {
+        let Some(session) = Session::start(setup, "program", &[]) else { continue };
+        // The bash-completion package loads the script at the first key, and bash then looks for a path only at the next one.
+        session.check("encamp job pl\t", "encamp job plan ");
+        let bin = session.home.path().join("bin/encamp");
+        let bin = bin.display();
+        session.check(&format!("{bin} job pl\t"), &format!("{bin} job plan "));
+        session.check("~/bin/encamp job pl\t", "~/bin/encamp job plan ");
+        session.end();
+    }
+}
+
+#[test]
+fn bash_completes_without_a_script() {
+    let files = ["work/webapp.hcl", "one/my job.nomad", "dirs/sub/in.json", "work/größe.hcl"];
+    let Some(session) = Session::start(BashCommand, "command", &files) else { return };
+    session.check("encamp job pl\t", "encamp job plan ");
+    session.check("encamp job plan -diag\t", "encamp job plan -diagnostics ");
+    session.check("encamp job plan -diagnostics j\t", "encamp job plan -diagnostics json ");
+    session.check("encamp job plan -diagnostics=j\t", "encamp job plan -diagnostics=json ");
+    session.check("encamp job plan web\t", "encamp job plan webapp.hcl ");
+    session.check("encamp job plan ../di\t", "encamp job plan ../dirs/");
+    session.check("encamp job plan ../one/my\\ j\t", "encamp job plan ../one/my\\ job.nomad ");
+    session.check("encamp job plan größe.hcl -diag\t", "encamp job plan größe.hcl -diag");
+    session.check("encamp job plan grö\t", "encamp job plan größe.hcl ");
+    session.end();
+}

@@ -1,0 +1,166 @@
+//! The commands of the documentation: all are run; the output of the walk-through is what the document shows.
+//!
+//! `ENCAMP_UPDATE=1 cargo test --test cli docs` writes what is printed into the walk-through.
+
+use crate::oracle;
+use std::path::Path;
+
+use crate::cluster::{Cluster, serve};
+use crate::program::{Folder, run, run_with};
+use crate::server::Response;
+
+const COMMAND: &str = "```sh\nencamp ";
+const OUTPUT: &str = "```text\n";
+const END: &str = "```";
+
+/// Runs the commands of a document in a folder and puts what they print in the places behind them.
+fn redone(text: &str, folder: &Path) -> (String, usize) {
+    let (mut out, mut rest, mut commands) = (String::new(), text, 0);
+    while let Some((before, after)) = rest.split_once(COMMAND) {
+        let (command, after) = after.split_once(END).expect("the end of the command");
+        let args: Vec<&str> = command.split_whitespace().collect();
+        let cache = folder.join("cache").display().to_string();
+        let ran = run_with(folder, &args, &[("ENCAMP_CACHE_DIR", &cache)], None);
+        assert!((0..=1).contains(&ran.exit), "encamp {command}{}", ran.stderr);
+        out += &format!("{before}{COMMAND}{command}{END}");
+        let (between, shown) = after.split_once(OUTPUT).expect("the output of the command");
+        assert!(!between.contains("```"), "encamp {command} has no output in the document");
+        let (_, after) = shown.split_once("\n```").expect("the end of the output");
+        let printed = format!("{}{}", ran.stderr, ran.stdout).replace(&format!("{}/", folder.display()), "");
+        out += &format!("{between}{OUTPUT}{}\n{END}", steady(printed.trim_end()));
+        (rest, commands) = (after, commands + 1);
+    }
+    (out + rest, commands)
+}
+
+/// How old the backup is depends on the day.
+fn steady(text: &str) -> String {
+    let line = |l: &str| match l.split_once("= ") {
+        Some((name, _)) if name.trim_end() == "Age" => format!("{name}= 9h ago"),
+        _ => l.to_string(),
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn from_backup_to_answer() {
+    let Some(backup) = oracle::file("archive/fleet.snap") else { return };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = Folder::new("walkthrough");
+    std::fs::copy(backup, folder.path().join("backup.snap")).unwrap();
+    std::fs::copy(root.join("docs/checkout.nomad.hcl"), folder.path().join("checkout.nomad.hcl")).unwrap();
+    let document = root.join("docs/walkthrough.md");
+    let text = std::fs::read_to_string(&document).unwrap();
+    let (now, commands) = redone(&text, folder.path());
+    assert!(commands >= 6, "{commands} commands");
+    if std::env::var_os("ENCAMP_UPDATE").is_some() {
+        std::fs::write(&document, &now).unwrap();
+        return;
+    }
+    for (line, (shown, printed)) in text.lines().zip(now.lines()).enumerate() {
+        assert_eq!(shown, printed, "docs/walkthrough.md line {}; ENCAMP_UPDATE=1 writes what is printed", line + 1);
+    }
+    assert_eq!(text.lines().count(), now.lines().count());
+}
+
+/// The first words of the commands that plan, look and explain. Others may run for long.
+const GROUPS: [&str; 6] = ["job", "snapshot", "eval", "sim", "what-if", "capacity"];
+
+/// Names and texts of the documents.
+fn documents() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|e| e.unwrap().path());
+    let mut files: Vec<_> =
+        docs.chain([root.join("README.md")]).filter(|f| f.extension().is_some_and(|e| e == "md")).collect();
+    files.sort();
+    let name = |f: &Path| f.file_name().unwrap().to_string_lossy().into_owned();
+    files.iter().map(|f| (name(f), std::fs::read_to_string(f).unwrap())).collect()
+}
+
+/// Blocks of shell lines are run line by line: on the fixtures, a backup of a server, a recorded cluster that runs.
+#[test]
+fn every_command_of_the_documentation_runs() {
+    let Some(backup) = oracle::file("archive/dev-acl.snap") else { return };
+    let Some(recorded) = Cluster::recorded("dev-acl") else { return };
+    let (server, cluster) = serve(recorded);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = Folder::new("documented");
+    std::os::unix::fs::symlink(root.join("fixtures"), folder.path().join("fixtures")).unwrap();
+    std::fs::copy(backup, folder.path().join("backup.snap")).unwrap();
+    let job = std::fs::read(root.join("docs/checkout.nomad.hcl")).unwrap();
+    ["web.hcl", "web.nomad.hcl", "job.hcl"].iter().for_each(|name| drop(folder.file(name, &job)));
+    std::fs::create_dir(folder.path().join("jobs")).unwrap();
+    for name in ["trainer-fails.hcl", "exporter-system.hcl"] {
+        std::fs::copy(root.join("fixtures/demo").join(name), folder.path().join("jobs").join(name)).unwrap();
+    }
+    let cache = folder.path().join("cache").display().to_string();
+    let env = [("NOMAD_ADDR", server.address.as_str()), ("ENCAMP_CACHE_DIR", cache.as_str())];
+    let run = |command: &str| run_with(folder.path(), &command.split_whitespace().collect::<Vec<_>>(), &env, None);
+    // The servers plan as is planned here.
+    let plan: serde_json::Value = serde_json::from_str(&run("job plan -json-output web.nomad.hcl").stdout).unwrap();
+    cluster.lock().unwrap().failures = vec![("/v1/job/checkout/plan".into(), Response::json(&plan))];
+    let mut commands = 0;
+    // Those of the walk-through belong to another backup.
+    for (name, text) in documents().into_iter().filter(|(name, _)| name != "walkthrough.md") {
+        let blocks = text.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("sh\n"));
+        for line in blocks.flat_map(str::lines).filter_map(|line| line.strip_prefix("encamp ")) {
+            let command = line.split("  #").next().unwrap_or_default();
+            if !command.split(' ').next().is_some_and(|word| GROUPS.contains(&word)) {
+                continue;
+            }
+            // A smaller cluster is made up in less time.
+            let ran = run(&command.replace("-nodes 5000 -allocs 100000", "-nodes 50 -allocs 500"));
+            assert!((0..=1).contains(&ran.exit), "{name}: encamp {command}: {}", ran.stderr);
+            assert!(
+                !ran.stdout.is_empty() && !ran.stderr.contains("Error"),
+                "{name}: encamp {command}: {}",
+                ran.stderr
+            );
+            commands += 1;
+        }
+    }
+    println!("{commands} commands");
+    assert!(commands >= 14, "{commands} commands");
+}
+
+/// Commands and flags that the text names exist.
+#[test]
+fn every_command_that_is_named_exists() {
+    let mut named = 0;
+    for (name, text) in documents() {
+        let prose: String = text.split("```").step_by(2).collect::<Vec<_>>().join("\n");
+        for span in prose.replace('\n', " ").split('`').skip(1).step_by(2) {
+            let (prefixed, words) = match span.strip_prefix("encamp ") {
+                Some(rest) => (true, rest),
+                None => (false, span),
+            };
+            let words: Vec<&str> = words.split_whitespace().collect();
+            if !prefixed && (words.len() < 2 || !GROUPS.contains(&words[0])) {
+                continue;
+            }
+            let part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            let plain = |w: &&&str| w.starts_with(|c: char| c.is_ascii_lowercase()) && w.chars().all(part);
+            let command: Vec<&str> = words.iter().take_while(plain).copied().collect();
+            // Words behind a command that takes arguments are arguments.
+            let found = (1..=command.len()).rev().find_map(|n| {
+                let help = run(&[&command[..n], &["-help"]].concat()).stdout;
+                let rest = help.strip_prefix(&format!("Usage: encamp {} ", command[..n].join(" ")))?;
+                let arguments = rest.lines().next().is_some_and(|l| l.contains('<') && !l.contains("<subcommand>"));
+                (n == command.len() || arguments).then(|| help.clone())
+            });
+            let help = found.unwrap_or_else(|| panic!("{name}: `{span}`: there is no such command"));
+            for flag in words.iter().filter(|w| w.starts_with('-') && w.len() > 1) {
+                let flag = flag.split('=').next().unwrap_or(flag);
+                let told = |line: &str| {
+                    line.trim_start()
+                        .strip_prefix(flag)
+                        .is_some_and(|rest| !rest.starts_with(|c: char| c == '-' || c.is_alphanumeric()))
+                };
+                assert!(help.lines().any(told), "{name}: `{span}`: there is no {flag}");
+            }
+            named += 1;
+        }
+    }
+    println!("{named} commands are named");
+    assert!(named >= 25, "{named}");
+}

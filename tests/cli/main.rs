@@ -1,0 +1,56 @@
+//! The program as a person or a script runs it: commands, help, terminals, completion, files, and running clusters that answer from a script.
+
+mod addresses;
+#[path = "../support/agent.rs"]
+mod agent;
+mod answers;
+mod architecture;
+mod archive;
+#[path = "../support/canned.rs"]
+mod canned;
+#[path = "../support/cluster.rs"]
+mod cluster;
+mod commands;
+mod completion;
+mod diagnostics;
+mod docs;
+mod evals_deployments;
+mod explain;
+mod fixtures;
+mod fmt;
+mod generated;
+#[path = "../fuzz_support/hostile/mod.rs"]
+mod hostile;
+mod hostile_jobs;
+mod job_action;
+mod job_changes;
+mod job_layout;
+mod job_run;
+mod job_status;
+mod jobs;
+mod live_cluster;
+mod live_tls;
+mod operations;
+#[path = "../support/oracle.rs"]
+mod oracle;
+#[path = "../oracle_support/mod.rs"]
+mod oracle_support;
+mod plan_many;
+#[path = "../support/program.rs"]
+mod program;
+#[path = "../support/pty.rs"]
+mod pty;
+#[path = "../support/schema.rs"]
+mod schema;
+mod schemas;
+#[path = "../support/server.rs"]
+mod server;
+mod sim;
+mod sim_cluster;
+mod snapshot;
+mod snapshot_anonymize;
+mod terminal;
+mod variables;
+mod walkthrough;
+mod what_if;
+mod what_if_properties;

@@ -1,0 +1,36 @@
+//! The real program on a pseudo terminal, at 80x24 and 120x40: every command with progress, a prompt, a monitor or a stream ends
+//! within its limit and leaves the terminal as it was; Ctrl-C ends each with 130; nothing foreign moves the cursor.
+//!
+//! [`screen`]: the terminal. [`progress`], [`monitors`], [`prompts`]: against canned answers. [`streams`]: against a running
+//! agent. [`plain`]: `TERM=dumb`, `NO_COLOR`, and names with control characters.
+
+mod monitors;
+mod plain;
+mod progress;
+mod prompts;
+mod screen;
+mod streams;
+
+use crate::program;
+use crate::program::Folder;
+use screen::{Screen, Size};
+
+/// Starts the program on a terminal, against a server.
+fn encamp(size: Size, folder: &Folder, address: &str, args: &[&str]) -> Screen {
+    encamp_with(size, folder, address, &[("TERM", "xterm-256color")], args)
+}
+
+/// The same, with these environment variables.
+fn encamp_with(size: Size, folder: &Folder, address: &str, env: &[(&str, &str)], args: &[&str]) -> Screen {
+    let cache = folder.path().join("cache").display().to_string();
+    let temporary = folder.path().display().to_string();
+    let all = [("NOMAD_ADDR", address), ("TZ", "UTC"), ("ENCAMP_CACHE_DIR", &cache), ("TMPDIR", &temporary)];
+    Screen::start(size, folder.path(), &[&all, env].concat(), &program::path(), args)
+}
+
+/// Never answers; the thread ends with the tests.
+fn stall() -> ! {
+    loop {
+        std::thread::park();
+    }
+}

@@ -1,0 +1,113 @@
+//! Commands that read a running cluster, and scenarios that load servers: they show progress.
+
+use std::time::Duration;
+
+use crate::cluster::Cluster;
+use crate::program::Folder;
+use crate::server::{Request, Server};
+use crate::terminal::screen::{CTRL_C, ENTER, SIZES, Size};
+use crate::terminal::{encamp, stall};
+
+const JOB: &str = r#"
+job "newcomer" {
+  datacenters = ["*"]
+  group "g" {
+    count = 2
+    task "t" {
+      driver = "exec"
+      config { command = "/bin/app" }
+      resources {
+        cpu    = 20
+        memory = 16
+      }
+    }
+  }
+}
+"#;
+
+/// A command that reads the cluster, and its exit code.
+pub const COMMANDS: &[(&[&str], i32)] = &[
+    (&["job", "plan", "-no-cache", "job.hcl"], 1),
+    (&["job", "plan", "-no-cache", "job.hcl", "other.hcl"], 1),
+    (&["snapshot", "fetch", "-no-cache", "-out=cluster.json"], 0),
+    (&["snapshot", "inspect", "-no-cache"], 0),
+    (&["what-if", "-no-cache", "-add=3:like=node-093"], 1),
+    (&["capacity", "-no-cache", "job.hcl"], 0),
+];
+
+/// A cluster whose answers take so long that progress is drawn. With `stalls`, lists of allocations are never answered.
+pub fn slow_cluster(stalls: bool) -> Server {
+    let cluster = Cluster::recorded("fleet").expect("a recorded cluster").shrunk(12);
+    Server::start(move |request: &Request| {
+        // As behind a slow network.
+        std::thread::sleep(Duration::from_millis(2));
+        if stalls && request.path == "/v1/allocations" {
+            stall()
+        }
+        cluster.answer(request)
+    })
+}
+
+pub fn bench(name: &str, size: Size) -> Folder {
+    let folder = Folder::new(&format!("terminal-{name}-{}", size.columns));
+    folder.file("job.hcl", JOB);
+    folder.file("other.hcl", JOB.replace("newcomer", "other"));
+    folder
+}
+
+#[test]
+fn commands_that_show_progress_end() {
+    let server = slow_cluster(false);
+    for size in SIZES {
+        let folder = bench("progress", size);
+        for (args, code) in COMMANDS {
+            let screen = encamp(size, &folder, &server.address, args);
+            screen.wait_for_raw(b"Reading");
+            screen.ends().with(*code).without("Reading");
+        }
+    }
+}
+
+#[test]
+fn a_plan_that_asks_draws_progress_first() {
+    let server = slow_cluster(false);
+    for size in SIZES {
+        let folder = bench("ask", size);
+        let screen = encamp(size, &folder, &server.address, &["job", "run", "-plan", "job.hcl"]);
+        screen.wait_for("Register the job as planned? [y/N]");
+        screen.press("n");
+        screen.press(ENTER);
+        screen.ends().with(0).showing("Cancelling job run").without("Reading");
+    }
+}
+
+#[test]
+fn an_interrupt_ends_progress() {
+    let server = slow_cluster(true);
+    for size in SIZES {
+        let folder = bench("interrupt", size);
+        let asks: (&[&str], i32) = (&["job", "run", "-plan", "job.hcl"], 0);
+        for (args, _) in COMMANDS.iter().chain([&asks]) {
+            let screen = encamp(size, &folder, &server.address, args);
+            screen.wait_for("Reading");
+            screen.press(CTRL_C);
+            screen.ends().with(130).without("Reading");
+        }
+        assert!(!folder.path().join("cluster.json").exists(), "no file of a fetch that was interrupted");
+    }
+}
+
+#[test]
+fn an_interrupt_ends_scenarios() {
+    for size in SIZES {
+        let folder = bench("scenario", size);
+        for scenario in ["c1m", "churn", "flap", "heartbeats", "load-shedding"] {
+            let data = format!("-data-dir={}", folder.path().join(scenario).display());
+            let screen = encamp(size, &folder, "http://127.0.0.1:1", &["sim", scenario, "-nodes=20", &data]);
+            screen.wait_until("progress", |screen, _| screen.contents().contains("0s"));
+            screen.press(CTRL_C);
+            screen.ends().with(130).showing("stopped by signal: interrupt");
+            assert!(!folder.path().join(scenario).exists(), "the data of {scenario} is gone");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The scenarios that load real servers, small: servers, simulated nodes and the result, from the real program.
+
+use crate::program;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::program::Folder;
+use rustix::process::{Pid, Signal};
+use serde_json::Value as Json;
+
+/// Longest time for a scenario: half a minute of it is waiting for heartbeats that don't come.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Runs a command of `sim`; its result, of which nothing may be left behind.
+fn sim(name: &str, args: &[&str]) -> Json {
+    let folder = Folder::new(&format!("sim-{name}"));
+    let data = folder.path().join("data");
+    let mut child = start(name, &data, args);
+    let end = Instant::now() + PATIENCE;
+    while child.try_wait().expect("a child").is_none() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // One that hangs takes its servers with it.
+    signal(&child, Signal::TERM);
+    let out = child.wait_with_output().expect("the program");
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(out.status.success(), "{text}{}", String::from_utf8_lossy(&out.stderr));
+    assert_eq!(text.trim_end().lines().count(), 1, "{text}");
+    assert!(!data.exists(), "the data of the servers is gone");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn start(name: &str, data: &Path, args: &[&str]) -> Child {
+    let mut command = Command::new(program::path());
+    command.args(["sim", name, "-json", "-data-dir"]).arg(data).args(args);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program")
+}
+
+fn signal(child: &Child, signal: Signal) {
+    // It may have ended by itself.
+    let _ = rustix::process::kill_process(Pid::from_child(child), signal);
+}
+
+fn number(of: &Json, key: &str) -> u64 {
+    of[key].as_u64().unwrap_or_else(|| panic!("no number {key} in {of}"))
+}
+
+#[test]
+fn superfluous_evaluations_are_shed() {
+    let told = sim("load-shedding", &["-nodes=30", "-system-jobs=2"]);
+    assert_eq!((number(&told, "nodes"), number(&told, "servers"), number(&told, "allocations")), (30, 1, 60));
+    assert!(number(&told, "peak_rss_mb") > 10, "{told}");
+    let [enable, stop] = told["steps"].as_array().expect("steps").as_slice() else { panic!("{told}") };
+    // One of each job's registration, one of each node and job; of each job the first and the newest are processed, and what
+    // came while those were.
+    assert!(enable["name"] == "enable" && number(enable, "evaluations_pending") >= 60, "{told}");
+    assert!((4..20).contains(&number(enable, "evaluations_processed")), "{told}");
+    assert!(number(enable, "evaluations_canceled") >= 40, "{told}");
+    assert!(number(enable, "log_entries") <= number(enable, "operations"), "{told}");
+    assert_eq!(stop["name"], "stop");
+    // Nodes that are lost together make one evaluation of each job; here they may be lost one by one.
+    let ended = number(stop, "evaluations_processed") + number(stop, "evaluations_canceled");
+    assert!(ended >= 2 && ended == number(stop, "evaluations_pending"), "{told}");
+    assert!(number(stop, "log_entries") <= number(stop, "operations"), "{told}");
+}
+
+#[test]
+fn jobs_are_placed_and_run() {
+    let told = sim("c1m", &["-nodes=20", "-allocs=2500"]);
+    assert_eq!((number(&told, "allocations"), number(&told, "false_expiries")), (2500, 0));
+    assert!(told["allocations_per_second"].as_f64().is_some_and(|n| n > 10.0), "{told}");
+    let [place, run] = told["steps"].as_array().expect("steps").as_slice() else { panic!("{told}") };
+    assert_eq!((place["name"].as_str(), number(place, "evaluations_processed")), (Some("place"), 3));
+    assert!(run["seconds"].as_f64() >= place["seconds"].as_f64(), "{told}");
+}
+
+#[test]
+fn nodes_that_live_are_not_given_up() {
+    let told = sim("heartbeats", &["-nodes=20", "-time=12"]);
+    assert_eq!((number(&told, "nodes"), number(&told, "false_expiries")), (20, 0));
+    let [join, beat] = told["steps"].as_array().expect("steps").as_slice() else { panic!("{told}") };
+    assert!(number(join, "operations") >= 40, "each registers and becomes ready: {told}");
+    assert!(beat["seconds"].as_f64() >= Some(12.0) && number(beat, "evaluations_pending") == 0, "{told}");
+}
+
+#[test]
+fn nodes_that_fall_silent_are_replaced_and_taken_back() {
+    let told = sim("flap", &["-nodes=20", "-jobs=3"]);
+    assert_eq!(number(&told, "allocations"), 40);
+    let steps: Vec<&str> = told["steps"].as_array().expect("steps").iter().filter_map(|s| s["name"].as_str()).collect();
+    assert_eq!(steps, ["place", "lose", "return"]);
+    let lose = &told["steps"][1];
+    assert!(number(lose, "evaluations_processed") >= 1 && number(lose, "operations") > 2, "{told}");
+}
+
+#[test]
+fn jobs_are_whole_after_each_round() {
+    let told = sim("churn", &["-nodes=20", "-jobs=3", "-rounds=2"]);
+    assert_eq!((number(&told, "allocations"), number(&told, "false_expiries")), (40, 0));
+    let churn = &told["steps"][1];
+    assert!(churn["name"] == "churn" && number(churn, "evaluations_processed") >= 4, "{told}");
+}
+
+#[test]
+fn a_signal_ends_servers_and_removes_their_data() {
+    let folder = Folder::new("sim-signal");
+    let data = folder.path().join("data");
+    let child = start("heartbeats", &data, &["-nodes=5"]);
+    let log = data.join("server-1/log");
+    let end = Instant::now() + PATIENCE;
+    let started = || std::fs::read_to_string(&log).is_ok_and(|text| text.contains("agent started"));
+    while !started() {
+        assert!(Instant::now() < end, "no server");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    signal(&child, Signal::TERM);
+    let out = child.wait_with_output().expect("the program");
+    let told = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.code() == Some(143) && told.contains("Error: stopped by signal: terminated"), "{out:?}");
+    assert!(!data.exists(), "the data of the servers is gone");
+}
+
+#[test]
+fn wrong_numbers_are_refused() {
+    for (args, want) in [
+        (&["load-shedding", "-nodes=0"][..], "-nodes must be between 1 and 20000, not 0"),
+        (&["load-shedding", "-servers=2"], "-servers must be 1, 3 or 5, not 2"),
+        (&["c1m", "-allocs=-1"], "-allocs must be between 1 and 10000000, not -1"),
+        (&["c1m", "x"], "This command takes no arguments"),
+    ] {
+        let out = Command::new(program::path()).arg("sim").args(args).output().expect("the program");
+        let text = String::from_utf8_lossy(&out.stdout) + String::from_utf8_lossy(&out.stderr);
+        assert!(!out.status.success() && text.contains(want), "{args:?}: {text}");
+    }
+}

@@ -1,0 +1,19 @@
+//! Several real servers and nodes: membership, crashes, faults of network and disk, rolling restarts, load.
+
+#[path = "../support/agent.rs"]
+mod agent;
+mod crash;
+mod crash_support;
+#[path = "../property_support/dice.rs"]
+mod dice;
+mod fault_support;
+mod faults;
+mod load_scenarios;
+#[path = "../support/member.rs"]
+mod member;
+mod members;
+#[path = "../support/program.rs"]
+mod program;
+mod rolling_restart;
+#[path = "../support/tls.rs"]
+mod tls;

@@ -1,0 +1,335 @@
+//! The agent as a process: start, signals, what stops it from starting, and what it answers.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::agent::{Agent, PATIENCE, wait_for};
+use crate::program::{Folder, run_in};
+use serde_json::{Value as Json, json};
+
+#[test]
+fn a_start_is_told_and_a_signal_stops_it() {
+    let folder = Folder::new("agent-start");
+    let mut agent = Agent::start(&folder, "", &["-dev"]);
+    let lines: Vec<&str> = agent.seen.lines().collect();
+    assert_eq!(
+        lines[..4],
+        [
+            "==> Loaded configuration from agent.hcl",
+            "==> Starting encamp agent...",
+            "==> encamp agent configuration:",
+            ""
+        ]
+    );
+    let port = agent.port;
+    assert!(
+        lines[4].starts_with(&format!("       Advertise Addrs: HTTP: 127.0.0.1:{port}; RPC: 127.0.0.1:")),
+        "{lines:?}"
+    );
+    assert_eq!(lines[6], "                Client: true");
+    assert_eq!(lines[7], "             Log Level: DEBUG");
+    let log = agent.until("[INFO]  agent: agent started: http=127.0.0.1:");
+    assert!(log.starts_with("    20") && log.contains("Z [INFO]"), "{log}");
+    agent.signal("TERM");
+    agent.until("==> Caught signal: terminated");
+    assert_eq!(agent.exit(), 1, "without leave_on_terminate");
+}
+
+#[test]
+fn leaving_ends_with_success() {
+    let folder = Folder::new("agent-leave");
+    let mut agent = Agent::start(&folder, "leave_on_interrupt = true", &["-dev"]);
+    agent.signal("INT");
+    agent.until("==> Caught signal: interrupt");
+    agent.until("==> Gracefully shutting down agent...");
+    assert_eq!(agent.exit(), 0);
+}
+
+#[test]
+fn a_reload_takes_the_log_level_and_survives_errors() {
+    let folder = Folder::new("agent-reload");
+    let mut agent = Agent::start(&folder, "log_level = \"WARN\"", &["-dev"]);
+    folder.file("agent.hcl", "log_level = \"WARN\"\nnosuch = 1");
+    agent.signal("HUP");
+    agent.until("==> Caught signal: hangup");
+    let error = agent.until("unexpected keys");
+    assert!(error.ends_with("Error loading agent.hcl: unexpected keys nosuch (at agent.hcl:2:1)"), "{error}");
+    agent.until("==> Failed to reload configs");
+    let (head, body) = agent.ask("PUT", "/v1/agent/reload");
+    assert!(head.starts_with("HTTP/1.1 500") && body.contains("unexpected keys nosuch"), "{head}\n{body}");
+    folder.file("agent.hcl", "log_level = \"LOUD\"");
+    agent.signal("HUP");
+    agent.until("==> Invalid log level: LOUD. Valid log levels are: [TRACE DEBUG INFO WARN ERROR OFF]");
+    folder.file("agent.hcl", "log_level = \"INFO\"");
+    agent.signal("HUP");
+    agent.until("[INFO]  agent: configuration reloaded: log_level=INFO");
+    let (head, body) = agent.ask("PUT", "/v1/agent/reload");
+    assert!(head.starts_with("HTTP/1.1 200") && body.is_empty(), "{head}\n{body}");
+}
+
+#[test]
+fn metrics_have_both_forms() {
+    let folder = Folder::new("agent-metrics");
+    let config = "telemetry { disable_hostname = true }\nhttp_api_response_headers { \"X-Extra\" = \"yes\" }";
+    let agent = Agent::start(&folder, config, &["-dev"]);
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let (head, body) = agent.ask("GET", "/v1/metrics");
+        assert!(head.contains("application/json") && head.contains("x-extra: yes"), "{head}");
+        let json: Json = serde_json::from_str(&body).expect("JSON");
+        let keys: Vec<&str> = json.as_object().expect("an object").keys().map(String::as_str).collect();
+        for key in ["Timestamp", "Gauges", "Points", "Counters", "Samples"] {
+            assert!(keys.contains(&key), "{keys:?}");
+        }
+        let named = |n: &Json| n["Name"] == "nomad.runtime.sys_bytes" && n["Labels"] == serde_json::json!({});
+        if json["Gauges"].as_array().expect("a list").iter().any(named) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{body}");
+        thread::sleep(Duration::from_millis(50));
+    }
+    let (head, body) = agent.ask("GET", "/v1/metrics?format=prometheus");
+    assert!(head.contains("text/plain; version=0.0.4; charset=utf-8; escaping=underscores"), "{head}");
+    assert!(body.contains("# TYPE nomad_runtime_sys_bytes gauge\nnomad_runtime_sys_bytes "), "{body}");
+    assert!(agent.ask("PUT", "/v1/metrics").0.starts_with("HTTP/1.1 405"));
+}
+
+/// Names that the reference prescribes have complaints of their own (counters without `_total`); the form must be right.
+#[test]
+fn promtool_reads_the_metrics() {
+    let tool = std::env::var("PROMTOOL").unwrap_or_else(|_| "promtool".into());
+    let folder = Folder::new("agent-promtool");
+    let agent = Agent::start(&folder, "", &["-dev"]);
+    let (_, body) = agent.ask("GET", "/v1/metrics?format=prometheus");
+    let text = folder.file("metrics.txt", body);
+    let input = std::fs::File::open(text).expect("the metrics");
+    let Ok(ran) = Command::new(tool).args(["check", "metrics"]).stdin(input).output() else {
+        println!("skipped: no promtool");
+        return;
+    };
+    let complaints = String::from_utf8_lossy(&ran.stderr).into_owned();
+    let wrong =
+        |l: &&str| !(l.contains("\"_total\" suffix") || l.contains("'camelCase'") || l.contains("\"_count\" suffix"));
+    assert!(matches!(ran.status.code(), Some(0 | 3)), "{complaints}");
+    assert_eq!(complaints.lines().find(wrong), None);
+}
+
+#[test]
+fn prometheus_is_refused_unless_it_is_on() {
+    let folder = Folder::new("agent-noprom");
+    let data = folder.path().join("data").display().to_string();
+    let config = format!(
+        "bind_addr = \"127.0.0.1\"\ndata_dir = \"{data}\"\nserver {{\n enabled = true\n bootstrap_expect = 1\n}}
+         advertise {{\n http = \"127.0.0.1\"\n rpc = \"127.0.0.1\"\n serf = \"127.0.0.1\"\n}}"
+    );
+    let agent = Agent::start(&folder, &config, &[]);
+    assert!(agent.seen.contains("WARNING: Bootstrap mode enabled! Potentially unsafe operation."), "{}", agent.seen);
+    let (head, body) = agent.ask("GET", "/v1/metrics?format=prometheus");
+    assert!(head.starts_with("HTTP/1.1 415") && body == "Prometheus is not enabled", "{head}\n{body}");
+}
+
+/// Reads a monitor of messages of at least a level until there is a line with a text; gives the line.
+fn monitor(agent: &Agent, level: &str) -> impl FnMut(&str) -> String {
+    let mut stream = agent.connect();
+    let path = format!("/v1/agent/monitor?log_level={level}&plain=true");
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).expect("written");
+    let mut reader = BufReader::new(stream);
+    let mut until = move |text: &str| loop {
+        let mut line = String::new();
+        assert!(reader.read_line(&mut line).expect("a line") > 0, "ends before {text}");
+        if line.contains(text) {
+            return line;
+        }
+    };
+    until("content-type: text/plain");
+    until
+}
+
+#[test]
+fn the_monitor_shows_messages_as_they_come() {
+    let folder = Folder::new("agent-monitor");
+    let agent = Agent::start(&folder, "log_level = \"ERROR\"", &["-dev"]);
+    let mut until = monitor(&agent, "info");
+    agent.signal("HUP");
+    let line = until("agent: configuration reloaded");
+    assert!(line.contains("[INFO]  agent: ") && line.ends_with("log_level=ERROR\n"), "{line}");
+    let (head, body) = agent.ask("GET", "/v1/agent/monitor?log_level=nope");
+    assert!(head.starts_with("HTTP/1.1 400") && body == "Unknown log level: nope", "{head}\n{body}");
+}
+
+#[test]
+fn requests_are_logged_without_their_tokens() {
+    let folder = Folder::new("agent-requests");
+    let agent = Agent::start(&folder, "log_level = \"ERROR\"", &["-dev"]);
+    let mut until = monitor(&agent, "debug");
+    agent.ask("GET", "/v1/jobs?prefix=a&token=s3cret");
+    let line = until("/v1/jobs");
+    let want = "path=\"/v1/jobs?prefix=a&token=<hidden>\" code=200 duration=";
+    assert!(line.contains("[DEBUG] http: request complete: method=GET ") && line.contains(want), "{line}");
+}
+
+#[test]
+fn monitor_frames_are_json_with_heartbeats() {
+    let folder = Folder::new("agent-frames");
+    let agent = Agent::start(&folder, "", &["-dev"]);
+    let mut stream = agent.connect();
+    stream.write_all(b"GET /v1/agent/monitor?log_level=error HTTP/1.1\r\nHost: x\r\n\r\n").expect("written");
+    let mut text = String::new();
+    let mut reader = BufReader::new(stream);
+    while !text.contains("{}") {
+        assert!(reader.read_line(&mut text).expect("a line") > 0, "{text}");
+    }
+    assert!(text.contains("content-type: application/json"), "{text}");
+}
+
+#[test]
+fn json_logs_are_json_from_the_first_line() {
+    let folder = Folder::new("agent-json");
+    let mut agent = Agent::start(&folder, "", &["-dev", "-log-json", "-log-include-location"]);
+    agent.until("agent started\"");
+    for line in agent.seen.lines() {
+        let json: Json = serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        assert!(json["@level"] == "info" && json["@timestamp"].is_string(), "{line}");
+    }
+    assert!(agent.seen.lines().last().expect("a line").contains("\"@caller\":\"start.rs:"), "{}", agent.seen);
+}
+
+#[test]
+fn a_log_file_gets_the_messages_too() {
+    let folder = Folder::new("agent-logfile");
+    let file = folder.path().join("logs/agent.log");
+    let mut agent = Agent::start(&folder, &format!("log_file = \"{}\"", file.display()), &["-dev"]);
+    agent.until("agent: agent started");
+    let text = std::fs::read_to_string(&file).expect("a log");
+    assert!(text.contains("Z [INFO]  agent: agent started: http=127.0.0.1:"), "{text}");
+}
+
+#[test]
+fn what_prevents_a_start_is_named() {
+    let folder = Folder::new("agent-refused");
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("an address").port();
+    folder.file("taken.hcl", format!("ports {{ http = {port} }}"));
+    folder.file("blocker", "a file where a folder should be");
+    let blocked = folder.path().join("blocker/data").display().to_string();
+    folder.file("big.hcl", "ports { http = 70000 }");
+    folder.file("loop.hcl", "bind_addr = \"127.0.0.1\"\ndata_dir = \"/tmp\"\nserver { enabled = true }");
+    for (args, want) in [
+        (
+            &["-dev", "-config", "taken.hcl"][..],
+            format!(
+                "==> Error starting http server: 1 error occurred: listen tcp 127.0.0.1:{port}: bind: address already in use"
+            ),
+        ),
+        (
+            &["-dev", "-data-dir", &blocked],
+            format!("==> Error starting agent: server setup failed: data_dir {blocked} cannot be used: not a directory"),
+        ),
+        (
+            &["-dev", "-data-dir", "/proc/encamp"],
+            "==> Error starting agent: server setup failed: data_dir /proc/encamp cannot be used: no such file or directory"
+                .into(),
+        ),
+        (
+            &["-dev", "-config", "big.hcl"],
+            "==> Error starting http server: 1 error occurred: listen tcp: address 127.0.0.1:70000: invalid port".into(),
+        ),
+        (
+            &["-config", "loop.hcl"],
+            "==> Failed to parse HTTP advertise address (, 127.0.0.1, 4646, false): Defaulting advertise to localhost \
+             is unsafe, please set advertise manually"
+                .into(),
+        ),
+        (&[], "==> Must specify either server, client or dev mode for the agent.".into()),
+        (
+            &["-config", "/nosuch"],
+            "==> Error loading configuration from /nosuch: stat /nosuch: no such file or directory".into(),
+        ),
+        (&["-dev", "-meta", "x"], "==> Error parsing Client.Meta value: x".into()),
+        (&["-dev-connect"], "==> -dev-connect is not supported: this agent does not run connect".into()),
+    ] {
+        let all: Vec<&str> = ["agent"].iter().chain(args).copied().collect();
+        let ran = run_in(folder.path(), &all);
+        assert_eq!((ran.stderr.lines().last(), ran.exit), (Some(want.as_str()), 1), "{args:?}\n{}", ran.stdout);
+    }
+}
+
+#[test]
+fn a_wrong_flag_shows_the_help_on_standard_error() {
+    let folder = Folder::new("agent-flag");
+    let ran = run_in(folder.path(), &["agent", "-bogus"]);
+    assert!(ran.stderr.starts_with("flag provided but not defined: -bogus\nUsage: encamp agent"), "{}", ran.stderr);
+    assert_eq!((ran.stdout.as_str(), ran.exit), ("", 1));
+}
+
+#[test]
+fn config_validate_answers_as_the_reference() {
+    let folder = Folder::new("agent-validate");
+    folder.file("good.hcl", "data_dir = \"/var/lib/encamp\"\nserver {\n  enabled = true\n  bootstrap_expect = 1\n}\n");
+    folder.file("bad.hcl", "data_dir = \"relative/dir\"\nserver {\n  enabled = true\n}\n");
+    let mtls = "WARNING: mTLS is not configured - Nomad is not secure without mTLS!\n";
+    let good = run_in(folder.path(), &["config", "validate", "good.hcl"]);
+    let bootstrap = "WARNING: Bootstrap mode enabled! Potentially unsafe operation.\n";
+    assert_eq!(
+        (good.stdout.as_str(), good.stderr, good.exit),
+        ("Configuration is valid!\n", format!("{mtls}{bootstrap}"), 0)
+    );
+    let bad = run_in(folder.path(), &["config", "validate", "bad.hcl"]);
+    let path = "data-dir must be given as an absolute path: got relative/dir\nConfiguration is invalid\n";
+    assert_eq!((bad.stdout.as_str(), bad.stderr, bad.exit), ("", format!("{mtls}{path}"), 1));
+    let none = run_in(folder.path(), &["config", "validate"]);
+    assert_eq!((none.stderr.as_str(), none.exit), ("Must specify at least one config file or directory\n", 1));
+}
+
+#[test]
+fn host_volumes_are_made_kept_and_removed() {
+    let folder = Folder::new("agent-volumes");
+    let data = folder.path().join("data").display().to_string();
+    let config = format!(
+        "data_dir = \"{data}\"\nbind_addr = \"127.0.0.1\"\nserver {{\n enabled = true\n bootstrap_expect = 1\n}}\n\
+         client {{\n enabled = true\n}}\nadvertise {{\n http = \"127.0.0.1\"\n rpc = \"127.0.0.1\"\n serf = \"127.0.0.1\"\n}}\n"
+    );
+    let agent = Agent::start(&folder, &config, &[]);
+    let node_is_ready = |agent: &Agent| {
+        let nodes = agent.get("/v1/nodes");
+        if nodes[0]["Status"] == "ready" { Ok(()) } else { Err(nodes.to_string()) }
+    };
+    wait_for("a ready node", || node_is_ready(&agent));
+    let ask = |agent: &Agent, volume: Json| agent.send("PUT", "/v1/volume/host/create", &json!({ "Volume": volume }));
+    let wrong = ask(&agent, json!({ "Name": "v", "Parameters": { "mode": "rwx" } }));
+    assert_eq!((wrong.status, wrong.body.as_str()), (400, "invalid value for \"mode\": \"rwx\""));
+    let made = ask(&agent, json!({ "Name": "v", "Parameters": { "mode": "0750" } }));
+    let volume = &made.json()["Volume"];
+    assert_eq!(
+        (made.status, &volume["State"], &volume["PluginID"]),
+        (200, &json!("pending"), &json!("mkdir")),
+        "{made:?}"
+    );
+    let path = Path::new(volume["HostPath"].as_str().expect("a path"));
+    let id = volume["ID"].as_str().expect("an ID");
+    assert!(path.is_dir() && path.ends_with(format!("data/host_volumes/{id}")), "{path:?}");
+    std::fs::write(path.join("content"), "x").expect("content");
+    let twin = ask(&agent, json!({ "Name": "v" }));
+    let text = "could not place volume \"v\": no node meets constraints: ";
+    assert!(twin.status == 500 && twin.body.starts_with(text), "{}", twin.body);
+    let is_ready = |agent: &Agent| {
+        let volume = agent.get(&format!("/v1/volume/host/{id}"));
+        if volume["State"] == "ready" { Ok(()) } else { Err(volume.to_string()) }
+    };
+    wait_for("a ready volume", || is_ready(&agent));
+    drop(agent);
+
+    let agent = Agent::start(&folder, &config, &[]);
+    wait_for("a ready node", || node_is_ready(&agent));
+    wait_for("a ready volume", || is_ready(&agent));
+    let node = &agent.list("/v1/nodes")[0];
+    assert_eq!(node["HostVolumes"]["v"]["ID"], id);
+    assert!(path.join("content").is_file());
+    let gone = agent.send("DELETE", &format!("/v1/volume/host/{id}"), &json!({}));
+    assert!(gone.status == 200 && gone.json()["Index"].is_u64() && !path.exists(), "{}", gone.body);
+    assert_eq!(agent.get("/v1/volumes?type=host"), json!([]));
+}

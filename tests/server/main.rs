@@ -1,0 +1,20 @@
+//! One real agent: its process, HTTP interface, node, keyring and variables, under hardship and under attack.
+
+#[path = "../support/agent.rs"]
+mod agent;
+mod agent_process;
+mod api;
+mod client_libraries;
+mod client_node;
+mod hardship;
+mod hostile_peer;
+mod keyring;
+#[path = "../support/member.rs"]
+mod member;
+mod node_agent;
+#[path = "../support/program.rs"]
+mod program;
+mod snapshot_restore;
+#[path = "../support/tls.rs"]
+mod tls;
+mod variables;

@@ -1,0 +1,119 @@
+//! The state of a running server as a file, and back.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::agent::{Agent, call, wait_for};
+use crate::program::{Folder, Ran, run_with};
+
+const SERVER: &str = "bind_addr = \"127.0.0.1\"\ndata_dir = \"DIR/data\"\nserver {\n  enabled = true\n  bootstrap_expect = 1\n}\n\
+                      advertise {\n  http = \"127.0.0.1\"\n  rpc = \"127.0.0.1\"\n  serf = \"127.0.0.1\"\n}\n";
+
+fn start(folder: &Folder) -> Agent {
+    let agent = Agent::start(folder, &SERVER.replace("DIR", &folder.path().to_string_lossy()), &[]);
+    ready(&agent);
+    agent
+}
+
+fn ready(agent: &Agent) {
+    wait_for("a leader", || match agent.send("GET", "/v1/vars", &Value::Null).status {
+        200 => Ok(()),
+        status => Err(format!("status {status}")),
+    });
+}
+
+fn run(folder: &Folder, agent: &Agent, args: &[&str]) -> Ran {
+    run_with(folder.path(), args, &[("NOMAD_ADDR", &agent.address())], None)
+}
+
+fn said(ran: &Ran) -> (&str, &str, i32) {
+    (ran.stdout.as_str(), ran.stderr.as_str(), ran.exit)
+}
+
+fn put(agent: &Agent, path: &str, value: &str) -> u64 {
+    let reply = agent.send("PUT", &format!("/v1/var/{path}"), &json!({"Items": {"k": value}}));
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    reply.index
+}
+
+fn namespaces(agent: &Agent) -> Vec<String> {
+    agent.list("/v1/namespaces").iter().map(|n| n["Name"].as_str().expect("a name").to_string()).collect()
+}
+
+#[test]
+fn a_saved_state_comes_back() {
+    let folder = Folder::new("snapshot-restore");
+    let mut agent = start(&folder);
+    assert_eq!(run(&folder, &agent, &["namespace", "apply", "kept"]).exit, 0);
+    put(&agent, "app/kept", "old");
+    let lock = agent.send("PUT", "/v1/var/lock/a?lock-acquire", &json!({"Lock": {"TTL": "1h"}})).json();
+
+    let ran = run(&folder, &agent, &["operator", "snapshot", "save", "back.snap"]);
+    assert_eq!(said(&ran), ("State file written to back.snap\n", "", 0));
+    let ran = run(&folder, &agent, &["operator", "snapshot", "save", "back.snap"]);
+    let exists = "Destination file already exists: \"back.snap\"\nFor additional help try 'encamp operator snapshot save -help'\n";
+    assert_eq!(said(&ran), ("", exists, 1));
+    let archive = std::fs::read(folder.path().join("back.snap")).expect("the archive");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(folder.path().join("back.snap")).expect("the archive").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "it holds the keys");
+    }
+
+    // What comes after the archive is lost when it is restored.
+    let written = put(&agent, "app/kept", "new");
+    put(&agent, "app/later", "x");
+    assert_eq!(run(&folder, &agent, &["namespace", "apply", "later"]).exit, 0);
+    assert_eq!(run(&folder, &agent, &["namespace", "delete", "kept"]).exit, 0);
+
+    // Damaged archives change nothing.
+    for (name, bytes) in [
+        ("cut", archive[..archive.len() / 2].to_vec()),
+        ("changed", {
+            let mut bytes = archive.clone();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 0x55;
+            bytes
+        }),
+        ("foreign", b"no archive at all".to_vec()),
+        ("empty", Vec::new()),
+    ] {
+        folder.file(name, bytes);
+        let ran = run(&folder, &agent, &["operator", "snapshot", "restore", name]);
+        assert!(ran.exit == 1 && ran.stderr.starts_with("Failed to restore snapshot: "), "{name}: {ran:?}");
+    }
+    let ran = run(&folder, &agent, &["operator", "snapshot", "restore", "missing"]);
+    assert!(ran.exit == 1 && ran.stderr.starts_with("Error opening snapshot file: "), "{ran:?}");
+    assert_eq!(
+        (namespaces(&agent), agent.get("/v1/var/app/later")["Items"]["k"].clone()),
+        (vec!["default".into(), "later".into()], json!("x"))
+    );
+    assert_eq!(agent.get("/v1/var/app/kept")["ModifyIndex"].as_u64(), Some(written));
+
+    // Readers that wait are woken: what they wait for may be gone.
+    let port = agent.port;
+    let path = format!("/v1/var/app/kept?index={written}&wait=300s");
+    let waiting = thread::spawn(move || call(port, "GET", &path, "", Duration::from_secs(120)).expect("an answer"));
+    let ran = run(&folder, &agent, &["operator", "snapshot", "restore", "back.snap"]);
+    assert_eq!(said(&ran), ("Snapshot Restored\n", "", 0));
+    assert_eq!(waiting.join().expect("an answer").json()["Items"], json!({"k": "old"}));
+    let check = |agent: &Agent| {
+        ready(agent);
+        assert_eq!(namespaces(agent), ["default", "kept"]);
+        assert_eq!(agent.get("/v1/var/app/kept")["Items"], json!({"k": "old"}), "its key is there");
+        assert_eq!(agent.send("GET", "/v1/var/app/later", &Value::Null).status, 404);
+        // Locks hold, with fresh timers.
+        let renew = json!({"Lock": {"ID": lock["Lock"]["ID"]}});
+        let renewed = agent.send("PUT", "/v1/var/lock/a?lock-renew", &renew);
+        assert_eq!(renewed.status, 200, "{}", renewed.body);
+    };
+    check(&agent);
+    put(&agent, "app/after", "y");
+    agent.kill();
+    let agent = start(&folder);
+    check(&agent);
+    assert_eq!(agent.get("/v1/var/app/after")["Items"], json!({"k": "y"}));
+}
