@@ -31,6 +31,8 @@ struct Table {
 impl Table {
     /// Carries out an attack; what it gives is what became of it.
     fn attack(&mut self, item: &str, what: &str, carry_out: impl FnOnce(&Servers) -> String) {
+        // The node sends no heartbeats: it may be down by now, and reports of such a node are refused for that.
+        self.servers.register_node();
         let (before, begun) = (self.servers.forget_peaks(), Instant::now());
         let outcome = carry_out(&self.servers);
         let grown = self.servers.grown(&before);
