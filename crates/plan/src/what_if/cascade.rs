@@ -17,6 +17,9 @@ use encamp_model::*;
 use encamp_scheduler::plan_check::{check, rejections};
 use encamp_state::State;
 
+/// Most rejections of servers that are named.
+const MOST_REJECTIONS: usize = 8;
+
 /// More evaluations than that are not made.
 const MOST_EVALUATIONS: usize = 50_000;
 /// How often a job is evaluated once more because its last plan changed something.
@@ -58,6 +61,8 @@ pub struct Cascade {
     pub(super) touched: BTreeSet<String>,
     pub(super) evaluations: usize,
     errors: BTreeSet<String>,
+    /// Which nodes would reject what, in words.
+    rejections: BTreeSet<String>,
     unsettled: bool,
 }
 
@@ -83,6 +88,7 @@ impl Cascade {
             touched: BTreeSet::new(),
             evaluations: 0,
             errors: BTreeSet::new(),
+            rejections: BTreeSet::new(),
             unsettled: false,
         };
         c.enqueue_all(&edited.triggers);
@@ -114,6 +120,11 @@ impl Cascade {
     /// What went wrong, in words.
     pub fn notes(&self) -> Vec<String> {
         let mut out: Vec<String> = self.errors.iter().cloned().collect();
+        out.extend(self.rejections.iter().take(MOST_REJECTIONS).cloned());
+        let more = self.rejections.len().saturating_sub(MOST_REJECTIONS);
+        if more > 0 {
+            out.push(format!("Servers would reject parts of plans in {more} more cases"));
+        }
         if self.unsettled {
             out.push(format!("Stopped after {MOST_EVALUATIONS} evaluations: the cluster was still changing"));
         }
@@ -191,7 +202,7 @@ impl Cascade {
     /// What servers reject is left without a node, for the reason that the node gives.
     fn note_rejections(&mut self, key: &JobKey, rejected: Vec<PlanRejection>) {
         for r in rejected {
-            self.errors.insert(format!("Servers would reject a plan of job {}: {}", quoted(&key.1), r));
+            self.rejections.insert(format!("Servers would reject a plan of job {}: {}", quoted(&key.1), r));
             for (group, n) in &r.task_groups {
                 let failed = self.failed.entry(key.clone()).or_default();
                 let metric = failed
