@@ -45,7 +45,10 @@ fn mistakes_are_shown_as_recorded() {
             std::fs::write(&expected, &ran.stderr).unwrap();
         }
         let want = std::fs::read_to_string(&expected).unwrap_or_default();
-        assert_eq!(ran.stderr, want, "{name}; ENCAMP_UPDATE=1 cargo test --test cli diagnostics writes what is printed");
+        assert_eq!(
+            ran.stderr, want,
+            "{name}; ENCAMP_UPDATE=1 cargo test --test cli diagnostics writes what is printed"
+        );
     }
 }
 

@@ -66,7 +66,7 @@ fn every_form_holds_the_same_cluster() {
         assert_eq!(sim(&folder, &["-nodes=12", "-allocs=60", "-out", name]).exit, 0);
     }
     let bytes = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
-    assert!(bytes("a.json").starts_with(b"{\n\"Version\":1,\n"));
+    assert!(bytes("a.json").starts_with(b"{\n\"Version\":2,\n"));
     assert!(bytes("a.json.gz").starts_with(&[0x1f, 0x8b]) && bytes("a.json.zst").starts_with(&[0x28, 0xb5]));
     let piped = sim(&folder, &["-nodes=12", "-allocs=60", "-out=-"]);
     assert_eq!((piped.exit, piped.stdout.as_bytes()), (0, &bytes("a.json")[..]));
