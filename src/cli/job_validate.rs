@@ -12,7 +12,7 @@ use encamp_jobspec::admission::{ServerContext, check, check_offline, error_list}
 use encamp_jobspec::canonicalize::canonicalize;
 use encamp_jobspec::convert::to_server;
 use encamp_jobspec::explain::Severity;
-use encamp_model::{Job, Namespace, NodePool, api};
+use encamp_model::api;
 use encamp_plan::server_context;
 use encamp_state::State;
 
@@ -21,9 +21,10 @@ const NOT_ASKED: &str = "Driver configuration not validated since connection to 
 
 /// Check a job file without registering it
 ///
-/// Asks the servers of the cluster at the address to check the job. Where they do not answer, the rules that registration
-/// applies are applied here; what depends on a cluster (namespaces, node pools, settings) is then left out. With -snapshot
-/// nobody is asked, and the cluster of the file is what the job is checked against.
+/// Asks the servers of the cluster at the address to check the job. Where they do not answer, the structure of the job
+/// is checked here; what servers add to a job (sidecars, implied constraints) and what depends on a cluster (namespaces,
+/// node pools, settings) is then left out. With -snapshot nobody is asked, and all rules of registration are applied
+/// with the cluster of the file.
 ///
 /// The path is a job file, or - for standard input. The exit code is 0 for a valid job and 1 otherwise.
 #[derive(Debug, clap::Parser)]
@@ -106,11 +107,16 @@ impl JobValidate {
         let nothing = State::new();
         let options = self.general.convert_options(&job, env, state.unwrap_or(&nothing));
         let job = to_server(&job, &options).map_err(|e| Errors { items: vec![e.clone()], text: e })?;
-        let server = state.map_or_else(|| indifferent_server(&job), server_context);
-        let (errors, warnings) = match check(job.clone(), &server) {
-            Ok(checked) => (checked.errors, checked.warnings),
-            // What cannot even be completed is judged by its structure.
-            Err(e) => (check_offline(job, &server).into_iter().chain([e]).collect(), String::new()),
+        let (errors, warnings) = match state.map(server_context) {
+            None => {
+                let checked = check_offline(job, &indifferent_server());
+                (checked.errors, checked.warnings)
+            }
+            Some(server) => match check(job.clone(), &server) {
+                Ok(checked) => (checked.errors, checked.warnings),
+                // What cannot even be completed is judged by its structure.
+                Err(e) => (check_offline(job, &server).errors.into_iter().chain([e]).collect(), String::new()),
+            },
         };
         if errors.is_empty() { Ok(warnings) } else { Err(Errors { text: error_list(&errors), items: errors }) }
     }
@@ -139,11 +145,9 @@ fn warning_items(text: &str) -> impl Iterator<Item = &str> {
     text.split("\n* ").skip(1).map(str::trim)
 }
 
-/// A server that has everything a job asks of its surroundings, so that only the job itself can be wrong.
-fn indifferent_server(job: &Job) -> ServerContext {
-    let mut server = ServerContext { vault_enabled: true, ..ServerContext::default() };
-    server.namespaces.push(Namespace { name: job.namespace.clone(), ..Namespace::default() });
-    server.node_pools.push(NodePool { name: job.node_pool.clone(), ..NodePool::default() });
+/// A server whose settings ask for no warnings.
+fn indifferent_server() -> ServerContext {
+    let mut server = ServerContext::default();
     server.scheduler.memory_oversubscription_enabled = true;
     server
 }

@@ -332,11 +332,13 @@ fn example_jobs_are_valid_and_can_be_planned() {
         let _ = std::fs::remove_file(folder.path().join("example.nomad.hcl"));
         let args: Vec<&str> = ["init"].iter().chain(flags).copied().collect();
         assert_eq!(run_in(folder.path(), &args).exit, 0);
-        let valid = run_in(folder.path(), &["validate", "example.nomad.hcl"]);
+        assert_eq!(run_in(folder.path(), &["validate", "example.nomad.hcl"]).exit, 0);
+        let cluster = fixture().join("cluster.json");
+        let cluster = cluster.to_str().unwrap();
+        let valid = run_in(folder.path(), &["validate", "-snapshot", cluster, "example.nomad.hcl"]);
         assert_eq!(valid.exit, 0, "{flags:?}: {}", valid.stderr);
         assert!(!valid.stdout.contains("Warnings"), "{flags:?}: {}", valid.stdout);
-        let cluster = fixture().join("cluster.json");
-        let planned = run_in(folder.path(), &["plan", "-snapshot", cluster.to_str().unwrap(), "example.nomad.hcl"]);
+        let planned = run_in(folder.path(), &["plan", "-snapshot", cluster, "example.nomad.hcl"]);
         assert_eq!(planned.exit, 1, "{flags:?}: {}", planned.stderr);
     }
     let inspected = run_in(folder.path(), &["inspect", "-file", "-json", "example.nomad.hcl"]);

@@ -113,10 +113,13 @@ pub fn check(mut job: Job, ctx: &ServerContext) -> Result<Checked, String> {
     Ok(Checked { job, errors, warnings })
 }
 
-/// What can be said about a converted job without a server: the errors of its structure (`docs/spec/jobspec.md §1`).
-pub fn check_offline(mut job: Job, ctx: &ServerContext) -> Vec<String> {
+/// What can be said about a converted job without a server: nothing is added to it but defaults, and only its structure is
+/// checked (`docs/spec/jobspec.md §1`).
+pub fn check_offline(mut job: Job, ctx: &ServerContext) -> Checked {
     mutate::canonicalize(&mut job, ctx);
-    validate::validate_structure(&job)
+    let errors = validate::validate_structure(&job);
+    let warnings = validate::warnings(&job, ctx);
+    Checked { job, errors, warnings }
 }
 
 /// Mutates and validates a converted job (`docs/spec/jobspec.md §12-15`). `existing` is the stored job of that id, which only
