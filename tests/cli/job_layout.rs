@@ -1,5 +1,5 @@
-//! The canonical layout: recorded files, and what holds for every file: it means the same, its comments survive, a second pass
-//! changes nothing, and spaces between tokens do not matter.
+//! The canonical layout: recorded files, and what holds for every file: it means the same but for spaces in kept
+//! references, its comments survive, a second pass changes nothing, and spaces between tokens do not matter.
 
 use crate::oracle;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use encamp_hcl::lexer::{Start, lex};
 use encamp_hcl::token::Kind;
 use encamp_jobspec::fmt::format;
 use encamp_jobspec::parse::{ParseOptions, parse};
+use encamp_model::api::job::Job;
 use proptest::prelude::*;
 
 fn formatted(text: &str) -> String {
@@ -64,6 +65,11 @@ fn without_spaces(text: &str) -> Vec<&str> {
     out
 }
 
+/// A job as JSON, without the spaces at the ends of references that it keeps as text.
+fn without_reference_spaces(job: &Job) -> String {
+    serde_json::to_string(job).unwrap().replace("${ ", "${").replace(" }", "}")
+}
+
 #[test]
 fn recorded_layouts_are_reproduced() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/layout");
@@ -85,7 +91,7 @@ fn every_file_means_the_same_and_keeps_its_comments() {
         match (parse(text.as_bytes(), &options), parse(result.as_bytes(), &options)) {
             (Ok(before), Ok(after)) => {
                 jobs += 1;
-                assert_eq!(after, before, "{name}");
+                assert_eq!(without_reference_spaces(&after), without_reference_spaces(&before), "{name}");
             }
             (Err(before), Err(after)) => {
                 let problems = |e: encamp_jobspec::parse::ParseError| {

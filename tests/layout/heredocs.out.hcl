@@ -1,7 +1,7 @@
 a {
   b = <<EOT
   kept = 1   # kept
-   ${var.x + 1} %{if y} ${local.z} ${ attr.kept } %{endif}
+   ${var.x + 1} %{if y} ${local.z} ${attr.kept} %{endif}
 EOT
   c = <<-EOT
       kept

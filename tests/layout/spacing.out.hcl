@@ -30,7 +30,7 @@ templates {
   a    = "a${var.b}c%{if var.x}y%{else}n%{endif}"
   b    = "a ${~var.b~} c %{~for x, y in var.z~} ${x} %{~endfor~}"
   c    = "a ${ { a = 1 } } ${[1]} ${- 1} ${!var.b} ${f("${var.c}")}"
-  kept = "${ attr.x } ${ node . y [ 0 ] } ${attr.x ~}"
+  kept = "${attr.x} ${node.y[0]} ${attr.x~}"
   d    = "$${ not }  %%{ not }"
 }
 comments { /* in */ }

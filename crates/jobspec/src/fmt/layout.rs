@@ -20,7 +20,7 @@ struct Line<'a> {
     comment: Option<usize>,
 }
 
-/// A piece, and how many spaces stand before it; frozen pieces keep those that they have.
+/// A piece, and how many spaces stand before it.
 struct Placed<'a> {
     piece: Piece<'a>,
     spaces: usize,
@@ -35,11 +35,7 @@ pub fn format(pieces: &[Piece<'_>]) -> String {
     align(&mut lines, |line| line.comment);
     let mut out = String::new();
     for Placed { piece, spaces } in lines.iter().flat_map(|l| &l.pieces) {
-        if piece.frozen {
-            out.push_str(piece.gap);
-        } else {
-            out.extend(std::iter::repeat_n(' ', *spaces));
-        }
+        out.extend(std::iter::repeat_n(' ', *spaces));
         out.push_str(piece.text);
     }
     out
@@ -56,9 +52,8 @@ impl<'a> Line<'a> {
         for (i, piece) in pieces.iter().enumerate() {
             let before = i.checked_sub(2).and_then(|i| pieces.get(i));
             let left = i.checked_sub(1).and_then(|i| pieces.get(i));
-            let space = || left.is_some_and(|left| spacing::between(before, left, piece));
-            let spaces = if piece.frozen { piece.gap.len() } else { usize::from(space()) };
-            placed.push(Placed { piece: *piece, spaces });
+            let space = left.is_some_and(|left| spacing::between(before, left, piece));
+            placed.push(Placed { piece: *piece, spaces: usize::from(space) });
         }
         let comment = pieces.iter().skip(1).position(|p| p.form == Form::LineComment).map(|i| i + 1);
         let equals = pieces.iter().skip(1).position(|p| p.kind() == Some(Kind::Equal)).map(|i| i + 1);
@@ -93,7 +88,7 @@ fn indent(lines: &mut [Line<'_>]) {
             close(&mut levels, nesting.unsigned_abs());
         }
         if !line.is_empty()
-            && let Some(first) = line.pieces.first_mut().filter(|p| !p.piece.frozen)
+            && let Some(first) = line.pieces.first_mut()
         {
             first.spaces = levels.len() * INDENT;
         }
@@ -125,7 +120,7 @@ fn align(lines: &mut [Line<'_>], column: impl Fn(&Line<'_>) -> Option<usize>) {
         let widest = group.iter().filter_map(start).max().unwrap_or(0);
         for line in group {
             if let (Some(at), Some(width)) = (column(line), start(line))
-                && let Some(placed) = line.pieces.get_mut(at).filter(|p| !p.piece.frozen)
+                && let Some(placed) = line.pieces.get_mut(at)
             {
                 placed.spaces = widest - width + 1;
             }

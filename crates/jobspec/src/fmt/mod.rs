@@ -1,16 +1,15 @@
 //! The canonical layout of files in native syntax (`docs/spec/cli.md §15.4`): text to text, by tokens alone.
 //!
 //! - `pieces`: tokens and comments. `spacing`: spaces between the pieces of a line.
-//! - `kept`: references that are text of the job, spaces and all.
 //! - `layout`: lines, their indentation, aligned equals signs and comments.
 //!
-//! Only white space between pieces changes. Line ends, empty lines, comments, literal text of strings and heredocs stay as they
-//! are, so the layout never changes what a file means.
+//! Only white space between pieces changes. Line ends, empty lines, comments, literal text of strings and heredocs stay
+//! as they are, so the layout does not change what a file means, but for one thing: a reference that stays in the job as
+//! text (`docs/spec/jobspec.md §3.2`) loses its spaces there, too (`"${ attr.x }"` becomes `"${attr.x}"`).
 //!
 //! Two kinds of places look odd and are meant to be so, since existing files are laid out like that: indentation behind a
 //! heredoc whose interpolation covers several lines, and keywords, which are names like all others (`if(x)`, `in - 1`).
 
-mod kept;
 mod layout;
 mod pieces;
 mod spacing;
@@ -26,13 +25,9 @@ use encamp_hcl::parser::parse_body;
 /// What is wrong with the syntax or the encoding of the text. `name` is the file's name in positions.
 pub fn format(bytes: &[u8], name: &str) -> Result<String, ParseError> {
     let sources = Sources::default();
-    let parsed = read_text(bytes, name, &sources).and_then(|(source, text)| Ok((text, parse_body(&sources, source)?)));
+    let parsed = read_text(bytes, name, &sources).and_then(|(source, text)| parse_body(&sources, source).map(|_| text));
     match parsed {
-        Ok((text, body)) => {
-            let mut pieces = pieces::split(text);
-            kept::freeze(&mut pieces, &kept::references(&body));
-            Ok(layout::format(&pieces))
-        }
+        Ok(text) => Ok(layout::format(&pieces::split(text))),
         Err(diags) => Err(ParseError { diagnostics: Diagnostics::new(&diags, &sources) }),
     }
 }

@@ -21,12 +21,6 @@ pub enum Form {
 pub struct Piece<'a> {
     pub form: Form,
     pub text: &'a str,
-    /// Where it starts in the file, in bytes.
-    pub start: usize,
-    /// The spaces in front of it.
-    pub gap: &'a str,
-    /// Whether they have to stay.
-    pub frozen: bool,
 }
 
 impl Piece<'_> {
@@ -78,8 +72,7 @@ impl<'a> Splitter<'a> {
     }
 
     fn push(&mut self, form: Form, start: usize, end: usize) {
-        let (text, gap) = (self.part(start, end), self.part(self.at, start));
-        self.pieces.push(Piece { form, text, start, gap, frozen: false });
+        self.pieces.push(Piece { form, text: self.part(start, end) });
         self.at = end;
     }
 

@@ -44,6 +44,18 @@ fn digits_never_become_a_fraction() {
 }
 
 #[test]
+fn template_sequences_have_no_spaces_at_their_ends() {
+    for (text, want) in [
+        ("a = \"${ attr.x }\"\n", "a = \"${attr.x}\"\n"),
+        ("a = \"b ${\tnode . y [ 0 ]\t} c\"\n", "a = \"b ${node.y[0]} c\"\n"),
+        ("a = \"${ attr.x == 1 } ${ var.y }\"\n", "a = \"${attr.x == 1} ${var.y}\"\n"),
+        ("a = <<EOT\n${ attr.x } }\nEOT\n", "a = <<EOT\n${attr.x} }\nEOT\n"),
+    ] {
+        assert_eq!(formatted(text), want, "{text:?}");
+    }
+}
+
+#[test]
 fn what_is_no_text_in_the_language_is_refused() {
     let refused = |bytes: &[u8]| format(bytes, "t.hcl").unwrap_err().to_string();
     assert!(refused(b"a = [\n").starts_with("t.hcl:"), "{}", refused(b"a = [\n"));
