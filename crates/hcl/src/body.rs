@@ -57,6 +57,9 @@ pub struct Expected<'s> {
     pub blocks: &'s [(&'s str, usize)],
     /// Whether `dynamic` blocks are expanded.
     pub dynamic: bool,
+    /// Block types that are looked for by themselves before all the rest, so that what is wrong with their labels is told
+    /// twice.
+    pub first: &'s [&'s str],
 }
 
 /// What was found in a body, in source order.
@@ -64,12 +67,19 @@ pub struct Expected<'s> {
 pub struct Content<'a> {
     pub attributes: Vec<Attr<'a>>,
     pub blocks: Vec<BlockRef<'a>>,
+    /// Attributes that are there but cannot be read.
+    failed: Vec<&'a str>,
 }
 
 impl<'a> Content<'a> {
     /// The attribute of this name.
     pub fn attribute(&self, name: &str) -> Option<&Attr<'a>> {
         self.attributes.iter().find(|a| a.name == name)
+    }
+
+    /// Whether the attribute stands there, readable or not.
+    pub fn mentions(&self, name: &str) -> bool {
+        self.attribute(name).is_some() || self.failed.contains(&name)
     }
 }
 
@@ -78,9 +88,9 @@ const DYNAMIC_LABELLED: Expected = Expected {
     attributes: &[("for_each", true), ("iterator", false), ("labels", true)],
     blocks: &[("content", 0)],
     dynamic: false,
+    first: &[],
 };
-const DYNAMIC: Expected =
-    Expected { attributes: &[("for_each", true), ("iterator", false)], blocks: &[("content", 0)], dynamic: false };
+const DYNAMIC: Expected = Expected { attributes: &[("for_each", true), ("iterator", false)], ..DYNAMIC_LABELLED };
 
 /// What the label of a block is called in error texts.
 fn label_name(kind: &str) -> &'static str {
@@ -113,6 +123,12 @@ impl<'a> BodyRef<'a> {
         }
     }
 
+    /// The diagnostic about a required attribute that is not there.
+    pub fn missing_argument(&self, name: &str) -> Diag {
+        let detail = format!("The argument {name:?} is required, but no definition was found.");
+        Diag::at(self.missing_item(), "Missing required argument", detail)
+    }
+
     /// What the body holds. Everything unexpected, missing or malformed is reported and left out.
     pub fn content(&self, expected: Expected, ev: &mut Evaluator, scope: &Rc<Scope>) -> Content<'a> {
         let raw = match self {
@@ -128,8 +144,7 @@ impl<'a> BodyRef<'a> {
         let mut missing = Vec::new();
         for (name, _) in expected.attributes.iter().filter(|(_, required)| *required) {
             if raw.attribute(name).is_none() && !raw.failed.contains(name) {
-                let detail = format!("The argument {name:?} is required, but no definition was found.");
-                missing.push(Diag::at(self.missing_item(), "Missing required argument", detail));
+                missing.push(self.missing_argument(name));
             }
         }
         // Native bodies look for attributes before blocks; JSON bodies go through what there is first.
@@ -137,8 +152,8 @@ impl<'a> BodyRef<'a> {
             BodyRef::Native(_) => (missing, raw.early),
             BodyRef::Json(_) => (raw.early, missing),
         };
-        first.into_iter().chain(second).chain(raw.late).for_each(|d| ev.report(d));
-        let mut content = Content { attributes: raw.attributes, blocks: Vec::new() };
+        raw.first.into_iter().chain(first).chain(second).chain(raw.late).for_each(|d| ev.report(d));
+        let mut content = Content { attributes: raw.attributes, blocks: Vec::new(), failed: raw.failed };
         if let Some(last) = raw.blocks.last()
             && !ev.count_blocks(raw.blocks.len(), last.def)
         {
@@ -212,7 +227,8 @@ struct Raw<'a> {
     blocks: Vec<BlockRef<'a>>,
     /// Attributes that are there but cannot be read.
     failed: Vec<&'a str>,
-    /// Diagnostics about expected items, told first, and about unexpected ones.
+    /// Diagnostics about blocks that are looked for first, about expected items, and about unexpected ones.
+    first: Vec<Diag>,
     early: Vec<Diag>,
     late: Vec<Diag>,
 }
@@ -264,7 +280,12 @@ fn native_content<'a>(body: &'a Body, expected: Expected, scope: &Rc<Scope>) -> 
             continue;
         };
         match label_error(block, labels) {
-            Some(diag) => raw.early.push(diag),
+            Some(diag) => {
+                if expected.first.contains(&block.kind.as_str()) {
+                    raw.first.push(diag.clone());
+                }
+                raw.early.push(diag);
+            }
             None => raw.blocks.push(BlockRef {
                 kind: block.kind.clone(),
                 kind_span: block.kind_span,
@@ -328,7 +349,7 @@ fn json_content<'a>(node: &'a Node, expected: Expected, ev: &mut Evaluator, scop
                 if raw.early.len() >= MAX_DIAGS {
                     continue;
                 }
-                let detail = format!("The argument {name:?} was already set at {}.", ev.sources.range(first.name_span));
+                let detail = format!("The argument {name:?} was already set at {}.", ev.sources.range(first.span()));
                 raw.early.push(Diag::at(member.name_span, "Duplicate argument", detail));
                 continue;
             }
@@ -349,7 +370,11 @@ fn json_content<'a>(node: &'a Node, expected: Expected, ev: &mut Evaluator, scop
             }
         } else if let Some(labels) = expected.labels_of(name) {
             let found = JsonBlock { kind: name, kind_span: member.name_span, scope };
+            let told = raw.early.len();
             found.collect(&member.value, labels, &mut Vec::new(), &mut raw);
+            if expected.first.contains(&name) {
+                raw.first.extend(raw.early.get(told..).unwrap_or_default().iter().cloned());
+            }
         } else if name != "//" && raw.late.len() < MAX_DIAGS {
             let names = expected.attributes.iter().map(|(n, _)| *n).chain(expected.blocks.iter().map(|(n, _)| *n));
             let hint = suggestion(name, names).map_or(String::new(), |other| format!(" Did you mean {other:?}?"));
@@ -367,10 +392,22 @@ struct JsonBlock<'a, 's> {
 }
 
 impl<'a> JsonBlock<'a, '_> {
+    fn missing_label(&self, node: &Node) -> Diag {
+        let detail = format!(
+            "At least one object property is required, whose name represents the {} block's {}.",
+            self.kind,
+            label_name(self.kind)
+        );
+        Diag::at(node.open(), "Missing block label", detail)
+    }
+
     /// Reads blocks below `wanted` levels of labels.
     fn collect(&self, node: &'a Node, wanted: usize, labels: &mut Vec<Label>, raw: &mut Raw<'a>) {
         const SUMMARY: &str = "Incorrect JSON value type";
         if wanted > 0 {
+            if matches!(&node.kind, NodeKind::Array(items) if items.is_empty()) {
+                raw.early.push(self.missing_label(node));
+            }
             for object in objects(node) {
                 let NodeKind::Object(members) = &object.kind else {
                     let detail = format!(
@@ -382,12 +419,7 @@ impl<'a> JsonBlock<'a, '_> {
                     return;
                 };
                 if members.is_empty() {
-                    let detail = format!(
-                        "At least one object property is required, whose name represents the {} block's {}.",
-                        self.kind,
-                        label_name(self.kind)
-                    );
-                    raw.early.push(Diag::at(object.open(), "Missing block label", detail));
+                    raw.early.push(self.missing_label(object));
                 }
                 for member in members.iter().filter(|m| m.name != "//") {
                     labels.push(Label { text: member.name.clone(), span: member.name_span });
@@ -415,7 +447,8 @@ impl<'a> JsonBlock<'a, '_> {
                 kind: self.kind.to_owned(),
                 kind_span: self.kind_span,
                 labels: labels.clone(),
-                def: body.open(),
+                // Blocks of one list are defined where the list begins.
+                def: node.open(),
                 body: BodyRef::Json(body),
                 scope: self.scope.clone(),
             });

@@ -214,17 +214,24 @@ pub struct Diag {
     pub subject: Subject,
     pub summary: String,
     pub detail: String,
+    /// Not a mistake by itself: told only beside one.
+    pub warning: bool,
 }
 
 impl Diag {
     /// A diagnostic about a place.
     pub fn at(span: Span, summary: impl Into<String>, detail: impl Into<String>) -> Diag {
-        Diag { subject: Subject::At(span), summary: summary.into(), detail: detail.into() }
+        Diag::about(Subject::At(span), summary, detail)
     }
 
     /// A diagnostic about no place.
     pub fn nowhere(summary: impl Into<String>, detail: impl Into<String>) -> Diag {
-        Diag { subject: Subject::Nowhere, summary: summary.into(), detail: detail.into() }
+        Diag::about(Subject::Nowhere, summary, detail)
+    }
+
+    /// A diagnostic about whatever it is.
+    pub fn about(subject: Subject, summary: impl Into<String>, detail: impl Into<String>) -> Diag {
+        Diag { subject, summary: summary.into(), detail: detail.into(), warning: false }
     }
 }
 
@@ -247,6 +254,8 @@ pub struct Diagnostic {
     pub detail: String,
     /// Where that is in the texts.
     pub origin: Option<Origin>,
+    /// See [`Diag::warning`].
+    pub warning: bool,
 }
 
 impl fmt::Display for Diagnostic {
@@ -286,7 +295,7 @@ impl Diagnostics {
                 Subject::Outside => (Some(Range::default()), None),
                 Subject::At(span) => (Some(sources.range(span)), sources.origin(span, &owners)),
             };
-            Diagnostic { range, summary: d.summary.clone(), detail: d.detail.clone(), origin }
+            Diagnostic { range, summary: d.summary.clone(), detail: d.detail.clone(), origin, warning: d.warning }
         };
         Diagnostics { list: list.iter().take(MAX_RESOLVED).map(resolve).collect(), texts, ..Default::default() }
     }

@@ -31,7 +31,7 @@ pub fn lex(text: &str, source: u32, start: Start) -> Vec<Token> {
         Start::Normal => Mode::Normal { braces: 0, in_sequence: false },
         Start::Template => Mode::Bare,
     };
-    let mut lexer = Lexer { text, source, at: 0, modes: vec![mode], tokens: Vec::new() };
+    let mut lexer = Lexer { text, source, at: 0, modes: vec![mode], tokens: Vec::new(), unclosed: false };
     if start == Start::Normal && text.starts_with('\u{feff}') {
         lexer.at = '\u{feff}'.len_utf8();
     }
@@ -45,6 +45,8 @@ struct Lexer<'a> {
     at: usize,
     modes: Vec<Mode>,
     tokens: Vec<Token>,
+    /// No comment ends in the rest of the text, so that it need not be searched again.
+    unclosed: bool,
 }
 
 /// Two-character operators come first, so that the longest one wins.
@@ -119,10 +121,7 @@ impl<'a> Lexer<'a> {
             ' ' | '\t' => self.at += rest.len() - rest.trim_start_matches([' ', '\t']).len(),
             '#' => self.line_comment(),
             '/' if rest.starts_with("//") => self.line_comment(),
-            '/' if rest.starts_with("/*") => match rest.get(2..).and_then(|r| r.find("*/")) {
-                Some(end) => self.at += end + 4,
-                None => self.push(Kind::Invalid, rest.len()),
-            },
+            '/' if rest.starts_with("/*") && self.closes_comment(rest) => {}
             '{' => {
                 if let Some(Mode::Normal { braces, .. }) = self.modes.last_mut() {
                     *braces += 1;
@@ -144,6 +143,18 @@ impl<'a> Lexer<'a> {
                 None => self.push(Kind::Invalid, c.len_utf8()),
             },
         }
+    }
+
+    /// Skips a comment between `/*` and `*/`. Without its end it is none, but two operators.
+    fn closes_comment(&mut self, rest: &str) -> bool {
+        if self.unclosed {
+            return false;
+        }
+        match rest.get(2..).and_then(|r| r.find("*/")) {
+            Some(end) => self.at += end + 4,
+            None => self.unclosed = true,
+        }
+        !self.unclosed
     }
 
     /// A comment to the end of the line is a line end; at the end of the file it is nothing.
@@ -425,5 +436,6 @@ mod tests {
         assert_eq!(kinds("1.5e-3 a.0.1 1e 2."), [Number, Ident, Dot, Number, Number, Ident, Number, Dot, Eof]);
         assert_eq!(kinds("a # x\nb // y\r\nc /* z\n */ d # e"), [Ident, Newline, Ident, Newline, Ident, Ident, Eof]);
         assert_eq!(kinds("\u{feff}a-b é"), [Ident, Ident, Eof]);
+        assert_eq!(kinds("/* a */ /* b /*"), [Slash, Star, Ident, Slash, Star, Eof]);
     }
 }

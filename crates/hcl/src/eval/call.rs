@@ -38,6 +38,10 @@ impl Evaluator<'_> {
                 if !self.charge_read(100, 0, span) || self.diags.len() >= MAX_DIAGS {
                     return Value::Unknown;
                 }
+                if let Some((namespace, _)) = name.rsplit_once("::") {
+                    let detail = format!("There are no functions in namespace \"{namespace}::\".");
+                    return self.fail(call.name_span, "Call to unknown function", detail);
+                }
                 let hint = suggestion(name, functions::names().iter().copied());
                 let hint = hint.map_or(String::new(), |other| format!(" Did you mean {other:?}?"));
                 let detail = format!("There is no function named {name:?}.{hint}");

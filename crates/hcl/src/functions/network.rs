@@ -65,6 +65,13 @@ impl Network {
         low_bits(self.bits() - self.prefix)
     }
 
+    /// A part of this network. A mapped IPv4 address is shown as such, with the part of the prefix that lies in it.
+    fn show_subnet(self, first: u128, prefix: u32) -> String {
+        let mapped = self.v6 && Ipv6Addr::from_bits(first).to_ipv4_mapped().is_some();
+        let prefix = if mapped { prefix.saturating_sub(MAPPED_BITS) } else { prefix };
+        format!("{}/{prefix}", self.show(first))
+    }
+
     fn show(self, address: u128) -> String {
         match u32::try_from(address).ok().filter(|_| !self.v6) {
             Some(address) => Ipv4Addr::from_bits(address).to_string(),
@@ -75,6 +82,9 @@ impl Network {
         }
     }
 }
+
+/// Bits in front of an IPv4 address that is written as an IPv6 address.
+const MAPPED_BITS: u32 = 96;
 
 fn low_bits(count: u32) -> u128 {
     1u128.checked_shl(count).map_or(u128::MAX, |bit| bit - 1)
@@ -93,18 +103,19 @@ fn cidrhost(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
 
 fn cidrsubnet(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     let network = Network::first(args)?;
-    let (more, number) = (args.int(1, 0, i64::MAX)?, args.integer(2)?);
-    let left = network.bits() - network.prefix;
-    let Some(more) = u32::try_from(more).ok().filter(|more| *more <= left) else {
+    let (more, number) = (args.int(1, i64::MIN, i64::MAX)?, args.integer(2)?);
+    // A negative number of bits shortens the prefix; it has no part of its own for the number to fit into.
+    let prefix = i64::from(network.prefix).checked_add(more).and_then(|prefix| u32::try_from(prefix).ok());
+    let Some(prefix) = prefix.filter(|prefix| *prefix <= network.bits()) else {
         return Err(format!("insufficient address space to extend prefix of {} by {more}", network.prefix).into());
     };
+    let highest = u32::try_from(more).map_or(u128::from(u64::MAX), low_bits);
     let number = u128::try_from(&number)
         .ok()
-        .filter(|number| *number <= low_bits(more))
+        .filter(|number| *number <= highest)
         .ok_or_else(|| format!("prefix extension of {more} does not accommodate a subnet numbered {number}"))?;
-    let first = network.first | number.checked_shl(left - more).unwrap_or(0);
-    let subnet = format!("{}/{}", network.show(first), network.prefix + more);
-    Ok(Value::from(subnet.as_str()))
+    let shifted = number.checked_shl(network.bits() - prefix).unwrap_or(0) & low_bits(network.bits());
+    Ok(Value::from(network.show_subnet(network.first | shifted, prefix).as_str()))
 }
 
 fn cidrsubnets(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
@@ -138,7 +149,7 @@ fn cidrsubnets(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
             return refused(format!("{text} {prefix} bits after {after}"));
         };
         used = Some(first | subnet.host_mask());
-        subnets.push(Value::from(format!("{}/{prefix}", network.show(first)).as_str()));
+        subnets.push(Value::from(network.show_subnet(first, prefix).as_str()));
     }
     Ok(Value::list(Type::String, subnets)?)
 }
@@ -165,6 +176,8 @@ mod tests {
             ("cidrsubnet", r#""fd00:fd12::/32", 16, 162"#, "fd00:fd12:a2::/48"),
             ("cidrsubnet", r#""10.0.0.0/32", 0, 0"#, "10.0.0.0/32"),
             ("cidrsubnet", r#""::/0", 128, 1"#, "::1/128"),
+            ("cidrsubnet", r#""10.0.0.0/8", -1, 0"#, "10.0.0.0/7"),
+            ("cidrsubnet", r#""::ffff:10.0.0.0/104", 8, 1"#, "10.1.0.0/16"),
         ] {
             check_json(name, arguments, &format!("\"{expected}\""));
         }
@@ -183,6 +196,7 @@ mod tests {
             ("cidrhost", r#""10.0.0.0/24", 256"#, "prefix of 24 does not accommodate a host numbered 256"),
             ("cidrhost", r#""10.0.0.0/24", -257"#, "prefix of 24 does not accommodate a host numbered -257"),
             ("cidrsubnet", r#""10.0.0.0/24", 9, 0"#, "insufficient address space to extend prefix of 24 by 9"),
+            ("cidrsubnet", r#""10.0.0.0/8", -9, 0"#, "insufficient address space to extend prefix of 8 by -9"),
             (
                 "cidrsubnet",
                 r#""10.0.0.0/24", 4, 16"#,

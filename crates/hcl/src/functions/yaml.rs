@@ -1,11 +1,11 @@
 //! YAML: `yamlencode` writes block style with every key and single-line string in double quotes; `yamldecode` reads one
-//! document, with plain scalars resolved as YAML 1.2 does.
+//! document, with plain scalars resolved as YAML 1.2 does, and `yes`, `no`, `on`, `off`, `y` and `n` as YAML 1.1 does.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, Tag};
 
 use super::encoding::{decode_base64, encode_base64};
 use super::support::{Failure, Function, Kind, Text, function, nullable, p};
@@ -18,6 +18,9 @@ pub const FUNCTIONS: &[Function] = &[
         let mut out = Text::default();
         let value = args.value(0)?;
         write(value, 0, &mut out)?;
+        if is_open_ended(value) {
+            out.push("...\n")?;
+        }
         Ok(out.into_value())
     }),
     function("yamldecode", &[p("src", Kind::String)], |args, _| decode(args.text(0)?).map_err(Failure::Call)),
@@ -25,6 +28,11 @@ pub const FUNCTIONS: &[Function] = &[
 
 /// Column beyond which a double-quoted string continues on the next line at the next space.
 const WIDTH: usize = 80;
+
+/// Whether a document of this value needs a mark for its end: nothing else tells where a plain scalar ends.
+fn is_open_ended(value: &Value) -> bool {
+    matches!(value, Value::Null | Value::Bool(_) | Value::Number(_))
+}
 
 /// Writes a value whose first line starts at the end of `out`; further lines are indented.
 fn write(value: &Value, indent: usize, out: &mut Text) -> Result<(), Failure> {
@@ -190,13 +198,18 @@ fn escape(c: char) -> Cow<'static, str> {
     })
 }
 
-/// The value of the one document of a YAML text; null when it is empty.
+/// The value of the one document of a YAML text.
 fn decode(text: &str) -> Result<Value, String> {
-    let mut decoder = Decoder { events: Parser::new_from_str(text), anchors: HashMap::new(), depth: 0 };
+    let mut decoder =
+        Decoder { events: Parser::new_from_str(text), anchors: HashMap::new(), depth: 0, at: Marker::default() };
     let mut value = None;
     loop {
         match decoder.next()? {
-            Event::StreamEnd => return Ok(value.unwrap_or(Value::Null)),
+            Event::StreamEnd => {
+                let at = &decoder.at;
+                let missing = || format!("on line {}, column {}: missing start of document", at.line(), at.col() + 1);
+                return value.ok_or_else(missing);
+            }
             Event::StreamStart | Event::DocumentEnd | Event::Nothing => {}
             Event::DocumentStart(_) if value.is_some() => {
                 return Err("unexpected extra content after value".to_string());
@@ -214,12 +227,17 @@ struct Decoder<'a, I: Iterator<Item = Result<(Event<'a>, Span), ScanError>>> {
     events: I,
     anchors: HashMap<usize, Value>,
     depth: usize,
+    /// Where the last event starts.
+    at: Marker,
 }
 
 impl<'a, I: Iterator<Item = Result<(Event<'a>, Span), ScanError>>> Decoder<'a, I> {
     fn next(&mut self) -> Result<Event<'a>, String> {
         match self.events.next() {
-            Some(Ok((event, _))) => Ok(event),
+            Some(Ok((event, span))) => {
+                self.at = span.start;
+                Ok(event)
+            }
             Some(Err(error)) => {
                 let at = error.marker();
                 Err(format!("on line {}, column {}: {}", at.line(), at.col() + 1, error.info()))
@@ -310,6 +328,10 @@ fn scalar_value(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Val
         return if style == ScalarStyle::Plain { plain_value(text).unwrap_or_else(string) } else { string() };
     };
     let suffix = tag.suffix.strip_prefix("tag:yaml.org,2002:").unwrap_or(&tag.suffix);
+    // In quotes, only a tag that says how the text is encoded makes a difference.
+    if style != ScalarStyle::Plain && matches!(suffix, "null" | "bool" | "int" | "float") {
+        return string();
+    }
     let plain = || plain_value(text).transpose();
     let refused = || format!("cannot parse {text:?} as !!{suffix}");
     match suffix {
@@ -333,8 +355,8 @@ fn plain_value(text: &str) -> Option<Result<Value, String>> {
     };
     let value = match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
-        "true" | "True" | "TRUE" => Value::Bool(true),
-        "false" | "False" | "FALSE" => Value::Bool(false),
+        "true" | "True" | "TRUE" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "y" | "Y" => Value::Bool(true),
+        "false" | "False" | "FALSE" | "no" | "No" | "NO" | "off" | "Off" | "OFF" | "n" | "N" => Value::Bool(false),
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Number::from_f64(f64::INFINITY)?.into(),
         "-.inf" | "-.Inf" | "-.INF" => Number::from_f64(f64::NEG_INFINITY)?.into(),
         ".nan" | ".NaN" | ".NAN" => return Some(Err("floating point NaN is not supported".to_string())),
@@ -412,6 +434,7 @@ mod tests {
             ),
             (r#""x""#, "\"x\"\n"),
             ("[]", "[]\n"),
+            ("true", "true\n...\n"),
             ("[true,1.50,\"\"]", "- true\n- 1.5\n- \"\"\n"),
             (r#"{"k":"l1\n  l2\n"}"#, "\"k\": |\n  l1\n    l2\n"),
             (r#"{"k":"l1\n\nl2"}"#, "\"k\": |-\n  l1\n\n  l2\n"),
@@ -433,14 +456,16 @@ mod tests {
         for (text, expected) in [
             (
                 "a: 1\nb: [x, 'y', \"z\"]\nc:\n  - 1.5\n  - ~\n  - yes\n",
-                r#"{"a":1,"b":["x","y","z"],"c":[1.5,null,"yes"]}"#,
+                r#"{"a":1,"b":["x","y","z"],"c":[1.5,null,true]}"#,
             ),
-            ("", "null"),
+            ("[No, off, 'on', oN]", r#"[false,false,"on","oN"]"#),
+            ("--- ", "null"),
             ("0x1F", "31"),
             ("0o17", "15"),
             ("010", "10"),
             ("!!str 12", "\"12\""),
-            ("!!int '12'", "12"),
+            ("!!int 12", "12"),
+            ("!!int '12'", "\"12\""),
             ("2001-1-2", "\"2001-01-02T00:00:00Z\""),
             ("2001-12-14T21:59:43.10-05:00", "\"2001-12-14T21:59:43-05:00\""),
             ("2001-12-14t1:59:43+00:00", "\"2001-12-14T01:59:43Z\""),
@@ -449,7 +474,7 @@ mod tests {
             ("2001-02-29", "\"2001-02-29\""),
             ("'2001-01-02'", "\"2001-01-02\""),
             ("|\n  a\n   b\n", "\"a\\n b\\n\""),
-            ("base: &b {x: 1, y: 2}\nother:\n  <<: *b\n  y: 3\n", r#"{"base":{"x":1,"y":2},"other":{"x":1,"y":3}}"#),
+            ("base: &b {x: 1, z: 2}\nother:\n  <<: *b\n  z: 3\n", r#"{"base":{"x":1,"z":2},"other":{"x":1,"z":3}}"#),
             ("true: 1\n2: x\n", r#"{"2":"x","true":1}"#),
             ("!!binary aGk=", "\"aGk=\""),
         ] {
@@ -460,6 +485,7 @@ mod tests {
 
     #[test]
     fn refused_texts() {
+        assert_eq!(decode("").unwrap_err(), "on line 1, column 1: missing start of document");
         for text in
             ["a: b: c", "[1", "&a [*a]", "--- 1\n--- 2", ".nan", "!custom x", "!!int x", "~: 1", "<<: 1", "{[1]: 2}"]
         {

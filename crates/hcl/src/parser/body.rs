@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::super::ast::{Attribute, Block, Body, Label};
 use super::super::diag::Span;
 use super::super::token::{Kind, Token};
-use super::{Parsed, Parser};
+use super::{Parsed, Parser, Stop};
 
 const REQUIRED: &str = "Argument or block definition required";
 const INVALID_BLOCK: &str = "Invalid block definition";
@@ -45,7 +45,10 @@ impl Parser<'_> {
                 _ => match self.item(next) {
                     Ok(Item::Block(block)) => body.blocks.push(block),
                     Ok(Item::Attribute(attribute)) => self.add_attribute(&mut body, &mut seen, attribute),
-                    Err(_) => self.recover(),
+                    Err(_) => {
+                        self.recovering = true;
+                        self.recover();
+                    }
                 },
             }
         }
@@ -91,21 +94,26 @@ impl Parser<'_> {
         match name.kind {
             Kind::Ident => {}
             Kind::OQuote => {
-                return Err(self.error(name.span, "Invalid argument name", "Argument names must not be quoted."));
+                return Err(self.no_item(name, "Invalid argument name", "Argument names must not be quoted."));
             }
-            _ => return Err(self.error(name.span, REQUIRED, "An argument or block definition is required here.")),
+            _ => return Err(self.no_item(name, REQUIRED, "An argument or block definition is required here.")),
         }
         self.read();
         match self.peek().kind {
             Kind::Equal => self.attribute(name).map(Item::Attribute),
             Kind::OQuote | Kind::OBrace | Kind::Ident => self.nested(|p| p.block(name)).map(Item::Block),
-            _ => Err(self.error(
-                name.span,
+            _ => Err(self.no_item(
+                name,
                 REQUIRED,
                 "An argument or block definition is required here. To set an argument, use the equals sign \"=\" to \
                  introduce the argument value.",
             )),
         }
+    }
+
+    /// No item starts with this token. After a mistake that is worth nothing: what follows it may be its rest.
+    fn no_item(&mut self, start: Token, summary: &str, detail: &str) -> Stop {
+        if self.recovering { Stop } else { self.error(start.span, summary, detail) }
     }
 
     fn attribute(&mut self, name: Token) -> Parsed<Attribute> {

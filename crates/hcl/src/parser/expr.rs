@@ -459,18 +459,27 @@ impl Parser<'_> {
     fn dot(&mut self, expr: Expr) -> Parsed<Expr> {
         let dot = self.read();
         if self.peek().kind == Kind::Star {
-            let marker = dot.span.to(self.read().span);
+            let star = self.read().span;
+            let marker = dot.span.to(star);
             let mut each = Expr::new(ExprKind::Item, marker);
-            // Only attributes belong to the splat; a number behind a dot is an index into its result.
-            while self.peek().kind == Kind::Dot && self.peek_second() != Kind::Number {
+            // Attributes and numbers behind dots belong to the splat; brackets look into its result.
+            while self.peek().kind == Kind::Dot {
                 let dot = self.read();
-                let star = self.peek();
-                if star.kind == Kind::Star {
+                let next = self.peek();
+                if next.kind == Kind::Star {
                     return Err(self.error(
-                        star.span,
+                        next.span,
                         "Nested splat expression not allowed",
                         "A splat expression (*) cannot be used inside another attribute-only splat expression.",
                     ));
+                }
+                if let Some((first, second)) = self.text_of(next).split_once('.').filter(|_| next.kind == Kind::Number)
+                {
+                    let detail = format!(
+                        "When using the legacy index syntax, chaining two indexes together is not permitted. Use the proper \
+                         index syntax with a full splat expression [*] instead, like [{first}][{second}]."
+                    );
+                    return Err(self.error(star, "Invalid legacy index syntax", detail));
                 }
                 each = self.dotted(each, dot)?;
             }

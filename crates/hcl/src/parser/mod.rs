@@ -67,7 +67,17 @@ fn with_parser<T>(
     let text = source_text.as_ref().map_or("", |s| s.text.as_str());
     let tokens = lexer::lex(text, source, start);
     let diags = lexer::token_errors(&tokens, text);
-    let mut parser = Parser { sources, text, tokens, at: 0, newlines: vec![true], diags, depth: 0, gave_up: false };
+    let mut parser = Parser {
+        sources,
+        text,
+        tokens,
+        at: 0,
+        newlines: vec![true],
+        diags,
+        depth: 0,
+        recovering: false,
+        gave_up: false,
+    };
     match run(&mut parser) {
         Ok(value) if parser.diags.is_empty() => Ok(value),
         _ => Err(parser.diags),
@@ -83,6 +93,8 @@ struct Parser<'a> {
     newlines: Vec<bool>,
     diags: Vec<Diag>,
     depth: usize,
+    /// An item was wrong: where the next one begins is a guess from there on.
+    recovering: bool,
     /// The end of the file was reached in an error; what is still open is not worth telling.
     gave_up: bool,
 }
@@ -106,11 +118,6 @@ impl<'a> Parser<'a> {
 
     fn peek(&self) -> Token {
         self.tokens.get(self.next_index()).copied().unwrap_or(Token { kind: Kind::Eof, span: Span::default() })
-    }
-
-    /// The kind of the token behind the next one.
-    fn peek_second(&self) -> Kind {
-        self.tokens.get(self.next_index() + 1).map_or(Kind::Eof, |t| t.kind)
     }
 
     fn read(&mut self) -> Token {

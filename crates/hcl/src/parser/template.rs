@@ -3,7 +3,7 @@
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::super::ast::{Expr, ExprKind, For};
-use super::super::diag::Span;
+use super::super::diag::{Span, suggestion};
 use super::super::token::{Kind, Token};
 use super::{Parsed, Parser};
 use encamp_model::quoted;
@@ -161,7 +161,9 @@ impl Parser<'_> {
             "endif" => Part::EndIf(self.up_to_next(open)),
             "endfor" => Part::EndFor(self.up_to_next(open)),
             _ => {
-                let detail = format!("{keyword:?} is not a valid template control keyword.");
+                let hint = suggestion(keyword, ["if", "for", "else", "endif", "endfor"]);
+                let hint = hint.map_or(String::new(), |other| format!(" Did you mean {other:?}?"));
+                let detail = format!("{keyword:?} is not a valid template control keyword.{hint}");
                 return Err(self.error(word.span, "Invalid template control keyword", detail));
             }
         };
@@ -295,9 +297,13 @@ impl Parser<'_> {
                 let (digits, word) = if selector == 'u' { (4, "four") } else { (8, "eight") };
                 let hex = rest.get(2..2 + digits).filter(|h| h.bytes().all(|b| b.is_ascii_hexdigit()));
                 let code = hex.and_then(|h| u32::from_str_radix(h, 16).ok());
-                return match code {
-                    // Not a character (half of a surrogate pair, or beyond Unicode): the replacement character.
-                    Some(code) => Ok((char::from_u32(code).unwrap_or('\u{fffd}'), 2 + digits)),
+                return match code.map(|code| char::from_u32(code).ok_or(code)) {
+                    Some(Ok(character)) => Ok((character, 2 + digits)),
+                    // Half of a surrogate pair, or beyond Unicode.
+                    Some(Err(code)) => {
+                        let detail = format!("Cannot encode character U+{code:04x} in UTF-8.");
+                        Err(self.error(span(2 + digits), SUMMARY, detail))
+                    }
                     None => {
                         let have = rest.get(2..).unwrap_or("").bytes().take(digits);
                         let len = 2 + have.take_while(u8::is_ascii_hexdigit).count();

@@ -21,9 +21,11 @@ pub fn parse_error(error: &ParseError) -> Vec<Finding> {
         let again = *first_only && told.iter().any(|(summary, at)| *summary == d.summary || *at == line);
         told.push((&d.summary, line));
         let follows = d.detail == UNKNOWN_VALUE && *i > 0;
-        !(again || follows)
+        let twice = list.iter().take(*i).any(|earlier| earlier == *d);
+        !(again || follows || twice)
     });
-    let all = kept.map(|(_, d)| d).chain(later).take(MAX_FINDINGS);
+    let later = later.iter().enumerate().filter(|(i, d)| d.detail != UNKNOWN_VALUE || *i == 0);
+    let all = kept.chain(later).map(|(_, d)| d).take(MAX_FINDINGS);
     in_order(all.map(|d| finding(d, &outlines)).collect())
 }
 
@@ -43,7 +45,7 @@ fn finding(d: &Diagnostic, outlines: &[Outline]) -> Finding {
     let message = if first.is_empty() { d.summary.clone() } else { first };
     Finding {
         stage: Stage::Parse,
-        severity: Severity::Error,
+        severity: if d.warning { Severity::Warning } else { Severity::Error },
         summary: d.summary.clone(),
         detail: d.detail.clone(),
         message: advice.message.unwrap_or(message),
@@ -81,7 +83,7 @@ pub fn parse_json_error(name: &str, text: &str, error: &str) -> Finding {
     let outline = Outline::read(name, text, Syntax::Api);
     match json::parse(&sources, source) {
         Err(diags) => {
-            let Some(Diag { subject: Subject::At(span), summary, detail }) = diags.into_iter().next() else {
+            let Some(Diag { subject: Subject::At(span), summary, detail, .. }) = diags.into_iter().next() else {
                 return out;
             };
             out.place = Some(Place::of(&outline, span));

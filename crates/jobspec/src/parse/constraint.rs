@@ -56,7 +56,7 @@ impl Found {
 }
 
 fn attributes(body: BodyRef, expected: &[(&str, bool)], ev: &mut Evaluator, scope: &Rc<Scope>) -> Found {
-    let content = body.content(Expected { attributes: expected, blocks: &[], dynamic: true }, ev, scope);
+    let content = body.content(Expected { attributes: expected, blocks: &[], dynamic: true, first: &[] }, ev, scope);
     let mut found = Vec::new();
     for attribute in &content.attributes {
         let ty = match attribute.name {

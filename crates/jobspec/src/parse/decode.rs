@@ -17,6 +17,9 @@ use encamp_hcl::value::Value;
 use encamp_model::duration::parse_duration;
 use encamp_model::quoted;
 
+/// The value was wrong, and that was told.
+struct Wrong;
+
 /// Reads bodies.
 pub struct Decoder<'e, 'a> {
     pub ev: &'e mut Evaluator<'a>,
@@ -27,15 +30,22 @@ pub struct Decoder<'e, 'a> {
 impl Decoder<'_, '_> {
     /// A body as an API object; absent members are left out.
     pub fn body(&mut self, body: BodyRef, schema: &Schema, scope: &Rc<Scope>) -> Map<String, Json> {
+        let told = self.ev.diags.len();
         let content = self.content(body, schema, scope);
+        // Maps in the form of attributes are looked at before everything else.
+        let later = self.ev.diags.split_off(told.min(self.ev.diags.len()));
         let mut out = Map::new();
         for attribute in &content.attributes {
-            if let Some(spec) = schema.attributes.iter().find(|s| s.name == attribute.name) {
-                if let Some(value) = self.attribute(&attribute.expr, spec.kind, scope) {
-                    out.insert(spec.json(), value);
-                }
-            } else if let Some(spec) = schema.blocks.iter().find(|s| s.name == attribute.name)
+            if let Some(spec) = schema.blocks.iter().find(|s| s.name == attribute.name)
                 && let Some(value) = self.attribute(&attribute.expr, Kind::StringMap, scope)
+            {
+                out.insert(spec.json(), value);
+            }
+        }
+        self.ev.diags.extend(later);
+        for attribute in &content.attributes {
+            if let Some(spec) = schema.attributes.iter().find(|s| s.name == attribute.name)
+                && let Some(value) = self.attribute(&attribute.expr, spec.kind, scope)
             {
                 out.insert(spec.json(), value);
             }
@@ -52,7 +62,13 @@ impl Decoder<'_, '_> {
         let mut blocks: Vec<(&str, usize)> =
             schema.blocks.iter().map(|b| (b.name, usize::from(b.label.is_some()))).collect();
         blocks.sort_unstable();
-        body.content(Expected { attributes: &attributes, blocks: &blocks, dynamic: true }, self.ev, scope)
+        let first: Vec<&str> = schema.blocks.iter().filter(|b| b.found_first).map(|b| b.name).collect();
+        let expected = Expected { attributes: &attributes, blocks: &blocks, dynamic: true, first: &first };
+        let content = body.content(expected, self.ev, scope);
+        for attribute in schema.attributes.iter().filter(|a| a.required_last && !content.mentions(a.name)) {
+            self.ev.report(body.missing_argument(attribute.name));
+        }
+        content
     }
 
     fn blocks(&mut self, content: &Content, schema: &Schema, out: &mut Map<String, Json>) {
@@ -144,15 +160,15 @@ impl Decoder<'_, '_> {
         }
         let attributes: Vec<Attr> = block.body.just_attributes(self.ev);
         for attribute in attributes {
-            if let Some(value) = self.attribute(&attribute.expr, kind, &block.scope) {
-                out.insert(attribute.name.to_owned(), value);
+            if let Ok(value) = self.converted(&attribute.expr, kind, &block.scope) {
+                out.insert(attribute.name.to_owned(), value.unwrap_or_default());
             }
         }
         out
     }
 
-    /// Such maps are read as free-form bodies are: an object literal and a nested block stand for lists of one object, which
-    /// no kind of value accepts.
+    /// Such maps are read as free-form bodies are: an object literal and a nested block stand for lists of one object,
+    /// which no kind of value accepts.
     fn each_native(&mut self, body: &Body, kind: Kind, scope: &Scope, out: &mut Map<String, Json>) {
         if !self.ev.charge_read(body.attributes.len(), 0, body.span) {
             return;
@@ -162,11 +178,13 @@ impl Decoder<'_, '_> {
                 ExprKind::Object { .. } => {
                     self.ev.eval(&attribute.expr, scope);
                     self.refuse_object(attribute.expr.start_span(), kind);
-                    None
+                    continue;
                 }
-                _ => self.attribute(&attribute.expr, kind, scope),
+                _ => self.converted(&attribute.expr, kind, scope),
             };
-            out.extend(value.map(|value| (attribute.name.clone(), value)));
+            if let Ok(value) = value {
+                out.insert(attribute.name.clone(), value.unwrap_or_default());
+            }
         }
         let mut met = HashSet::new();
         for block in body.blocks.iter().filter(|block| met.insert(&block.kind)) {
@@ -185,17 +203,19 @@ impl Decoder<'_, '_> {
 
     /// The value of an attribute; nothing when it is null or wrong.
     pub fn attribute(&mut self, expr: &Expr, kind: Kind, scope: &Scope) -> Option<Json> {
+        self.converted(expr, kind, scope).ok().flatten()
+    }
+
+    /// The value of an attribute, nothing when it is null; an error when it is wrong.
+    fn converted(&mut self, expr: &Expr, kind: Kind, scope: &Scope) -> Result<Option<Json>, Wrong> {
         let value = self.ev.eval(expr, scope);
         if !self.ev.charge_walk(&value, expr.span) {
-            return None;
+            return Err(Wrong);
         }
-        match convert(&value, kind) {
-            Ok(value) => value,
-            Err((summary, detail)) => {
-                self.ev.report(Diag::at(expr.start_span(), summary, detail));
-                None
-            }
-        }
+        convert(&value, kind).map_err(|(summary, detail)| {
+            self.ev.report(Diag::at(expr.start_span(), summary, detail));
+            Wrong
+        })
     }
 }
 

@@ -122,6 +122,7 @@ const ROOT: Expected = Expected {
     attributes: &[],
     blocks: &[("job", 1), ("locals", 0), ("variable", 1), ("variables", 0)],
     dynamic: false,
+    first: &[],
 };
 
 /// Reads a job file in native or JSON syntax.
@@ -198,13 +199,17 @@ pub fn parse_free(body: &[u8], name: &str) -> Result<serde_json::Map<String, ser
     Ok(members)
 }
 
-/// Ends the parse if anything was reported.
+/// Ends the parse if a mistake was reported.
 fn end_phase(ev: &mut Evaluator) -> Result<(), ParseError> {
     let diags = match ev.exhausted() {
         Some(diag) => vec![diag],
         None => std::mem::take(&mut ev.diags),
     };
-    if diags.is_empty() { Ok(()) } else { Err(ParseError { diagnostics: Diagnostics::new(&diags, ev.sources) }) }
+    if diags.iter().all(|d| d.warning) {
+        Ok(())
+    } else {
+        Err(ParseError { diagnostics: Diagnostics::new(&diags, ev.sources) })
+    }
 }
 
 fn only_job<'c, 'a>(root: &'c Content<'a>, ev: &mut Evaluator) -> Option<&'c BlockRef<'a>> {

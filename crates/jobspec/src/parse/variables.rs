@@ -24,9 +24,10 @@ const VARIABLE: Expected = Expected {
     attributes: &[("default", false), ("description", false), ("type", false)],
     blocks: &[("validation", 0)],
     dynamic: false,
+    first: &[],
 };
 const VALIDATION: Expected =
-    Expected { attributes: &[("condition", true), ("error_message", true)], blocks: &[], dynamic: false };
+    Expected { attributes: &[("condition", true), ("error_message", true)], blocks: &[], dynamic: false, first: &[] };
 
 /// A declared variable.
 struct Variable<'a> {
@@ -275,7 +276,7 @@ fn assign(variable: &mut Variable, value: Value, subject: Subject, origin: &'sta
                 "The {what} for {} is not compatible with the variable's type constraint: {error}.",
                 variable.name
             );
-            ev.report(Diag { subject, summary: summary.to_owned(), detail });
+            ev.report(Diag::about(subject, summary, detail));
             Value::Unknown
         }
     };
@@ -325,15 +326,15 @@ fn assign_file(declared: &mut Declared, file: &VariableFile, strict: bool, ev: &
                 let value = ev.eval(&attr.expr, &Scope::default());
                 assign(variable, value, Subject::At(attr.expr.span), "varfile", ev);
             }
-            None if strict => {
+            None => {
                 let name = attr.name;
                 let detail = format!(
                     "A {name:?} variable was set but was not found in known variables. To declare variable {name:?}, place \
                      this block in your job files"
                 );
-                ev.report(Diag::nowhere("Undefined variable", detail));
+                let warning = !strict;
+                ev.report(Diag { warning, ..Diag::nowhere("Undefined variable", detail) });
             }
-            None => {}
         }
     }
 }
@@ -377,7 +378,7 @@ fn check<'e>(variable: &Variable, functions: &'e FunctionContext, ev: &mut Evalu
                     ev.sources.range(rule.def)
                 );
                 let summary = format!("Invalid value for {} variable", assigned.origin);
-                ev.report(Diag { subject: assigned.subject, summary, detail });
+                ev.report(Diag::about(assigned.subject, summary, detail));
                 continue;
             }
             Ok(_) => "Validation condition expression must return either true or false, not null.".to_owned(),

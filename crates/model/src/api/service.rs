@@ -79,7 +79,7 @@ pub struct ServiceCheck {
     pub tls_server_name: String,
     #[serde(rename = "TLSSkipVerify", deserialize_with = "or_default")]
     pub tls_skip_verify: bool,
-    pub header: Option<BTreeMap<String, Vec<String>>>,
+    pub header: Option<BTreeMap<String, Option<Vec<String>>>>,
     #[serde(deserialize_with = "or_default")]
     pub method: String,
     pub check_restart: Option<CheckRestart>,

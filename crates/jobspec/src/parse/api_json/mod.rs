@@ -35,7 +35,49 @@ fn decode(body: &[u8]) -> Result<Job, String> {
     let place = Place { owner, path: "Job".to_owned() };
     let mut job = Job::deserialize(Reader { node, place: &place, names: Some("Job") }).map_err(|e| e.to_string())?;
     forget_unknown(&mut job);
+    if let Some(payload) = &mut job.payload {
+        *payload = base64(payload).map_err(|at| format!("illegal base64 data at input byte {at}"))?;
+    }
     Ok(job)
+}
+
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Base64 text as it is written again: without line ends, and without bits behind the last byte. The error is the offset of
+/// the byte that does not fit.
+fn base64(text: &str) -> Result<String, usize> {
+    let mut rest = text.bytes().enumerate().filter(|(_, byte)| !matches!(byte, b'\r' | b'\n'));
+    let mut out = String::with_capacity(text.len());
+    // Characters of the group of four that is being read.
+    let mut group = 0;
+    while let Some((at, byte)) = rest.next() {
+        let Some(digit) = BASE64.iter().position(|known| *known == byte) else {
+            // Padding ends the text.
+            let unused = match (byte, group) {
+                (b'=', 2) => 0x0f,
+                (b'=', 3) => 0x03,
+                _ => return Err(at),
+            };
+            if group == 2 {
+                match rest.next() {
+                    Some((_, b'=')) => {}
+                    Some((at, _)) => return Err(at),
+                    None => return Err(text.len()),
+                }
+            }
+            if let Some((at, _)) = rest.next() {
+                return Err(at);
+            }
+            let last = out.pop().and_then(|last| BASE64.iter().position(|known| char::from(*known) == last));
+            let last = last.and_then(|last| BASE64.get(last & !unused)).copied().unwrap_or(b'A');
+            out.push(char::from(last));
+            out.push_str(if group == 2 { "==" } else { "=" });
+            return Ok(out);
+        };
+        out.push(BASE64.get(digit).copied().map_or('A', char::from));
+        group = (group + 1) % 4;
+    }
+    if group == 0 { Ok(out) } else { Err(text.len() - group) }
 }
 
 /// Takes away the members that no type knows; unlike jobs of a server, those of a client do not keep them.
@@ -75,7 +117,7 @@ struct Place {
     path: String,
 }
 
-/// Reads a node into whatever type is asked for.
+/// Reads a node into whatever type is asked for. Null stands for the zero value of every type.
 #[derive(Clone, Copy)]
 struct Reader<'n> {
     node: &'n Node,
@@ -196,6 +238,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
         match self.node {
+            Node::Null => visitor.visit_bool(false),
             Node::Bool(value) => visitor.visit_bool(*value),
             _ => Err(self.misfit("bool")),
         }
@@ -203,6 +246,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
         match self.node {
+            Node::Null => visitor.visit_str(""),
             Node::String(text) => visitor.visit_str(text),
             _ => Err(self.misfit("string")),
         }
@@ -212,6 +256,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         let ty = self.integer_type("int");
         let bounds = if ty == "int8" { i64::from(i8::MIN)..=i64::from(i8::MAX) } else { i64::MIN..=i64::MAX };
         match self.node {
+            Node::Null => visitor.visit_i64(0),
             Node::Number(text) => match text.parse::<i64>().ok().filter(|n| bounds.contains(n)) {
                 Some(n) => visitor.visit_i64(n),
                 None => Err(self.misfit(ty)),
@@ -229,6 +274,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
             _ => u64::MAX,
         };
         match self.node {
+            Node::Null => visitor.visit_u64(0),
             Node::Number(text) => match text.parse::<u64>().ok().filter(|n| *n <= max) {
                 Some(n) => visitor.visit_u64(n),
                 None => Err(self.misfit(ty)),
@@ -239,14 +285,17 @@ impl<'de> Deserializer<'de> for Reader<'_> {
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
         match self.node {
+            Node::Null => visitor.visit_seq(Items { items: [].iter(), place: self.place }),
             Node::Array(items) => visitor.visit_seq(Items { items: items.iter(), place: self.place }),
             _ => Err(self.misfit(self.list_type())),
         }
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
-        let Node::Object(members) = self.node else {
-            return Err(self.misfit("map[string]string"));
+        let members = match self.node {
+            Node::Null => &[][..],
+            Node::Object(members) => members,
+            _ => return Err(self.misfit("map[string]string")),
         };
         // Jobs, groups and tasks keep unknown members, so they are read as maps.
         let names = match self.names.or_else(|| self.place.path.rsplit('.').next().and_then(kept_type)) {
@@ -264,8 +313,10 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Misfit> {
-        let Node::Object(members) = self.node else {
-            return Err(self.misfit(&format!("api.{name}")));
+        let members = match self.node {
+            Node::Null => &[][..],
+            Node::Object(members) => members,
+            _ => return Err(self.misfit(&format!("api.{name}"))),
         };
         let fields: Vec<String> = fields.iter().map(|f| (*f).to_owned()).collect();
         let mut members = Members::named(members, self.place, name, &fields);
@@ -412,6 +463,26 @@ mod tests {
     }
 
     #[test]
+    fn payloads_are_base64() {
+        for (text, want) in [
+            ("", Ok("")),
+            ("aGk=", Ok("aGk=")),
+            ("aGl=", Ok("aGk=")),
+            ("QR\n==\r\n", Ok("QQ==")),
+            ("abcd", Ok("abcd")),
+            ("!", Err(0)),
+            ("abcde", Err(4)),
+            ("ab", Err(0)),
+            ("ab=", Err(3)),
+            ("ab=c", Err(3)),
+            ("a===", Err(1)),
+            ("aGk=x", Err(4)),
+        ] {
+            assert_eq!(base64(text), want.map(str::to_owned), "{text:?}");
+        }
+    }
+
+    #[test]
     fn texts_of_refusals() {
         for (text, want) in [
             ("{\"Job\": {\"ID\": \"x\", }", "invalid character '}' looking for beginning of object key string"),
@@ -442,6 +513,9 @@ mod tests {
         ] {
             assert_eq!(parse_json(text.as_bytes()).unwrap_err(), format!("Failed to parse JSON job: {want}"), "{text}");
         }
+        let nulls = parse_json(br#"{"TaskGroups": [null, {"Tasks": [null]}], "Meta": {"a": null}}"#).unwrap();
+        assert_eq!(nulls.task_groups.unwrap().len(), 2);
+        assert_eq!(nulls.meta.unwrap()["a"], "");
         assert!(parse_json(b"{\"ID\": \"x\"} trailing").is_ok());
         assert!(parse_json("[".repeat(100_000).as_bytes()).unwrap_err().ends_with("exceeded max depth"));
     }

@@ -153,7 +153,7 @@ static EPHEMERAL_DISK: Schema =
     body(&[attr("size", OPT_INT).to("SizeMB"), attr("sticky", OptBool), attr("migrate", OptBool)], &[]);
 
 pub(super) static SCALING: Schema = body(
-    &[attr("min", OPT_INT), attr("max", OPT_INT).required(), attr("enabled", OptBool), attr("type", Str)],
+    &[attr("min", OPT_INT), attr("max", OPT_INT).required_last(), attr("enabled", OptBool), attr("type", Str)],
     &[free("policy")],
 );
 

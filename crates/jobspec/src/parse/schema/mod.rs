@@ -40,6 +40,8 @@ pub struct Attribute {
     json: &'static str,
     pub kind: Kind,
     pub required: bool,
+    /// Required, and missed only after everything else in the body was looked at.
+    pub required_last: bool,
 }
 
 /// How often a block may occur, and where it goes.
@@ -84,6 +86,8 @@ pub struct Block {
     /// The API's name of the label, for blocks with one.
     pub label: Option<&'static str>,
     pub inside: Inside,
+    /// Looked for before everything else in the body, see [`encamp_hcl::body::Expected::first`].
+    pub found_first: bool,
 }
 
 /// A body.
@@ -106,6 +110,10 @@ impl Attribute {
     const fn required(self) -> Attribute {
         Attribute { required: true, ..self }
     }
+
+    const fn required_last(self) -> Attribute {
+        Attribute { required_last: true, ..self }
+    }
 }
 
 impl Block {
@@ -115,7 +123,7 @@ impl Block {
     }
 
     const fn new(name: &'static str, occurs: Occurs, inside: Inside) -> Block {
-        Block { name, json: "", occurs, label: None, inside }
+        Block { name, json: "", occurs, label: None, inside, found_first: false }
     }
 
     const fn to(self, json: &'static str) -> Block {
@@ -128,6 +136,10 @@ impl Block {
 
     const fn occurs(self, occurs: Occurs) -> Block {
         Block { occurs, ..self }
+    }
+
+    const fn found_first(self) -> Block {
+        Block { found_first: true, ..self }
     }
 }
 
@@ -149,7 +161,7 @@ const OPT_UINT32: Kind = Kind::Int { min: 0, max: u32::MAX as i128, null: true }
 const OPT_UINT64: Kind = Kind::Int { min: 0, max: u64::MAX as i128, null: true };
 
 const fn attr(name: &'static str, kind: Kind) -> Attribute {
-    Attribute { name, json: "", kind, required: false }
+    Attribute { name, json: "", kind, required: false, required_last: false }
 }
 
 const fn body(attributes: &'static [Attribute], blocks: &'static [Block]) -> Schema {

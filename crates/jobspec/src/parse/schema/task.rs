@@ -35,7 +35,7 @@ pub(super) static TASK: Schema = body(
         many("service", "Services", &SERVICE),
         CONSTRAINT,
         AFFINITY,
-        many("scaling", "ScalingPolicies", &SCALING).labelled("Label"),
+        many("scaling", "ScalingPolicies", &SCALING).labelled("Label").found_first(),
         many("action", "Actions", &body(&[attr("command", Str).required(), attr("args", Strings)], &[]))
             .labelled("Name"),
         once("schedule", &body(&[], &[once("cron", &SCHEDULE_CRON)])),
