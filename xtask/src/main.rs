@@ -1,0 +1,215 @@
+//! Tasks of the repository: `cargo xtask help` lists them.
+//!
+//! Each task runs commands that a person could run by hand, and prints them first. The program depends on the standard
+//! library alone, so that it is built in a second.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+const HELP: &str = "\
+Tasks of the repository.
+
+Usage: cargo xtask <task> [arguments]
+
+Tasks:
+  check                    Check format, lints and documentation, as .ci/run does
+  generate                 Write all generated files: manual pages, completion scripts,
+                           diagnostics, transcripts of the documentation, the demo cluster
+  figures [FILE...]        Draw docs/growth.svg from FILEs with lines that `encamp sim ... -json`
+                           printed. Without a FILE, run the scenarios first (long)
+  fuzz TARGET [SECONDS]    Build the fuzzers and run one of them: hcl, json or variables
+                           (60 seconds)
+  long                     Run .ci/release: long tests and benchmarks
+  help                     Print this text
+
+Exit codes: 0 success, 1 a command failed, 2 wrong usage.
+";
+
+/// The targets of `fuzz/`.
+const TARGETS: [&str; 3] = ["hcl", "json", "variables"];
+/// The longest input that a fuzzer makes, in bytes.
+const LONGEST_INPUT: u32 = 65_536;
+/// How long a fuzzer runs, in seconds.
+const FUZZ_SECONDS: u64 = 60;
+
+/// The modules of the test program `cli` that write generated files when `ENCAMP_UPDATE` is set, in steps: the documents
+/// of the second step show what is printed about the demo cluster, which the first one writes.
+const GENERATORS: [&[&str]; 2] =
+    [&["fixtures::"], &["generated::", "diagnostics::", "what_if::", "docs::", "walkthrough::"]];
+
+/// Numbers of nodes in docs/growth.svg.
+const NODES: [&str; 4] = ["500", "1000", "5000", "10000"];
+/// The scenarios in docs/growth.svg, with their flags.
+const SCENARIOS: [&[&str]; 2] = [&["load-shedding", "-system-jobs", "10"], &["c1m", "-allocs", "200000"]];
+
+/// Why a task ended early.
+#[derive(Debug)]
+enum Failure {
+    /// The command line is wrong.
+    Usage(String),
+    /// A command or a file failed.
+    Failed(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Usage(text) | Failure::Failed(text) => f.write_str(text),
+        }
+    }
+}
+
+type Outcome = Result<(), Failure>;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let outcome = match args.as_slice() {
+        ["help" | "-h" | "-help" | "--help"] => {
+            print!("{HELP}");
+            Ok(())
+        }
+        ["check"] => check(),
+        ["generate"] => generate(),
+        ["figures", files @ ..] => figures(files),
+        ["fuzz", target] => fuzz(target, FUZZ_SECONDS),
+        ["fuzz", target, seconds] => seconds_of(seconds).and_then(|seconds| fuzz(target, seconds)),
+        ["fuzz", ..] => Err(Failure::Usage("fuzz takes a target and a number of seconds".into())),
+        ["long"] => run(&mut Command::new(root().join(".ci/release"))),
+        [task @ ("check" | "generate" | "long" | "help"), ..] => {
+            Err(Failure::Usage(format!("{task} takes no arguments")))
+        }
+        [task, ..] => Err(Failure::Usage(format!("there is no task {task:?}"))),
+        [] => Err(Failure::Usage("a task is missing".into())),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure @ Failure::Usage(_)) => {
+            eprint!("error: {failure}\n\n{HELP}");
+            ExitCode::from(2)
+        }
+        Err(failure @ Failure::Failed(_)) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Format, lints and documentation; the commands are those of `.ci/run`.
+fn check() -> Outcome {
+    run(&mut cargo(&["fmt", "--check"]))?;
+    run(&mut cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    let mut doc = cargo(&["doc", "--locked", "--workspace", "--no-deps", "--lib"]);
+    doc.env("RUSTDOCFLAGS", "-D warnings");
+    run(&mut doc)
+}
+
+/// Writes the generated files. They come from the sources, not from another build, and from the repository's own
+/// recordings.
+fn generate() -> Outcome {
+    for modules in GENERATORS {
+        let mut update = cargo(&["test", "--locked", "--test", "cli", "--"]);
+        update.args(modules).env("ENCAMP_UPDATE", "1").env_remove("ENCAMP_PROGRAM").env_remove("ENCAMP_ORACLE");
+        run(&mut update)?;
+    }
+    Ok(())
+}
+
+/// Draws docs/growth.svg from what files hold, or from what is measured now.
+fn figures(files: &[&str]) -> Outcome {
+    let files = match files {
+        [] => vec![measure()?],
+        files => files.iter().map(PathBuf::from).collect(),
+    };
+    let mut draw = Command::new("python3");
+    // Paths of files are those of the caller.
+    draw.arg(root().join("benches/growth.py")).args(files).stderr(Stdio::inherit());
+    let drawn = draw.output().map_err(|e| Failure::Failed(format!("python3: {e}")))?;
+    if !drawn.status.success() {
+        return Err(Failure::Failed(format!("benches/growth.py: {}", drawn.status)));
+    }
+    let figure = root().join("docs/growth.svg");
+    fs::write(&figure, &drawn.stdout).map_err(|e| failed(&figure, &e))
+}
+
+/// Runs the scenarios of docs/growth.svg; gives the file with the results.
+fn measure() -> Result<PathBuf, Failure> {
+    let folder = root().join("target/figures");
+    fs::create_dir_all(&folder).map_err(|e| failed(&folder, &e))?;
+    let results = folder.join("growth.jsonl");
+    let file = File::create(&results).map_err(|e| failed(&results, &e))?;
+    for scenario in SCENARIOS {
+        for nodes in NODES {
+            let mut sim = cargo(&["run", "--locked", "--release", "--package", "encamp", "--", "sim"]);
+            sim.args(scenario).args(["-nodes", nodes, "-json"]);
+            run(sim.stdout(file.try_clone().map_err(|e| failed(&results, &e))?))?;
+        }
+    }
+    Ok(results)
+}
+
+fn seconds_of(text: &str) -> Result<u64, Failure> {
+    text.parse().map_err(|_| Failure::Usage(format!("{text:?} is no number of seconds")))
+}
+
+/// Builds the fuzzers and runs one. The first run of a target begins with the seeds of the seeded fuzzer.
+fn fuzz(target: &str, seconds: u64) -> Outcome {
+    if !TARGETS.contains(&target) {
+        return Err(Failure::Usage(format!("there is no target {target:?}; there are {}", TARGETS.join(", "))));
+    }
+    let folder = root().join("fuzz");
+    let (corpus, found) = (folder.join("corpus").join(target), folder.join("artifacts").join(target));
+    if !corpus.is_dir() {
+        let mut seeds = cargo(&["test", "--locked", "--test", "oracle", "fuzz_jobspec::"]);
+        run(seeds.env("ENCAMP_FUZZ_SEEDS", folder.join("corpus")).env_remove("ENCAMP_ORACLE"))?;
+    }
+    fs::create_dir_all(&found).map_err(|e| failed(&found, &e))?;
+    let built = folder.join("target");
+    run(Command::new(folder.join("build")).env("CARGO_TARGET_DIR", &built))?;
+    let mut fuzzer = Command::new(built.join("x86_64-unknown-linux-gnu/release").join(target));
+    // libFuzzer puts the name of an input right behind the prefix.
+    fuzzer.arg(format!("-artifact_prefix={}/", found.display()));
+    fuzzer.args([format!("-max_total_time={seconds}"), format!("-max_len={LONGEST_INPUT}")]).arg(corpus);
+    run(&mut fuzzer)
+}
+
+/// The root of the repository.
+fn root() -> &'static Path {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package)
+}
+
+/// The cargo that runs this program.
+fn cargo(args: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(args).current_dir(root());
+    command
+}
+
+/// Prints a command, runs it, and fails unless it succeeds.
+fn run(command: &mut Command) -> Outcome {
+    let shown = shown(command);
+    eprintln!("+ {shown}");
+    let status = command.status().map_err(|e| Failure::Failed(format!("{shown}: {e}")))?;
+    if status.success() { Ok(()) } else { Err(Failure::Failed(format!("{shown}: {status}"))) }
+}
+
+/// The line of a command, with the variables that it sets; paths below the root are shown relative to it.
+fn shown(command: &Command) -> String {
+    let text = |s: &OsStr| s.to_string_lossy().replace(&format!("{}/", root().display()), "");
+    let set = command.get_envs().filter_map(|(name, value)| Some(format!("{}={:?}", text(name), text(value?))));
+    let program = Path::new(command.get_program());
+    let program = match program.file_name() {
+        Some(name) if name == "cargo" => text(name),
+        _ => text(program.as_os_str()),
+    };
+    set.chain([program]).chain(command.get_args().map(text)).collect::<Vec<_>>().join(" ")
+}
+
+fn failed(path: &Path, error: &io::Error) -> Failure {
+    Failure::Failed(format!("{}: {error}", path.display()))
+}
