@@ -12,8 +12,8 @@ use encamp_model::random::Random;
 use encamp_model::*;
 use encamp_ops::{JobRegister, NodeRegister, Operation, PlanResults, Reply};
 use encamp_server::fsm::{self, Limits};
-use encamp_server::store::Store;
-use encamp_server::watch::{Waiter, WatchKey};
+use encamp_server::storage::store::Store;
+use encamp_server::storage::watch::{Waiter, WatchKey};
 use encamp_sim::nodes::{self, Condition, SHAPES, class};
 use encamp_state::{StateStore, StoreSnapshot};
 

@@ -10,8 +10,8 @@ use super::config::server::Scheduler;
 use encamp_host::ids;
 use encamp_jobspec::admission::ServerContext;
 use encamp_model::{PreemptionConfig, SchedulerConfiguration};
-use encamp_server::heartbeat::HeartbeatSettings;
-use encamp_server::rejection::RejectionSettings;
+use encamp_server::nodes::heartbeat::HeartbeatSettings;
+use encamp_server::pipeline::rejection::RejectionSettings;
 use encamp_server::settings::{
     Enforcement, GcSettings, IntroductionSettings, SCHEDULERS, SearchSettings, Settings, default_scheduler_config,
 };

@@ -5,10 +5,10 @@ use encamp_model::random::Random;
 use encamp_model::*;
 use encamp_ops::Operation;
 use encamp_scheduler::{Context, NodeOrder};
-use encamp_server::applier;
-use encamp_server::broker::{Delivery, wait_index};
-use encamp_server::planner::{WorkerPlanner, Workplace};
-use encamp_server::queues::PlanAnswer;
+use encamp_server::evals::broker::{Delivery, wait_index};
+use encamp_server::leadership::queues::PlanAnswer;
+use encamp_server::pipeline::applier;
+use encamp_server::pipeline::planner::{WorkerPlanner, Workplace};
 use encamp_state::StoreSnapshot;
 
 use super::events;

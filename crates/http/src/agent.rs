@@ -18,7 +18,7 @@ use super::route::{Outcome, Route, route};
 use encamp_model::Time;
 use encamp_raft::Member;
 use encamp_server::Server;
-use encamp_server::peers::{KnownServer, Status};
+use encamp_server::leadership::peers::{KnownServer, Status};
 
 /// The routes.
 pub const ROUTES: &[Route] = &[
@@ -435,7 +435,7 @@ async fn metrics(request: Request) -> Outcome {
     }
     // Who scrapes sees what is, not what was a second ago.
     if let Some(leader) = request.app().server().filter(|s| s.consensus().leads()) {
-        encamp_server::metrics::refresh(leader);
+        encamp_server::leadership::metrics::refresh(leader);
     }
     match metrics.prometheus() {
         Some(text) => Ok(Response::bytes(encamp_telemetry::PROMETHEUS_CONTENT_TYPE, text)),

@@ -14,7 +14,7 @@ use super::error::Error;
 use super::forward::Forward;
 use super::local::{ByteStream, LocalClient};
 use encamp_server::Server;
-use encamp_server::peers::KnownServer;
+use encamp_server::leadership::peers::KnownServer;
 use encamp_telemetry::Metrics;
 
 /// A pending answer of something behind a trait.

@@ -15,7 +15,7 @@ use encamp_model::requests::*;
 use encamp_model::responses::*;
 use encamp_model::*;
 use encamp_server::endpoints::{alloc, eval as endpoint};
-use encamp_server::watch::WatchKey;
+use encamp_server::storage::watch::WatchKey;
 use encamp_state::{StateStore, Table};
 
 /// The routes.

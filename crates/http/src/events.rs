@@ -20,7 +20,7 @@ use super::response::Response;
 use super::route::{Outcome, Route, route};
 use encamp_model::{Allocation, quoted};
 use encamp_server::endpoints::alloc::shown;
-use encamp_server::events::{Batch, Event, Payload, Subscription};
+use encamp_server::storage::events::{Batch, Event, Payload, Subscription};
 
 /// The routes.
 pub const ROUTES: &[Route] = &[route!("/v1/event/stream", follow)];

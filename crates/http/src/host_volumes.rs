@@ -16,7 +16,7 @@ use super::response::Response;
 use super::route::{Outcome, Route, route};
 use encamp_model::*;
 use encamp_server::endpoints::volume as endpoint;
-use encamp_server::watch::WatchKey;
+use encamp_server::storage::watch::WatchKey;
 use encamp_state::Table;
 
 /// The routes.

@@ -16,9 +16,9 @@ use encamp_jobspec::parse::{ParseOptions, parse as parse_job, parse_json};
 use encamp_model::requests::*;
 use encamp_model::responses::*;
 use encamp_model::*;
-use encamp_server::dispatch::DispatchRequest;
 use encamp_server::endpoints::job::Target;
 use encamp_server::endpoints::{dispatch as dispatching, job as endpoint, job_changes as changes, scale as scaling};
+use encamp_server::jobs::dispatch::DispatchRequest;
 
 /// The longest job file that is parsed: its parts take many times the room of its text.
 const MAX_SPEC: usize = 4 << 20;

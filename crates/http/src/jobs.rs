@@ -16,7 +16,7 @@ use encamp_model::responses::*;
 use encamp_model::*;
 use encamp_server::endpoints::alloc;
 use encamp_server::endpoints::job_reads::{self, Base};
-use encamp_server::watch::{WatchKey, row_key};
+use encamp_server::storage::watch::{WatchKey, row_key};
 use encamp_state::{JobEntry, StateStore, Table};
 
 /// The routes.

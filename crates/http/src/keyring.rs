@@ -16,7 +16,7 @@ use encamp_host::ids::{now, random_below};
 use encamp_model::{RootKey, SECOND};
 use encamp_server::endpoints::keyring::{self as rules, Rotation};
 use encamp_server::keyring::{jwt, published};
-use encamp_server::watch::WatchKey;
+use encamp_server::storage::watch::WatchKey;
 use encamp_state::Table;
 
 /// The routes.

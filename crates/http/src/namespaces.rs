@@ -9,7 +9,7 @@ use super::response::Response;
 use super::route::{Outcome, Route, route};
 use encamp_model::Namespace;
 use encamp_server::endpoints::namespace;
-use encamp_server::watch::WatchKey;
+use encamp_server::storage::watch::WatchKey;
 use encamp_state::Table;
 
 /// The routes.

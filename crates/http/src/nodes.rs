@@ -17,8 +17,8 @@ use encamp_model::json::{nil, or_default};
 use encamp_model::*;
 use encamp_server::endpoints::node_rpc::NodeAnswer;
 use encamp_server::endpoints::{alloc, node};
-use encamp_server::loops::drain::set;
-use encamp_server::watch::WatchKey;
+use encamp_server::leadership::loops::drain::set;
+use encamp_server::storage::watch::WatchKey;
 use encamp_state::Table;
 
 /// The routes.

@@ -15,8 +15,8 @@ use encamp_model::responses::JobListStub;
 use encamp_model::*;
 use encamp_raft::Member;
 use encamp_server::endpoints::{operator, system};
-use encamp_server::peers::{self, MemberHealth};
-use encamp_server::watch::WatchKey;
+use encamp_server::leadership::peers::{self, MemberHealth};
+use encamp_server::storage::watch::WatchKey;
 use encamp_state::Table;
 
 /// The routes.

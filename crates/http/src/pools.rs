@@ -16,7 +16,7 @@ use encamp_model::json::or_default;
 use encamp_model::responses::JobListStub;
 use encamp_model::*;
 use encamp_server::endpoints::pool;
-use encamp_server::watch::WatchKey;
+use encamp_server::storage::watch::WatchKey;
 use encamp_state::Table;
 
 /// The routes.

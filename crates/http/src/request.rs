@@ -22,7 +22,7 @@ use encamp_host::ids;
 use encamp_model::duration::parse_duration;
 use encamp_model::outcome::NO_LEADER;
 use encamp_server::Server;
-use encamp_server::watch::WatchKey;
+use encamp_server::storage::watch::WatchKey;
 use encamp_state::StateStore;
 
 /// The largest body that is kept in memory. The reference has no limit; memory has one.

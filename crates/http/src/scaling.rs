@@ -9,7 +9,7 @@ use super::request::{Request, found};
 use super::response::Response;
 use super::route::{Outcome, Route, route};
 use encamp_model::*;
-use encamp_server::watch::WatchKey;
+use encamp_server::storage::watch::WatchKey;
 use encamp_state::{StateStore, Table};
 
 /// The routes.

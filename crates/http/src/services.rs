@@ -15,7 +15,7 @@ use super::response::Response;
 use super::route::{Outcome, Route, route};
 use encamp_model::ServiceRegistration;
 use encamp_server::endpoints::service;
-use encamp_server::watch::{WatchKey, row_key};
+use encamp_server::storage::watch::{WatchKey, row_key};
 use encamp_state::Table;
 
 /// The routes.

@@ -27,7 +27,7 @@ use super::route::{Outcome, Route, route};
 use encamp_host::ids;
 use encamp_server::Server;
 use encamp_server::endpoints::operator;
-use encamp_server::store::Store;
+use encamp_server::storage::store::Store;
 use encamp_state::StoreSnapshot;
 
 /// The longest archive.

@@ -19,7 +19,7 @@ use super::route::{Outcome, Route, route};
 use encamp_model::{VariableEncrypted, VariableLock, VariableMetadata};
 use encamp_ops::VariableReply;
 use encamp_server::endpoints::variables::{self, Items, Written};
-use encamp_server::watch::{WatchKey, row_key};
+use encamp_server::storage::watch::{WatchKey, row_key};
 use encamp_state::{StateStore, Table};
 
 /// The routes.

@@ -213,7 +213,7 @@ pub enum Operation {
     },
     /// Everything is replaced by what a snapshot holds; indexes in it are older than this entry's.
     Restore {
-        /// As `encamp_server::store::Store::write_snapshot` wrote it.
+        /// As `encamp_server::storage::store::Store::write_snapshot` wrote it.
         state: Bytes,
     },
     /// A variable is written, removed, locked or released.

@@ -13,7 +13,7 @@ use super::wire::Head;
 use encamp_model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, ServiceRegistration, SignedIdentity};
 use encamp_raft::ServerId;
 use encamp_server::Error;
-use encamp_server::errands::{Errand, Outcome};
+use encamp_server::pipeline::errands::{Errand, Outcome};
 
 /// A call: the type is its arguments.
 pub trait Call: Serialize + DeserializeOwned + Send + Sync + 'static {

@@ -1,5 +1,5 @@
 //! The servers of a cluster: joining, the first election, members of consensus that come and go. What is to be done is decided in
-//! [`encamp_server::peers`].
+//! [`encamp_server::leadership::peers`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use encamp_http::app::{Membership, Pending};
 use encamp_model::duration;
 use encamp_raft::{Peer, ServerId};
 use encamp_server::Server;
-use encamp_server::peers::{self, Bootstrap, Change, KnownServer, Status, View, bootstrap};
+use encamp_server::leadership::peers::{self, Bootstrap, Change, KnownServer, Status, View, bootstrap};
 
 /// Longest wait for an answer while joining.
 const ANSWER: Duration = Duration::from_secs(5);

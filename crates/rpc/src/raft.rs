@@ -12,8 +12,8 @@ use super::service::{Answers, Service};
 use super::wire::CallError;
 use encamp_raft::{Answer, Message, Peer, Pending, ServerId, Transport, TransportError};
 use encamp_server::Error;
-use encamp_server::errands::{Errand, Outcome};
 use encamp_server::handle::Others;
+use encamp_server::pipeline::errands::{Errand, Outcome};
 
 /// A message, and for whom it is: another server may have taken over its address.
 #[derive(Debug, Serialize, Deserialize)]

@@ -22,7 +22,7 @@ use encamp_http::bodies::{BodyError, Budget};
 use encamp_raft::ServerId;
 use encamp_server::endpoints::identity;
 use encamp_server::endpoints::node_rpc::{self, NodeAnswer};
-use encamp_server::errands;
+use encamp_server::pipeline::errands;
 use encamp_server::{Error, Server};
 
 /// How long a call waits for a leader.

@@ -8,18 +8,18 @@ use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-use super::alloc_updates::AllocUpdates;
-use super::applier::Applier;
-use super::errands::{Errand, Outcome};
-use super::error::Error;
-use super::fsm::Limits;
-use super::keyring::Keyring;
-use super::leader;
-use super::queues::Queues;
-use super::rate::Rate;
-use super::settings::Settings;
-use super::store::Store;
-use super::worker::Worker;
+use crate::error::Error;
+use crate::fsm::Limits;
+use crate::keyring::Keyring;
+use crate::leadership::leader;
+use crate::leadership::queues::Queues;
+use crate::nodes::alloc_updates::AllocUpdates;
+use crate::pipeline::applier::Applier;
+use crate::pipeline::errands::{Errand, Outcome};
+use crate::pipeline::worker::Worker;
+use crate::rate::Rate;
+use crate::settings::Settings;
+use crate::storage::store::Store;
 use encamp_host::ids;
 use encamp_host::latest;
 use encamp_host::threads;
@@ -208,7 +208,7 @@ impl Server {
         threads::spawn("plan-applier", move || Applier::run(applier))
             .map_err(|e| StartError::Settings(format!("can't start the plan applier: {e}")))?;
         tokio::spawn(leader::follow(server.clone(), asked));
-        tokio::spawn(super::metrics::of_consensus(server.clone()));
+        tokio::spawn(crate::leadership::metrics::of_consensus(server.clone()));
         Ok(server)
     }
 
@@ -319,7 +319,7 @@ impl Server {
         if count > cores {
             return Err(format!("number of schedulers should be between 0 and {cores}"));
         }
-        if let Some(unknown) = schedulers.iter().find(|s| !super::settings::SCHEDULERS.contains(&s.as_str())) {
+        if let Some(unknown) = schedulers.iter().find(|s| !crate::settings::SCHEDULERS.contains(&s.as_str())) {
             return Err(format!("unknown scheduler {unknown:?} in enabled schedulers"));
         }
         let sorted = |list: &[String]| {

@@ -1,58 +1,33 @@
 //! The server: everything between an API write and a committed allocation (`docs/spec/server.md`).
 //!
-//! - [`handle`]: a running server ([`Server`]), and the one way to write. [`settings`], [`error`].
+//! - [`handle`]: a running server ([`Server`]), and the one way to write. [`settings`], [`error`]. [`endpoints`]: what it does for its
+//!   callers, with the rules of writes.
 //! - [`fsm`]: what the operations of the log (`encamp_ops`) do to the store. Agreement and durability are in `encamp_raft`.
-//! - [`store`]: the store of a running server, with [`watch`]es, [`events`] and snapshots ([`persist`]).
-//! - Pure parts of the leader, driven by whoever holds them: [`broker`], [`blocked`], [`plan_queue`], [`rejection`],
-//!   [`heartbeat`], [`reapers`], [`node_evals`], [`periodic`], [`dispatch`], [`rollout`],
-//!   [`var_locks`], [`evaluating`], [`planner`]. Times and random numbers come in; they say when they are due.
-//! - [`queues`]: those machines with locks and wake-ups. [`worker`], [`applier`]: from evaluations to committed plans;
-//!   [`errands`]: what workers of followers ask of the leader; `travel`: how their plans get there.
-//! - [`peers`]: the servers that know each other, and who of them is a member of consensus.
-//! - [`leader`]: taking over and handing over; [`loops`], [`gc`], [`node_status`], [`metrics`]: what it does meanwhile.
-//! - [`keyring`]: root keys, what is encrypted and signed with them.
-//! - [`endpoints`]: what the server does for its callers. [`alloc_updates`]: reports of nodes, gathered. [`rate`]: how often something
-//!   may be done.
+//! - [`storage`]: the store of a running server, its snapshots, and who hears of changes.
+//! - [`evals`]: evaluations that wait. [`pipeline`]: from an evaluation to a committed plan.
+//! - [`leadership`]: what the leader does besides, and who the servers are. [`nodes`]: heartbeats and what follows from changes.
+//!   [`jobs`]: children of jobs, rollouts. [`var_locks`]: how long locks of variables hold.
+//! - [`keyring`]: root keys, what is encrypted and signed with them. [`rate`]: how often something may be done.
+//!
+//! What decides is pure and driven by whoever holds it: times and random numbers come in, and it says when it is due.
 //!
 //! **May use** `encamp_host`, `encamp_jobspec`, `encamp_model`, `encamp_ops`, `encamp_plan`, `encamp_raft`,
 //! `encamp_scheduler`, `encamp_state`, `encamp_telemetry`. **Never** holds HTTP types, printing.
 
-pub mod alloc_updates;
-pub mod applier;
-pub mod blocked;
-pub mod broker;
-pub mod dispatch;
 pub mod endpoints;
-pub mod errands;
 pub mod error;
-pub mod evaluating;
-pub mod events;
+pub mod evals;
 pub mod fsm;
-pub mod gc;
 pub mod handle;
-pub mod heartbeat;
+pub mod jobs;
 pub mod keyring;
-pub mod leader;
-pub mod loops;
-pub mod metrics;
-pub mod node_evals;
-pub mod node_status;
-pub mod peers;
-pub mod periodic;
-pub mod persist;
-pub mod plan_queue;
-pub mod planner;
-pub mod queues;
+pub mod leadership;
+pub mod nodes;
+pub mod pipeline;
 pub mod rate;
-pub mod reapers;
-pub mod rejection;
-pub mod rollout;
 pub mod settings;
-pub mod store;
-mod travel;
+pub mod storage;
 pub mod var_locks;
-pub mod watch;
-pub mod worker;
 
 pub use error::Error;
 pub use handle::Server;

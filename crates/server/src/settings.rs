@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::heartbeat::HeartbeatSettings;
-use super::rejection::RejectionSettings;
+use crate::nodes::heartbeat::HeartbeatSettings;
+use crate::pipeline::rejection::RejectionSettings;
 use encamp_jobspec::admission::ServerContext;
 use encamp_model::{HOUR, MINUTE, PreemptionConfig, SchedulerConfiguration};
 
@@ -128,7 +128,7 @@ pub struct Settings {
     pub plan_pipeline: usize,
     /// Heartbeats of nodes.
     pub heartbeat: HeartbeatSettings,
-    /// Superfluous evaluations are called off; see [`super::broker::Broker::set_shedding`].
+    /// Superfluous evaluations are called off; see [`crate::evals::broker::Broker::set_shedding`].
     pub shedding: bool,
     /// Nodes that reject too many plans.
     pub rejection: RejectionSettings,

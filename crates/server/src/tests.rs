@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::endpoints::{identity, node_rpc, operator};
-use super::handle::Server;
-use super::settings::Settings;
-use super::store::Store;
+use crate::endpoints::{identity, node_rpc, operator};
+use crate::handle::Server;
+use crate::settings::Settings;
+use crate::storage::store::Store;
 use encamp_host::ids;
 use encamp_model::*;
 use encamp_ops::{JobRegister, Operation};

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use encamp_raft::ServerId;
-use encamp_server::peers::{KnownServer, Status};
+use encamp_server::leadership::peers::{KnownServer, Status};
 
 /// A server as it tells others of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

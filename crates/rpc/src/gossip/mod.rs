@@ -27,7 +27,7 @@ use table::Table;
 
 use encamp_host::ids;
 use encamp_raft::ServerId;
-use encamp_server::peers::KnownServer;
+use encamp_server::leadership::peers::KnownServer;
 
 /// Commands that wait.
 const QUEUE: usize = 64;
@@ -342,7 +342,7 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use encamp_server::peers::Status;
+    use encamp_server::leadership::peers::Status;
 
     async fn server(n: u8, key: Option<&[u8]>) -> Gossip {
         let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a port");

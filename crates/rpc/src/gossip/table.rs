@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::identity::Identity;
 use encamp_raft::ServerId;
-use encamp_server::peers::{KnownServer, Status};
+use encamp_server::leadership::peers::{KnownServer, Status};
 
 /// Most servers that are remembered; those that are alive are never forgotten for new ones.
 const MOST: usize = 1024;

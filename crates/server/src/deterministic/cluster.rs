@@ -10,7 +10,7 @@ use super::network::{Line, Network, Place};
 use super::sim::Sim;
 use crate::Server;
 use crate::handle::Links;
-use crate::heartbeat::HeartbeatSettings;
+use crate::nodes::heartbeat::HeartbeatSettings;
 use crate::settings::Settings;
 use encamp_model::SECOND;
 use encamp_model::random::Random;

@@ -10,9 +10,9 @@ use tokio::sync::oneshot;
 
 use super::sim::Sim;
 use crate::Server;
-use crate::errands::{self, Errand, Outcome};
 use crate::error::Error;
 use crate::handle::Others;
+use crate::pipeline::errands::{self, Errand, Outcome};
 use encamp_model::random::Random;
 use encamp_ops::codec;
 use encamp_raft::{Message, Peer, Pending, ServerId, Transport, TransportError};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::Server;
 use crate::error::Error;
-use crate::rollout::{self, Cause, Failure};
+use crate::jobs::rollout::{self, Cause, Failure};
 use encamp_host::ids;
 use encamp_model::responses::*;
 use encamp_model::*;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::job::check_accepting;
 use crate::Server;
-use crate::dispatch::{self, DispatchRequest};
 use crate::error::Error;
+use crate::jobs::dispatch::{self, DispatchRequest};
 use encamp_host::ids;
 use encamp_model::responses::*;
 use encamp_ops::{JobRegister, Operation, Reply};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::job::{Put, admission_context, put_job};
 use crate::Server;
 use crate::error::Error;
-use crate::loops::periodic::{self, Launched};
+use crate::leadership::loops::periodic::{self, Launched};
 use encamp_host::ids;
 use encamp_jobspec::admission;
 use encamp_model::requests::*;

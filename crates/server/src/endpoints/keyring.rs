@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::Server;
 use crate::error::Error;
-use crate::gc;
 use crate::keyring::{KeyringError, new_key};
+use crate::leadership::gc;
 use encamp_model::{RootKey, root_key_state as state};
 use encamp_ops::Operation;
 

@@ -1,13 +1,13 @@
 //! What operators do with nodes: eligibility, evaluation, removal (`docs/spec/server.md §9.6, §12.1`). For drains see
-//! [`set_drain`](crate::loops::drain::set::set_drain).
+//! [`set_drain`](crate::leadership::loops::drain::set::set_drain).
 
 use std::sync::Arc;
 
 use super::node_rpc::NodeAnswer;
 use crate::Server;
 use crate::error::Error;
-use crate::node_evals::cluster_event;
-use crate::node_status;
+use crate::nodes::node_evals::cluster_event;
+use crate::nodes::node_status;
 use encamp_host::ids;
 use encamp_model::*;
 use encamp_ops::Operation;

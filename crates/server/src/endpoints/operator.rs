@@ -2,8 +2,8 @@
 
 use crate::Server;
 use crate::error::Error;
-use crate::leader::evaluate_unless_paused;
-use crate::persist;
+use crate::leadership::leader::evaluate_unless_paused;
+use crate::storage::persist;
 use encamp_model::*;
 use encamp_ops::{Operation, Reply};
 use encamp_raft::Member;
@@ -40,7 +40,7 @@ pub async fn set_autopilot(server: &Server, config: AutopilotConfiguration, cas:
     Ok(reply != Reply::Written(false))
 }
 
-/// Replaces the state by the content of an archive that [`Store::write_snapshot`](crate::store::Store::write_snapshot)
+/// Replaces the state by the content of an archive that [`Store::write_snapshot`](crate::storage::store::Store::write_snapshot)
 /// wrote.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 
 use crate::Server;
 use crate::error::Error;
-use crate::gc;
+use crate::leadership::gc;
 use encamp_ops::Operation;
 
 /// Has garbage collected, whatever its age.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::txn::{Change, Txn};
 use super::{Limits, alloc, eval, purge, status, summary};
-use crate::{dispatch, periodic};
+use crate::jobs::dispatch;
+use crate::jobs::periodic;
 use encamp_jobspec::admission::check_modify_index;
 use encamp_model::*;
 use encamp_ops::{JobDeregister, JobRegister, Reply};

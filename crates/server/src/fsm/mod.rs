@@ -28,7 +28,7 @@ pub use volume::refuse_used;
 
 use std::sync::Arc;
 
-use super::persist;
+use crate::storage::persist;
 use encamp_model::{Deployment, Evaluation};
 use encamp_ops::{Operation, Reply};
 use encamp_state::StateStore;

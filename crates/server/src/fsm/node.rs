@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::txn::{Change, Txn, Unblock};
 use super::volume;
-use crate::node_evals::cluster_event;
+use crate::nodes::node_evals::cluster_event;
 use encamp_model::*;
 use encamp_ops::{DrainUpdate, NodeDrain, NodeRegister, NodeStatus};
 use encamp_state::Table;

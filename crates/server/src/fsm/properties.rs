@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::*;
-use crate::persist;
+use crate::storage::persist;
 use encamp_model::random::Random;
 use encamp_model::*;
 use encamp_ops::*;

@@ -1,0 +1,287 @@
+//! Blocked evaluations: work that found no room waits here until something becomes free (`docs/spec/server.md §8`).
+//!
+//! - This file: [`BlockedEvals`], the tracker. Times (Unix nanoseconds) come in, evaluations to enqueue go out. Calls are
+//!   to be made in the order of the log entries that cause them.
+//! - `unblocks`: what became free lately. [`stats`]: how much waits.
+
+pub mod stats;
+mod unblocks;
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use encamp_model::{Evaluation, MINUTE};
+
+use stats::Sums;
+pub use stats::{BlockedStats, Lacking, Place};
+use unblocks::Unblocks;
+
+/// How often evaluations that failed in too many attempts are tried again, in nanoseconds.
+pub const FAILED_UNBLOCK_INTERVAL: i64 = MINUTE;
+/// How often old unblocks and zero sums are forgotten, in nanoseconds.
+pub const PRUNE_INTERVAL: i64 = 5 * MINUTE;
+
+/// Evaluations for the broker, each with the token under which it may still be out
+/// ([`crate::evals::broker::Broker::enqueue_all`]).
+pub type Released = Vec<(Arc<Evaluation>, Option<String>)>;
+
+/// Classes an evaluation cannot use, ascending. Evaluations with the same list are released together.
+type Ineligible = Arc<[String]>;
+
+#[derive(Debug)]
+struct Tracked {
+    eval: Arc<Evaluation>,
+    token: Option<String>,
+    /// `None` for an evaluation that escapes classes.
+    ineligible: Option<Ineligible>,
+}
+
+/// The tracker. Starts disabled; then every call does nothing.
+#[derive(Debug, Default)]
+pub struct BlockedEvals {
+    enabled: bool,
+    tracked: HashMap<Arc<str>, Tracked>,
+    escaped: BTreeSet<Arc<str>>,
+    captured: HashMap<Ineligible, BTreeSet<Arc<str>>>,
+    /// Evaluations of system jobs by node.
+    by_node: HashMap<String, BTreeSet<Arc<str>>>,
+    /// Namespace and job ID; then the node, for evaluations of system jobs, or nothing. One evaluation each.
+    jobs: HashMap<(String, String), BTreeMap<String, Arc<str>>>,
+    /// Escaped evaluations by what they miss besides nodes.
+    by_resource: HashMap<String, BTreeSet<Arc<str>>>,
+    /// Evaluations of trigger `max-plan-attempts`.
+    conflicted: BTreeSet<Arc<str>>,
+    unblocks: Unblocks,
+    duplicates: Vec<Arc<Evaluation>>,
+    sums: Sums,
+    next_failed: i64,
+    next_prune: i64,
+}
+
+fn job_key(eval: &Evaluation) -> (String, String) {
+    (eval.namespace.clone(), eval.job_id.clone())
+}
+
+/// A job has one blocked evaluation, a system job one per node. What escapes classes counts for the whole job.
+fn seat(eval: &Evaluation) -> &str {
+    if by_node(eval) { &eval.node_id } else { "" }
+}
+
+fn by_node(eval: &Evaluation) -> bool {
+    eval.r#type == "system" && !eval.escaped_computed_class
+}
+
+/// How new the state is that an evaluation knows.
+fn knows(eval: &Evaluation) -> u64 {
+    eval.create_index.max(eval.snapshot_index)
+}
+
+impl BlockedEvals {
+    /// A disabled tracker.
+    pub fn new() -> BlockedEvals {
+        BlockedEvals::default()
+    }
+
+    /// Whether it tracks.
+    pub fn enabled(&self) -> bool {
+        self.enabled
+    }
+
+    /// Switches it on or off. Off forgets everything.
+    pub fn set_enabled(&mut self, enabled: bool, now: i64) {
+        if !enabled {
+            *self = BlockedEvals::default();
+        } else if !self.enabled {
+            self.enabled = true;
+            self.next_failed = now.saturating_add(FAILED_UNBLOCK_INTERVAL);
+            self.next_prune = now.saturating_add(PRUNE_INTERVAL);
+        }
+    }
+
+    /// Tracks a blocked evaluation, with the token under which it is out (`None` if it is not). Returns it if something
+    /// that may help it became free meanwhile.
+    pub fn block(&mut self, eval: Arc<Evaluation>, token: Option<String>, now: i64) -> Released {
+        if !self.enabled {
+            return Vec::new();
+        }
+        // Blocked again: what is known of it is outdated.
+        self.forget(&eval.id, now);
+        let seats = self.jobs.get(&job_key(&eval));
+        if let Some(id) = seats.and_then(|s| s.get(seat(&eval))).cloned() {
+            let tracked = self.tracked.get(&id).map(|t| &t.eval);
+            if tracked.is_some_and(|old| knows(old) > knows(&eval)) {
+                self.duplicates.push(eval);
+                return Vec::new();
+            }
+            if let Some(old) = self.forget(&id, now) {
+                self.duplicates.push(old.eval);
+            }
+        }
+        if self.unblocks.missed_by(&eval) {
+            return vec![(eval, token)];
+        }
+        self.track(eval, token, now);
+        Vec::new()
+    }
+
+    fn track(&mut self, eval: Arc<Evaluation>, token: Option<String>, now: i64) {
+        let id: Arc<str> = Arc::from(eval.id.as_str());
+        self.jobs.entry(job_key(&eval)).or_default().insert(seat(&eval).to_string(), id.clone());
+        self.sums.count(&eval, 1, now);
+        let mut ineligible = None;
+        if eval.escaped_computed_class {
+            self.escaped.insert(id.clone());
+            for key in &eval.missing_non_node_resources {
+                self.by_resource.entry(key.clone()).or_default().insert(id.clone());
+            }
+        } else {
+            let not = eval.class_eligibility.iter().filter(|(_, eligible)| !**eligible);
+            let list: Ineligible = not.map(|(class, _)| class.clone()).collect();
+            self.captured.entry(list.clone()).or_default().insert(id.clone());
+            ineligible = Some(list);
+            if by_node(&eval) {
+                self.by_node.entry(eval.node_id.clone()).or_default().insert(id.clone());
+            }
+        }
+        if eval.triggered_by == "max-plan-attempts" {
+            self.conflicted.insert(id.clone());
+        }
+        self.tracked.insert(id, Tracked { eval, token, ineligible });
+    }
+
+    /// Takes an evaluation out of all maps.
+    fn forget(&mut self, id: &str, now: i64) -> Option<Tracked> {
+        let t = self.tracked.remove(id)?;
+        self.sums.count(&t.eval, -1, now);
+        let key = job_key(&t.eval);
+        if let Some(seats) = self.jobs.get_mut(&key) {
+            seats.remove(seat(&t.eval));
+            if seats.is_empty() {
+                self.jobs.remove(&key);
+            }
+        }
+        match &t.ineligible {
+            Some(list) => {
+                take_from(&mut self.captured, list, id);
+                if by_node(&t.eval) {
+                    take_from(&mut self.by_node, &t.eval.node_id, id);
+                }
+            }
+            None => {
+                self.escaped.remove(id);
+                t.eval.missing_non_node_resources.iter().for_each(|key| take_from(&mut self.by_resource, key, id));
+            }
+        }
+        self.conflicted.remove(id);
+        Some(t)
+    }
+
+    fn release(&mut self, ids: impl IntoIterator<Item = Arc<str>>, now: i64) -> Released {
+        let mut out: Released =
+            ids.into_iter().filter_map(|id| self.forget(&id, now)).map(|t| (t.eval, t.token)).collect();
+        out.sort_by(|(a, _), (b, _)| (a.create_index, &a.id).cmp(&(b.create_index, &b.id)));
+        out
+    }
+
+    /// Forgets an evaluation that has ended in the store: its job got what it wanted, or is gone.
+    pub fn untrack(&mut self, id: &str, now: i64) {
+        self.forget(id, now);
+    }
+
+    /// Something became free on nodes of a computed class at that index: releases all evaluations but those that are
+    /// known not to be able to use the class.
+    pub fn unblock_class(&mut self, class: &str, index: u64, now: i64) -> Released {
+        if !self.enabled {
+            return Vec::new();
+        }
+        self.unblocks.record(class, index, now);
+        let usable = self.captured.iter().filter(|(list, _)| list.binary_search_by(|c| c.as_str().cmp(class)).is_err());
+        let captured = usable.flat_map(|(_, ids)| ids.iter().cloned());
+        let ids: Vec<Arc<str>> = self.escaped.iter().cloned().chain(captured).collect();
+        self.release(ids, now)
+    }
+
+    /// Something became free on a node: releases the evaluations of system jobs that wait for this one.
+    pub fn unblock_node(&mut self, node_id: &str, now: i64) -> Released {
+        let ids = self.by_node.get(node_id).cloned().unwrap_or_default();
+        self.release(ids, now)
+    }
+
+    /// Resources besides nodes (`csi-volume:<namespace>:<id>`) appeared at that index: releases what misses any of them.
+    pub fn unblock_resources<S: AsRef<str>>(&mut self, keys: &[S], index: u64, now: i64) -> Released {
+        if !self.enabled {
+            return Vec::new();
+        }
+        let mut ids = BTreeSet::new();
+        for key in keys.iter().map(AsRef::as_ref) {
+            self.unblocks.record(key, index, now);
+            ids.extend(self.by_resource.get(key).into_iter().flatten().cloned());
+        }
+        self.release(ids, now)
+    }
+
+    /// Releases the evaluations whose plans were refused too often. [`BlockedEvals::tick`] does so every minute.
+    pub fn unblock_failed(&mut self, now: i64) -> Released {
+        let ids = self.conflicted.clone();
+        self.release(ids, now)
+    }
+
+    /// Takes the evaluations that others of the same job made superfluous; the caller cancels them in the store.
+    pub fn take_duplicates(&mut self) -> Vec<Arc<Evaluation>> {
+        std::mem::take(&mut self.duplicates)
+    }
+
+    /// Puts duplicates back that could not be cancelled.
+    pub fn put_back_duplicates(&mut self, mut evals: Vec<Arc<Evaluation>>) {
+        if self.enabled {
+            evals.append(&mut self.duplicates);
+            self.duplicates = evals;
+        }
+    }
+
+    /// When [`BlockedEvals::tick`] has something to do next.
+    pub fn next_deadline(&self) -> Option<i64> {
+        self.enabled.then(|| self.next_failed.min(self.next_prune))
+    }
+
+    /// Does what is due: tries refused plans again, forgets what is old.
+    pub fn tick(&mut self, now: i64) -> Released {
+        if !self.enabled {
+            return Vec::new();
+        }
+        if now >= self.next_prune {
+            self.next_prune = now.saturating_add(PRUNE_INTERVAL);
+            self.unblocks.prune(now);
+            self.sums.prune(now);
+        }
+        if now < self.next_failed {
+            return Vec::new();
+        }
+        self.next_failed = now.saturating_add(FAILED_UNBLOCK_INTERVAL);
+        self.unblock_failed(now)
+    }
+
+    /// How much waits.
+    pub fn stats(&self) -> BlockedStats {
+        self.sums.stats(self.tracked.len(), self.escaped.len())
+    }
+}
+
+/// Removes an ID from the set of a key, and the set once it is empty.
+fn take_from<K, Q>(map: &mut HashMap<K, BTreeSet<Arc<str>>>, key: &Q, id: &str)
+where
+    K: std::borrow::Borrow<Q> + std::hash::Hash + Eq,
+    Q: std::hash::Hash + Eq + ?Sized,
+{
+    if let Some(ids) = map.get_mut(key) {
+        ids.remove(id);
+        if ids.is_empty() {
+            map.remove(key);
+        }
+    }
+}

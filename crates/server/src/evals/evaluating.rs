@@ -1,0 +1,176 @@
+//! Where evaluations go: what a write entails for the broker and the blocked evaluations (`docs/spec/server.md §3.4`),
+//! and how a new leader fills them (§2.2). Pure.
+
+use crate::evals::blocked::{BlockedEvals, Released};
+use crate::evals::broker::Broker;
+use crate::fsm::{Applied, Change};
+use encamp_model::Evaluation;
+use encamp_ops::Operation;
+use encamp_state::StateStore;
+
+/// What the blocked evaluations learn of a write; gives the evaluations that the broker is to get ([`take_over`]). `now` in
+/// Unix nanoseconds.
+pub fn entail(op: &Operation, applied: &Applied, index: u64, now: i64, blocked: &mut BlockedEvals) -> Released {
+    let mut released = Vec::new();
+    // A plan marks its evaluation alone: a worker has it, and says what becomes of it. As a blocked one it would be compared with
+    // others by the state it knew before.
+    let planned = match op {
+        Operation::PlanResults(p) => p.eval_id.as_str(),
+        _ => "",
+    };
+    for u in &applied.unblocks {
+        released.extend(blocked.unblock_class(&u.class, index, now));
+        if let Some(node) = &u.node {
+            released.extend(blocked.unblock_node(node, now));
+        }
+    }
+    for change in &applied.changes {
+        let Change::Eval(e) = change else { continue };
+        if e.id == planned {
+            continue;
+        }
+        match e.status.as_str() {
+            "pending" => released.push((e.clone(), None)),
+            "blocked" => released.extend(blocked.block(e.clone(), None, now)),
+            // §3.4 drops what the job has when one of its evaluations succeeds. The store cancels that in the same entry.
+            _ if e.terminal() => blocked.untrack(&e.id, now),
+            _ => {}
+        }
+    }
+    released
+}
+
+/// The evaluations that a write ended.
+pub fn ended(applied: &Applied) -> impl Iterator<Item = &Evaluation> {
+    applied.changes.iter().filter_map(|c| match c {
+        Change::Eval(e) if e.terminal() => Some(&**e),
+        _ => None,
+    })
+}
+
+/// Gives the broker what a write released. What it ended and follow-ups that nobody needs any more are dropped: a blocked
+/// evaluation may be on its way to a worker when another one of its job ends it.
+pub fn take_over(applied: &Applied, released: Released, now: i64, broker: &mut Broker) {
+    for e in ended(applied) {
+        broker.drop_pending(&e.id);
+    }
+    for e in &applied.dropped_evals {
+        broker.drop_waiting(&e.id);
+    }
+    broker.enqueue_all(released, now);
+}
+
+/// Fills queues that were just switched on from the store.
+pub fn refill(store: &StateStore, now: i64, broker: &mut Broker, blocked: &mut BlockedEvals) {
+    for eval in store.evals_by_create() {
+        match eval.status.as_str() {
+            "pending" => broker.restore(eval.clone(), now),
+            "blocked" => broker.enqueue_all(blocked.block(eval.clone(), None, now), now),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::fsm::{self, Limits};
+    use crate::tests::job;
+    use encamp_ops::{JobRegister, PlanResults, Reply};
+
+    const NOW: i64 = 1_700_000_000_000_000_000;
+
+    fn eval(id: &str, priority: i64, status: &str, snapshot_index: u64) -> Evaluation {
+        let r#type = "service".to_string();
+        let (namespace, job_id) = ("default".to_string(), "web".to_string());
+        let (id, status) = (id.to_string(), status.to_string());
+        Evaluation { id, namespace, job_id, r#type, status, priority, snapshot_index, ..Default::default() }
+    }
+
+    struct World {
+        store: StateStore,
+        index: u64,
+        broker: Broker,
+        blocked: BlockedEvals,
+    }
+
+    impl World {
+        fn new() -> World {
+            let (mut broker, mut blocked) = (Broker::new(), BlockedEvals::default());
+            broker.set_enabled(true);
+            blocked.set_enabled(true, NOW);
+            World { store: StateStore::new(), index: 0, broker, blocked }
+        }
+
+        fn write(&mut self, op: Operation) {
+            self.index += 1;
+            let applied = fsm::apply(&mut self.store, self.index, &op, Limits::default());
+            assert!(!matches!(applied.reply, Reply::Refused(_)), "{:?}", applied.reply);
+            let released = entail(&op, &applied, self.index, NOW, &mut self.blocked);
+            take_over(&applied, released, NOW, &mut self.broker);
+        }
+
+        fn register(&mut self, eval: Option<Evaluation>) {
+            let job = Arc::new(job("web", self.index as i64));
+            let register = JobRegister { job, eval, submission: None, enforce_index: None, now: NOW };
+            self.write(Operation::JobRegister(Box::new(register)));
+        }
+
+        fn evals(&mut self, evals: Vec<Evaluation>) {
+            self.write(Operation::EvalUpdate { evals });
+        }
+
+        fn take(&mut self) -> Option<String> {
+            let taken = self.broker.dequeue(&["service".to_string()], NOW, 0, || "t".into());
+            taken.expect("enabled").map(|d| d.eval.id.clone())
+        }
+    }
+
+    #[test]
+    fn a_plan_of_an_evaluation_that_has_ended_leaves_blocked_ones_tracked() {
+        let mut w = World::new();
+        w.register(Some(eval("first", 50, "pending", 0)));
+        // As when its job is purged and registered again while a worker has it.
+        w.evals(vec![eval("first", 50, "complete", 1)]);
+        w.evals(vec![eval("blocked", 50, "blocked", 1)]);
+        w.write(Operation::PlanResults(Box::new(PlanResults { eval_id: "first".into(), ..Default::default() })));
+        assert_eq!(w.store.eval("blocked").map(|e| e.status.as_str()), Some("blocked"));
+        assert_eq!(w.blocked.stats().blocked, 1);
+        w.evals(vec![eval("second", 50, "complete", 2)]);
+        assert_eq!(w.store.eval("blocked").map(|e| e.status.as_str()), Some("canceled"));
+        assert_eq!(w.blocked.stats().blocked, 0);
+    }
+
+    #[test]
+    fn a_blocked_evaluation_with_a_plan_is_no_duplicate() {
+        let mut w = World::new();
+        w.register(Some(eval("first", 50, "pending", 0)));
+        w.evals(vec![eval("older", 50, "blocked", 1)]);
+        // It is released and scheduled; another one of the job is blocked meanwhile.
+        assert_eq!(w.blocked.unblock_class("any", 9, NOW).len(), 1);
+        w.evals(vec![eval("newer", 50, "blocked", 9)]);
+        w.write(Operation::PlanResults(Box::new(PlanResults { eval_id: "older".into(), ..Default::default() })));
+        assert!(w.blocked.take_duplicates().is_empty());
+        w.blocked.block(Arc::new(eval("older", 50, "blocked", 10)), None, NOW);
+        let duplicates: Vec<String> = w.blocked.take_duplicates().iter().map(|e| e.id.clone()).collect();
+        assert_eq!((duplicates, w.blocked.stats().blocked), (vec!["newer".to_string()], 1));
+    }
+
+    #[test]
+    fn a_blocked_evaluation_that_ends_on_its_way_is_not_kept_instead_of_a_newer_one() {
+        let mut w = World::new();
+        w.register(Some(eval("first", 50, "pending", 0)));
+        assert_eq!(w.take().as_deref(), Some("first"));
+        w.evals(vec![eval("blocked", 80, "blocked", 1)]);
+        let unblocked = w.store.eval("blocked").cloned().expect("stored");
+        w.broker.enqueue(unblocked, None, NOW);
+        w.register(Some(eval("newest", 30, "pending", 0)));
+        // The first one succeeds, which ends the blocked one in the store.
+        w.evals(vec![eval("first", 50, "complete", 2)]);
+        assert_eq!(w.store.eval("blocked").map(|e| e.status.as_str()), Some("canceled"));
+        w.broker.ack("first", "t", NOW).expect("ours");
+        assert_eq!((w.broker.stats().cancelable, w.take().as_deref()), (0, Some("newest")));
+    }
+}

@@ -1,0 +1,146 @@
+//! What the leader's reapers write about evaluations that nobody will process (`docs/spec/server.md §5`).
+
+use std::sync::Arc;
+
+use crate::evals::broker::{CORE, DELIVERY_LIMIT};
+use encamp_model::{Evaluation, SECOND};
+
+/// Shortest wait of the evaluation that follows a failed one, in nanoseconds.
+pub const FOLLOW_UP_DELAY: i64 = 60 * SECOND;
+/// How much longer it may be, in nanoseconds.
+pub const FOLLOW_UP_SPREAD: u64 = 300 * SECOND.unsigned_abs();
+/// How often the reaper of cancelable evaluations looks at least, in nanoseconds.
+pub const REAP_INTERVAL: i64 = 5 * SECOND;
+
+/// The ModifyTime of an evaluation that is changed now: never before, or at, its creation (`docs/spec/server.md §3.1`).
+pub fn modify_time(eval: &Evaluation, now: i64) -> i64 {
+    if now <= eval.create_time { eval.create_time.saturating_add(1) } else { now }
+}
+
+fn ended(eval: &Evaluation, status: &str, description: String, now: i64) -> Evaluation {
+    Evaluation {
+        status: status.into(),
+        status_description: description,
+        modify_time: modify_time(eval, now),
+        ..eval.clone()
+    }
+}
+
+/// What to write, in one entry, for an evaluation of the failed queue: itself as failed and, if its job is still there,
+/// an evaluation that tries again later. Nothing for core evaluations, which are not stored. The caller acks the
+/// evaluation when that is written.
+pub fn failed(
+    eval: &Evaluation,
+    job_exists: bool,
+    now: i64,
+    random: u64,
+    new_id: impl FnOnce() -> String,
+) -> Vec<Evaluation> {
+    if eval.r#type == CORE {
+        return Vec::new();
+    }
+    let mut old = ended(eval, "failed", format!("evaluation reached delivery limit ({DELIVERY_LIMIT})"), now);
+    if !job_exists {
+        return vec![old];
+    }
+    let next = Evaluation {
+        id: new_id(),
+        namespace: eval.namespace.clone(),
+        priority: eval.priority,
+        r#type: eval.r#type.clone(),
+        triggered_by: "failed-follow-up".into(),
+        job_id: eval.job_id.clone(),
+        job_modify_index: eval.job_modify_index,
+        status: "pending".into(),
+        wait: FOLLOW_UP_DELAY.saturating_add_unsigned(random % FOLLOW_UP_SPREAD),
+        previous_eval: eval.id.clone(),
+        create_time: now,
+        modify_time: now,
+        ..Evaluation::default()
+    };
+    old.next_eval.clone_from(&next.id);
+    vec![old, next]
+}
+
+/// Evaluations that newer ones of their jobs made superfluous ([`crate::evals::broker::Broker::take_cancelable`]), as they are
+/// to be written, in one entry.
+pub fn cancelled(evals: &[Arc<Evaluation>], now: i64) -> Vec<Evaluation> {
+    let stored = evals.iter().filter(|e| e.r#type != CORE);
+    stored.map(|e| ended(e, "canceled", "canceled after more recent eval was processed".into(), now)).collect()
+}
+
+/// Blocked evaluations of jobs that have another one ([`crate::evals::blocked::BlockedEvals::take_duplicates`]), as they are to
+/// be written, in one entry.
+pub fn duplicates(evals: &[Arc<Evaluation>], now: i64) -> Vec<Evaluation> {
+    let text =
+        |e: &Evaluation| format!("existing blocked evaluation exists for job {}", encamp_model::quoted(&e.job_id));
+    evals.iter().map(|e| ended(e, "canceled", text(e), now)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn eval() -> Evaluation {
+        Evaluation {
+            id: "old".into(),
+            namespace: "ns".into(),
+            job_id: "j".into(),
+            job_modify_index: 7,
+            priority: 60,
+            r#type: "batch".into(),
+            triggered_by: "job-register".into(),
+            status: "pending".into(),
+            create_time: 100,
+            modify_time: 100,
+            ..Evaluation::default()
+        }
+    }
+
+    #[test]
+    fn failed_evaluations_are_followed_up_while_their_job_is_there() {
+        let written = failed(&eval(), true, 500, 0, || "new".into());
+        let [old, new] = written.as_slice() else { panic!("{written:?}") };
+        let want = Evaluation {
+            status: "failed".into(),
+            status_description: "evaluation reached delivery limit (3)".into(),
+            next_eval: "new".into(),
+            modify_time: 500,
+            ..eval()
+        };
+        assert_eq!(*old, want);
+        let want = Evaluation {
+            id: "new".into(),
+            triggered_by: "failed-follow-up".into(),
+            previous_eval: "old".into(),
+            wait: 60 * SECOND,
+            create_time: 500,
+            modify_time: 500,
+            ..eval()
+        };
+        assert_eq!(*new, want);
+        let longest = failed(&eval(), true, 500, FOLLOW_UP_SPREAD - 1, || "new".into());
+        assert_eq!(longest[1].wait, 360 * SECOND - 1);
+        assert_eq!(failed(&eval(), true, 500, FOLLOW_UP_SPREAD, || "new".into())[1].wait, 60 * SECOND);
+
+        let alone = failed(&eval(), false, 100, 0, || panic!("no ID is needed"));
+        assert_eq!((alone.len(), alone[0].next_eval.as_str(), alone[0].modify_time), (1, "", 101));
+        let core = Evaluation { r#type: CORE.into(), ..eval() };
+        assert!(failed(&core, true, 500, 0, || panic!("no ID is needed")).is_empty());
+    }
+
+    #[test]
+    fn cancelled_evaluations_say_why() {
+        let core = Evaluation { r#type: CORE.into(), ..eval() };
+        let written = cancelled(&[Arc::new(eval()), Arc::new(core)], 50);
+        let text = "canceled after more recent eval was processed";
+        let want =
+            Evaluation { status: "canceled".into(), status_description: text.into(), modify_time: 101, ..eval() };
+        assert_eq!(written, [want], "the clock may be behind the one that created it");
+
+        let written = duplicates(&[Arc::new(eval())], 200);
+        assert_eq!(written[0].status, "canceled");
+        assert_eq!(written[0].status_description, r#"existing blocked evaluation exists for job "j""#);
+        assert_eq!(written[0].modify_time, 200);
+    }
+}

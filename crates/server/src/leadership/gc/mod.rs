@@ -1,0 +1,201 @@
+//! Garbage collection (`docs/spec/garbage-collection.md`): core evaluations, made by tickers of the leader, run by workers.
+//!
+//! - [`rules`]: what may go. [`keys`]: root keys, which are replaced before they go. `rekey`: variables of replaced keys.
+
+pub mod keys;
+mod rekey;
+pub mod rules;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use crate::error::Error;
+use crate::evals::broker::CORE;
+use crate::handle::Server;
+use crate::nodes::node_status;
+use crate::settings::GcSettings;
+use encamp_host::ids;
+use encamp_model::*;
+use encamp_ops::Operation;
+use encamp_state::StoreSnapshot;
+use rules::Collected;
+
+/// IDs in one log entry.
+const IDS: usize = 7281;
+/// Jobs in one log entry.
+const JOBS: usize = 2048;
+/// Priority of core evaluations.
+const PRIORITY: i64 = 32767;
+/// How old things must be when an operator forces collection.
+const FORCED: i64 = 1_000_000;
+/// The kind that encrypts variables anew.
+pub const REKEY: &str = "variables-rekey";
+/// The kind that looks after root keys.
+const ROTATE: &str = "root-key-rotate-gc";
+/// Interval of the kinds without a setting.
+const EVERY: i64 = 5 * MINUTE;
+/// Interval of the kind that encrypts variables again.
+const REKEY_EVERY: i64 = 10 * MINUTE;
+
+/// A core evaluation: never stored, lives in the leader's broker (§1.1).
+pub fn core_eval(kind: &str, index: u64) -> Evaluation {
+    Evaluation {
+        id: ids::uuid(),
+        namespace: "-".into(),
+        priority: PRIORITY,
+        r#type: CORE.into(),
+        triggered_by: "scheduled".into(),
+        job_id: kind.into(),
+        status: "pending".into(),
+        modify_index: index,
+        ..Default::default()
+    }
+}
+
+/// Has garbage collected now, whatever its age; the work is done later.
+pub fn force(server: &Server) {
+    enqueue(server, "force-gc");
+}
+
+/// Has workers run a kind of core evaluation.
+pub fn enqueue(server: &Server, kind: &str) {
+    let eval = core_eval(kind, server.snapshot().latest_index());
+    server.queues().enqueue([(Arc::new(eval), None)]);
+}
+
+/// The kinds that are run regularly, with their intervals (§2).
+fn tickers(gc: &GcSettings) -> [(&'static str, i64); 6] {
+    [
+        ("eval-gc", EVERY),
+        ("job-gc", gc.job_interval),
+        ("deployment-gc", EVERY),
+        ("node-gc", EVERY),
+        (ROTATE, gc.key_interval),
+        (REKEY, REKEY_EVERY),
+    ]
+}
+
+/// Starts the tickers of the leader: the first tick comes one interval after it took over.
+pub fn start_tickers(server: &Server, tasks: &mut JoinSet<()>) {
+    for (kind, interval) in tickers(&server.settings().gc) {
+        let server = server.clone();
+        tasks.spawn(async move {
+            let interval = duration::of_nanos(interval.max(SECOND));
+            loop {
+                tokio::time::sleep(interval).await;
+                enqueue(&server, kind);
+            }
+        });
+    }
+}
+
+/// Runs a core evaluation: what it names is collected.
+///
+/// # Errors
+/// An unknown kind, or a write that failed: the evaluation is to be delivered again.
+pub async fn run(server: &Server, eval: &Evaluation, snapshot: &StoreSnapshot) -> Result<(), String> {
+    let gc = server.settings().gc.clone();
+    let done = match eval.job_id.as_str() {
+        "eval-gc" => evals(server, snapshot, gc.eval_threshold, gc.batch_eval_threshold).await,
+        "job-gc" => jobs(server, snapshot, gc.job_threshold).await,
+        "deployment-gc" => deployments(server, snapshot, gc.deployment_threshold).await,
+        "node-gc" => nodes(server, snapshot, gc.node_threshold).await,
+        ROTATE => root_keys(server, snapshot, &gc).await,
+        REKEY => rekey::run(server, snapshot).await,
+        "force-gc" => forced(server, snapshot).await,
+        kind => return Err(format!("core scheduler cannot handle job '{kind}'")),
+    };
+    done.map_err(|e| e.message)
+}
+
+async fn forced(server: &Server, snapshot: &StoreSnapshot) -> Result<(), Error> {
+    jobs(server, snapshot, FORCED).await?;
+    evals(server, snapshot, FORCED, FORCED).await?;
+    deployments(server, snapshot, FORCED).await?;
+    let gc = server.settings().gc.clone();
+    keys::collect(server, snapshot, ids::now(), gc.key_rotation, gc.key_threshold).await?;
+    nodes(server, snapshot, FORCED).await
+}
+
+/// Rotates; what is old goes when nothing was rotated.
+async fn root_keys(server: &Server, snapshot: &StoreSnapshot, gc: &GcSettings) -> Result<(), Error> {
+    let now = ids::now();
+    if keys::rotate(server, snapshot, now, gc.key_rotation).await? {
+        return Ok(());
+    }
+    keys::collect(server, snapshot, now, gc.key_rotation, gc.key_threshold).await
+}
+
+async fn reap(server: &Server, collected: Collected) -> Result<(), Error> {
+    for c in rules::batches(collected, IDS) {
+        let _timer = server.metrics().timer("nomad.eval.reap");
+        let op = Operation::EvalDelete { evals: c.evals, allocs: c.allocs };
+        server.commit_shared(op.into()).await.inspect_err(|e| {
+            tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "eval reap failed");
+        })?;
+    }
+    Ok(())
+}
+
+async fn evals(server: &Server, snapshot: &StoreSnapshot, threshold: i64, batch: i64) -> Result<(), Error> {
+    let found = rules::evals(snapshot, ids::now(), threshold, batch);
+    if found.is_empty() {
+        return Ok(());
+    }
+    let (evals, allocs) = (found.evals.len(), found.allocs.len());
+    tracing::debug!(target: "nomad.core.sched", evals, allocs, "eval GC found eligible objects");
+    reap(server, found).await
+}
+
+async fn jobs(server: &Server, snapshot: &StoreSnapshot, threshold: i64) -> Result<(), Error> {
+    let (jobs, rest) = rules::jobs(snapshot, ids::now(), threshold);
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    let (n, evals, allocs) = (jobs.len(), rest.evals.len(), rest.allocs.len());
+    tracing::debug!(target: "nomad.core.sched", jobs = n, evals, allocs, "job GC found eligible objects");
+    reap(server, rest).await?;
+    for batch in jobs.chunks(JOBS) {
+        let _timer = server.metrics().timer("nomad.job.batch_deregister");
+        let op = Operation::JobBatchDeregister { jobs: batch.to_vec() };
+        server.commit_shared(op.into()).await.inspect_err(|e| {
+            tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "batch job reap failed");
+        })?;
+    }
+    Ok(())
+}
+
+async fn deployments(server: &Server, snapshot: &StoreSnapshot, threshold: i64) -> Result<(), Error> {
+    let found = rules::deployments(snapshot, ids::now(), threshold);
+    if found.is_empty() {
+        return Ok(());
+    }
+    tracing::debug!(target: "nomad.core.sched", deployments = found.len(), "deployment GC found eligible deployments");
+    for batch in found.chunks(IDS) {
+        let _timer = server.metrics().timer("nomad.deployment.reap");
+        let op = Operation::DeploymentDelete { ids: batch.to_vec() };
+        server.commit_shared(op.into()).await.inspect_err(|e| {
+            tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "deployment reap failed");
+        })?;
+    }
+    Ok(())
+}
+
+async fn nodes(server: &Server, snapshot: &StoreSnapshot, threshold: i64) -> Result<(), Error> {
+    let found = rules::nodes(snapshot, ids::now(), threshold);
+    if found.is_empty() {
+        return Ok(());
+    }
+    tracing::debug!(target: "nomad.core.sched", nodes = found.len(), "node GC found eligible nodes");
+    for batch in found.chunks(IDS) {
+        let _timer = server.metrics().timer("nomad.client.batch_deregister");
+        let op = Operation::NodeDeregister { ids: batch.to_vec() };
+        node_status::change(server, op).await.inspect_err(|e| {
+            tracing::error!(target: "nomad.core.sched", error = e.message.as_str(), "node reap failed");
+        })?;
+    }
+    Ok(())
+}

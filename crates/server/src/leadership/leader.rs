@@ -1,0 +1,297 @@
+//! What the leader does besides scheduling (`docs/spec/server.md §2`, `§5`): it takes over when this server is elected, looks
+//! after queues and timers, and hands over when leadership is lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use crate::endpoints::keyring;
+use crate::error::Error;
+use crate::evals::broker::{CANCEL_BATCH, FAILED_QUEUE};
+use crate::evals::evaluating;
+use crate::evals::reapers;
+use crate::handle::Server;
+use crate::leadership::gc;
+use crate::nodes::heartbeat::herd::Herd;
+use crate::nodes::node_status;
+use encamp_host::ids;
+use encamp_model::*;
+use encamp_ops::Operation;
+
+/// How often timers are looked at.
+const TICK: Duration = Duration::from_millis(100);
+/// How long one look for failed evaluations waits.
+const LOOK: Duration = Duration::from_secs(1);
+/// Wait before leadership is tried to be established again.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// How long plans on their way are waited for before the state is replaced.
+const PLANS_WAIT: Duration = Duration::from_secs(10);
+
+/// A snapshot that replaces the state, and where its index goes.
+pub type Restore = (Bytes, oneshot::Sender<Result<u64, Error>>);
+
+/// Follows elections until the server stops.
+pub async fn follow(server: Server, mut restores: mpsc::Receiver<Restore>) {
+    let mut leadership = server.consensus().leadership();
+    let mut tasks: Option<JoinSet<()>> = None;
+    let mut term = 0;
+    loop {
+        let (leads, failed, now_term) = {
+            let l = leadership.borrow_and_update();
+            (l.is_leader, l.failed.clone(), l.term)
+        };
+        if tasks.is_some() && (!leads || now_term != term) {
+            tasks = None;
+            revoke(&server);
+        }
+        if let Some(why) = failed.as_ref().filter(|_| !server.queues().stopping()) {
+            tracing::error!(target: "nomad.raft", error = why.as_str(), "consensus has stopped");
+        }
+        if server.queues().stopping() || failed.is_some() {
+            revoke(&server);
+            return;
+        }
+        if leads && tasks.is_none() {
+            match establish(&server).await {
+                Ok(started) => {
+                    tracing::info!(target: "nomad", "cluster leadership acquired");
+                    (tasks, term) = (Some(started), now_term);
+                }
+                Err(e) => {
+                    tracing::error!(target: "nomad", error = e.message.as_str(), "failed to establish leadership");
+                    revoke(&server);
+                    tokio::time::sleep(RETRY).await;
+                    continue;
+                }
+            }
+        }
+        tokio::select! {
+            biased;
+            changed = leadership.changed() => if changed.is_err() {
+                revoke(&server);
+                return;
+            },
+            Some((state, answer)) = restores.recv() => {
+                // What the queues hold is of the old state: they are filled again from the new one.
+                tasks = None;
+                revoke(&server);
+                // Whoever asked may have gone.
+                let _ = answer.send(restore(&server, state).await);
+            }
+        }
+    }
+}
+
+/// Replaces the state once no plan for the old one is on its way.
+async fn restore(server: &Server, state: Bytes) -> Result<u64, Error> {
+    let planned_out = async {
+        while !server.queues().planned_out() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    if tokio::time::timeout(PLANS_WAIT, planned_out).await.is_err() {
+        return Err(Error::internal("plans on their way did not end in time"));
+    }
+    let (index, _) = server.commit_shared(Arc::new(Operation::Restore { state })).await?;
+    tracing::info!(target: "nomad", index, "state restored from a snapshot");
+    Ok(index)
+}
+
+/// §2.2.
+async fn establish(server: &Server) -> Result<JoinSet<()>, Error> {
+    let _timer = server.metrics().timer("nomad.leader.establish_leadership");
+    let barrier = server.metrics().timer("nomad.leader.barrier");
+    server.commit_shared(Arc::new(Operation::Barrier)).await?;
+    drop(barrier);
+    server.pause_workers(true);
+    let store = server.snapshot();
+    if store.autopilot().is_none() {
+        let config = AutopilotConfiguration::default();
+        server.commit_shared(Arc::new(Operation::Autopilot { config, cas: None })).await?;
+    }
+    if store.state().scheduler_config.is_none() {
+        let config = server.settings().scheduler_config.clone();
+        server.commit_shared(Arc::new(Operation::SchedulerConfig { config, cas: None })).await?;
+    }
+    if store.cluster_metadata().is_none() {
+        let meta = ClusterMetadata { cluster_id: ids::uuid(), create_time: ids::now() };
+        server.commit_shared(Arc::new(Operation::ClusterMetadata(meta))).await?;
+    }
+    server.queues().set_planning(true);
+    evaluate_unless_paused(server);
+    start_heartbeats(server);
+    server.set_ready(true);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(first_key(server.clone()));
+    tasks.spawn(ticker(server.clone()));
+    tasks.spawn(failed_reaper(server.clone()));
+    tasks.spawn(duplicate_reaper(server.clone()));
+    tasks.spawn(cancelable_reaper(server.clone()));
+    tasks.spawn(unblock_failed(server.clone()));
+    gc::start_tickers(server, &mut tasks);
+    crate::leadership::metrics::start(server, &mut tasks);
+    crate::leadership::loops::start(server, &mut tasks).await?;
+    Ok(tasks)
+}
+
+/// §2.3.
+fn revoke(server: &Server) {
+    let _timer = server.metrics().timer("nomad.leader.revoke_leadership");
+    server.set_ready(false);
+    server.queues().set_planning(false);
+    server.queues().set_evaluating(false);
+    server.queues().locks().stop();
+    server.queues().heartbeats().stop();
+    server.queues().periodic().set_enabled(false);
+    server.pause_workers(false);
+}
+
+/// Switches broker and blocked tracker as the scheduler configuration says, and fills them from the store when they are
+/// switched on (§2.2 steps 7 and 9, §2.4).
+pub fn evaluate_unless_paused(server: &Server) {
+    let store = server.snapshot();
+    let paused = store.state().scheduler_config.as_ref().is_some_and(|c| c.pause_eval_broker);
+    let was = server.queues().broker().enabled();
+    server.queues().set_evaluating(!paused);
+    if paused || was {
+        return;
+    }
+    let now = ids::now();
+    let mut blocked = server.queues().blocked();
+    let mut broker = server.queues().broker();
+    evaluating::refill(&store, now, &mut broker, &mut blocked);
+    drop(blocked);
+    server.queues().wake_workers(&mut broker);
+}
+
+/// A new cluster gets its first root key (§2.2 step 12).
+async fn first_key(server: Server) {
+    while let Err(e) = keyring::make_first(&server).await {
+        tracing::error!(target: "nomad", error = e.message.as_str(), "failed to initialize the keyring");
+        tokio::time::sleep(RETRY).await;
+    }
+}
+
+fn start_heartbeats(server: &Server) {
+    let store = server.snapshot();
+    let alive = store.state().nodes().filter(|n| n.node.status != "down").map(|n| n.node.id.as_str());
+    server.queues().heartbeats().start(alive, ids::now());
+}
+
+/// Timers of the queues, and nodes that were not heard of.
+async fn ticker(server: Server) {
+    let mut every = tokio::time::interval(TICK);
+    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut herd = Herd::default();
+    loop {
+        every.tick().await;
+        for lost in server.queues().tick() {
+            tracing::warn!(target: "nomad", eval_id = lost.eval.id.as_str(), "nack timer of an evaluation fired");
+        }
+        let now = ids::now();
+        let fired = server.queues().heartbeats().expired(now);
+        let silent = herd.take(fired, now);
+        if !silent.is_empty() {
+            tokio::spawn(node_status::missed_heartbeats(server.clone(), silent));
+        }
+    }
+}
+
+/// §5.1.
+async fn failed_reaper(server: Server) {
+    let queue = [FAILED_QUEUE.to_string()];
+    loop {
+        let delivery = {
+            let mut broker = server.queues().broker();
+            broker.dequeue(&queue, ids::now(), ids::random(), ids::uuid).ok().flatten()
+        };
+        let Some(d) = delivery else {
+            tokio::time::sleep(LOOK).await;
+            continue;
+        };
+        tracing::warn!(target: "nomad", eval_id = d.eval.id.as_str(), "eval reached delivery limit, marking as failed");
+        let exists = server.snapshot().state().job(&d.eval.namespace, &d.eval.job_id).is_some();
+        let evals = reapers::failed(&d.eval, exists, ids::now(), ids::random(), ids::uuid);
+        let op = Arc::new(Operation::EvalUpdate { evals });
+        let written = match &*op {
+            Operation::EvalUpdate { evals } if evals.is_empty() => Ok(()),
+            _ => server.commit_shared(op.clone()).await.map(drop),
+        };
+        match written {
+            Ok(()) => drop(server.queues().ack(&d.eval.id, &d.token)),
+            Err(e) => tracing::error!(target: "nomad", error = e.message.as_str(), "failed to update failed eval"),
+        }
+    }
+}
+
+/// §5.2.
+async fn duplicate_reaper(server: Server) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let duplicates = server.queues().blocked().take_duplicates();
+        if duplicates.is_empty() {
+            continue;
+        }
+        let evals = reapers::duplicates(&duplicates, ids::now());
+        if let Err(e) = server.commit_shared(Arc::new(Operation::EvalUpdate { evals })).await {
+            tracing::error!(target: "nomad", error = e.message.as_str(), "failed to update duplicate evals");
+            server.queues().blocked().put_back_duplicates(duplicates);
+        }
+    }
+}
+
+/// Load shedding (§5.3): cancels what newer evaluations replaced, in large batches.
+async fn cancelable_reaper(server: Server) {
+    let interval = duration::of_nanos(reapers::REAP_INTERVAL);
+    let mut every = tokio::time::interval(interval);
+    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            biased;
+            _ = every.tick() => {}
+            () = server.queues().acked().notified() => {}
+        }
+        // All there are, proposed together: they share entries of the log.
+        let batches: Vec<_> = {
+            let mut broker = server.queues().broker();
+            std::iter::repeat_with(|| broker.take_cancelable(CANCEL_BATCH)).take_while(|b| !b.is_empty()).collect()
+        };
+        // A bug on purpose, to see that the test of a cluster finds it.
+        #[cfg(test)]
+        if crate::deterministic::sim::has(crate::deterministic::sim::Bug::LostCancel) {
+            continue;
+        }
+        let now = ids::now();
+        let written = batches.iter().map(|batch| {
+            let evals = reapers::cancelled(batch, now);
+            server.commit_shared(Arc::new(Operation::EvalUpdate { evals }))
+        });
+        let written = join_all(written).await;
+        let mut failed = false;
+        for (batch, outcome) in batches.into_iter().zip(written) {
+            if let Err(e) = outcome {
+                tracing::error!(target: "nomad", error = e.message.as_str(), "failed to cancel evaluations");
+                server.queues().broker().put_back(batch);
+                failed = true;
+            }
+        }
+        if failed {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+/// Evaluations whose plans were rejected too often are tried again (§8.4).
+async fn unblock_failed(server: Server) {
+    let mut every = tokio::time::interval(duration::of_nanos(crate::evals::blocked::FAILED_UNBLOCK_INTERVAL));
+    every.tick().await;
+    loop {
+        every.tick().await;
+        let released = server.queues().blocked().unblock_failed(ids::now());
+        server.queues().enqueue(released);
+    }
+}

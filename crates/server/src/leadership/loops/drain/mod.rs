@@ -1,0 +1,186 @@
+//! The node drainer (`docs/spec/server.md §12`): allocations leave draining nodes a few at a time, drains end.
+//!
+//! - [`rules`]: which allocations leave, and what a drain waits for. [`deadlines`]: when it waits no longer.
+//! - [`set`]: drains begin, change and are called off.
+//!
+//! What is to be done follows from the store, except for the marks that are being gathered. So a new leader goes on where
+//! the old one ended, and a write that failed is decided on anew.
+
+pub mod deadlines;
+pub mod rules;
+pub mod set;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::driver::Machine;
+use crate::storage::watch::{WatchKey, row_key};
+use encamp_model::*;
+use encamp_ops::{DrainUpdate, NodeDrain, Operation};
+use encamp_state::{StateStore, Table};
+use rules::JobKey;
+
+/// How long marks are gathered, from the first one on.
+const GATHER: i64 = SECOND;
+/// Allocation IDs in one log entry.
+const IDS: usize = 7281;
+
+/// Subsystem of the events of drains.
+pub const DRAIN: &str = "Drain";
+
+/// The drainer.
+#[derive(Debug, Default)]
+pub struct Drainer {
+    /// Allocations chosen to leave, not written yet.
+    chosen: BTreeSet<String>,
+    /// When the first of them was chosen.
+    since: Option<i64>,
+    /// When the next deadline comes.
+    deadline: Option<i64>,
+    nodes: BTreeSet<String>,
+    jobs: BTreeSet<JobKey>,
+}
+
+/// A drain that ends.
+struct Ending<'a> {
+    node: &'a Node,
+    strategy: &'a DrainStrategy,
+    deadline_reached: bool,
+}
+
+impl Machine for Drainer {
+    const NAME: &'static str = "drainer";
+
+    fn look(&mut self, store: &StateStore, now: i64, new_id: &mut dyn FnMut() -> String) -> Vec<Operation> {
+        let draining: BTreeMap<&str, (&Node, &DrainStrategy)> = store
+            .state()
+            .nodes()
+            .filter_map(|n| Some((n.node.id.as_str(), (&*n.node, n.node.drain_strategy.as_ref()?))))
+            .collect();
+        let deadlines = draining.iter().filter_map(|(id, (_, s))| Some((*id, deadlines::deadline(s)?)));
+        let (over, deadline) = deadlines::due(deadlines, now);
+        self.deadline = deadline;
+        let ending: Vec<Ending> = draining
+            .values()
+            .filter_map(|(node, strategy)| {
+                let done = rules::is_done(store, &node.id);
+                (done || over.contains(&node.id.as_str())).then_some(Ending { node, strategy, deadline_reached: !done })
+            })
+            .collect();
+        let ends = |id: &str| ending.iter().any(|e| e.node.id == id);
+        self.nodes = draining.keys().map(|id| id.to_string()).collect();
+        self.jobs = draining.keys().filter(|id| !ends(id)).flat_map(|id| rules::jobs_on(store, id)).collect();
+        let left = |id: &String| {
+            let alloc = store.state().alloc(id).map(|e| &e.alloc);
+            alloc.is_none_or(|a| a.client_terminal() || !draining.contains_key(a.node_id.as_str()) || ends(&a.node_id))
+        };
+        self.chosen.retain(|id| !left(id));
+        for key in &self.jobs {
+            let leave = rules::movable(store, key, &|n| draining.contains_key(n), &|id| self.chosen.contains(id));
+            // Those on nodes whose drain ends leave at once, below.
+            let new = leave.iter().filter(|a| !ends(&a.node_id)).map(|a| a.id.clone());
+            self.chosen.extend(new);
+        }
+        let mut marks: Vec<Arc<Allocation>> =
+            ending.iter().flat_map(|e| rules::remaining(store, &e.node.id, e.strategy)).collect();
+        if self.chosen.is_empty() {
+            self.since = None;
+        } else if *self.since.get_or_insert(now) + GATHER <= now {
+            let chosen = std::mem::take(&mut self.chosen);
+            marks.extend(chosen.iter().filter_map(|id| store.state().alloc(id).map(|e| e.alloc.clone())));
+            self.since = None;
+        }
+        let mut work = marking(store, marks, IDS, now, new_id);
+        work.extend(completion(&ending, now));
+        work
+    }
+
+    fn next(&self) -> Option<i64> {
+        let gathered = self.since.map(|t| t.saturating_add(GATHER));
+        gathered.into_iter().chain(self.deadline).min()
+    }
+
+    fn keys(&self) -> Vec<WatchKey> {
+        let of_nodes = self.nodes.iter().map(|id| WatchKey::OfNode(id.clone()));
+        let of_jobs = self.jobs.iter().flat_map(|(namespace, id)| {
+            let key = row_key(namespace, id);
+            [WatchKey::OfJob(Table::Allocs, key.clone()), WatchKey::Row(Table::Jobs, key)]
+        });
+        [WatchKey::Table(Table::Nodes)].into_iter().chain(of_nodes).chain(of_jobs).collect()
+    }
+
+    fn failed(&mut self) {
+        (self.chosen, self.since) = (BTreeSet::new(), None);
+    }
+}
+
+/// The mark of an allocation that is to leave. Those of batch jobs are stopped and not replaced.
+fn mark(job: Option<&Job>) -> DesiredTransition {
+    DesiredTransition {
+        migrate: Some(true),
+        migrate_disable_placement: job.is_some_and(|j| j.r#type == "batch").then_some(true),
+        ..Default::default()
+    }
+}
+
+/// Entries that mark allocations, at most `most` in each; the evaluation of a job is in the entry with the last of its
+/// allocations.
+fn marking(
+    store: &StateStore,
+    marks: Vec<Arc<Allocation>>,
+    most: usize,
+    now: i64,
+    new_id: &mut dyn FnMut() -> String,
+) -> Vec<Operation> {
+    let mut by_job: BTreeMap<(String, String), Vec<Arc<Allocation>>> = BTreeMap::new();
+    for a in marks {
+        by_job.entry((a.namespace.clone(), a.job_id.clone())).or_default().push(a);
+    }
+    let mut out = Vec::new();
+    let (mut transitions, mut evals) = (BTreeMap::new(), Vec::new());
+    let mut close = |transitions: &mut BTreeMap<_, _>, evals: &mut Vec<_>| {
+        let (transitions, evals) = (std::mem::take(transitions), std::mem::take(evals));
+        out.push(Operation::AllocTransition { transitions, evals });
+    };
+    for allocs in by_job.into_values() {
+        if !transitions.is_empty() && transitions.len() + allocs.len() > most {
+            close(&mut transitions, &mut evals);
+        }
+        let job = allocs.iter().find_map(|a| rules::job_of(store, a)).cloned();
+        for a in allocs {
+            if transitions.len() >= most {
+                close(&mut transitions, &mut evals);
+            }
+            transitions.insert(a.id.clone(), mark(job.as_deref()));
+        }
+        evals.extend(job.map(|job| Evaluation::pending(&job, "node-drain", now, new_id())));
+    }
+    if !transitions.is_empty() {
+        close(&mut transitions, &mut evals);
+    }
+    out
+}
+
+/// An event of a drain.
+fn event(message: &str, now: i64) -> NodeEvent {
+    NodeEvent::new(DRAIN, message, now)
+}
+
+/// The entry that ends drains. The nodes stay ineligible.
+fn completion(ending: &[Ending], now: i64) -> Option<Operation> {
+    if ending.is_empty() {
+        return None;
+    }
+    let mut drain = NodeDrain { nodes: BTreeMap::new(), events: BTreeMap::new(), updated_at: now };
+    for e in ending {
+        let mut event = event("Node drain complete", now);
+        if e.deadline_reached {
+            event.details.insert("deadline_reached".into(), "true".into());
+        }
+        drain.events.insert(e.node.id.clone(), event);
+        drain.nodes.insert(e.node.id.clone(), DrainUpdate { complete: true, ..Default::default() });
+    }
+    Some(Operation::NodeDrain(drain))
+}

@@ -1,0 +1,76 @@
+//! Drains begin, change and are called off (`docs/spec/server.md §12.1`).
+
+use std::collections::BTreeMap;
+
+use super::event;
+use crate::Server;
+use crate::endpoints::node_rpc::NodeAnswer;
+use crate::error::Error;
+use crate::nodes::node_status::change;
+use encamp_host::ids;
+use encamp_model::*;
+use encamp_ops::{DrainUpdate, NodeDrain, Operation};
+
+/// A request to drain a node, or to stop that.
+#[derive(Debug, Clone, Default)]
+pub struct DrainRequest {
+    /// The strategy; of its fields `deadline` and `ignore_system_jobs` count. None stops the drain.
+    pub strategy: Option<DrainStrategy>,
+    /// Without a strategy: the node takes allocations again.
+    pub mark_eligible: bool,
+    /// What operators note about the drain.
+    pub meta: BTreeMap<String, String>,
+    /// Who asks, as `LastDrain.AccessorID` shows it.
+    pub accessor_id: String,
+}
+
+/// Sets, changes or removes the drain strategy of a node. Evaluations follow if the node becomes eligible by that.
+///
+/// # Errors
+/// Unknown node, or there is no leader.
+pub async fn set_drain(server: &Server, node_id: &str, request: DrainRequest) -> Result<NodeAnswer, Error> {
+    server.wait_ready().await?;
+    if node_id.is_empty() {
+        return Err(Error::internal("missing node ID for drain update"));
+    }
+    let node = server.snapshot().state().node(node_id).map(|n| n.node.clone());
+    let node = node.ok_or_else(|| Error::internal("node not found"))?;
+    let now = ids::now();
+    let DrainRequest { strategy, mark_eligible, meta, accessor_id } = request;
+    let strategy = strategy.map(|s| started(s, now));
+    let message = match (&strategy, &node.drain_strategy) {
+        (Some(_), None) => Some("Node drain strategy set"),
+        (Some(_), Some(_)) => Some("Node drain strategy updated"),
+        (None, Some(_)) => Some("Node drain disabled"),
+        (None, None) => None,
+    };
+    let id = || node_id.to_string();
+    let update = DrainUpdate { strategy, mark_eligible, complete: false, meta, accessor_id };
+    let op = NodeDrain {
+        nodes: [(id(), update)].into(),
+        events: message.map(|m| (id(), event(m, now))).into_iter().collect(),
+        updated_at: now,
+    };
+    let changed = change(server, Operation::NodeDrain(op)).await?;
+    Ok(NodeAnswer::of(changed).completed(server, node_id))
+}
+
+/// The strategy with its times: it starts now; only a positive deadline is a moment.
+fn started(strategy: DrainStrategy, now: i64) -> DrainStrategy {
+    let force_deadline = match strategy.deadline {
+        1.. => Time::from_unix_nanos(now.saturating_add(strategy.deadline)),
+        _ => Time::ZERO,
+    };
+    DrainStrategy { force_deadline, started_at: Time::from_unix_nanos(now), ..strategy }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strategies_get_their_times() {
+        let at = |deadline| started(DrainStrategy { deadline, ..Default::default() }, 7).force_deadline;
+        assert_eq!([at(-1), at(0), at(5)], [Time::ZERO, Time::ZERO, Time::from_unix_nanos(12)]);
+    }
+}

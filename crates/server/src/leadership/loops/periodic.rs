@@ -1,0 +1,115 @@
+//! The periodic dispatcher (`docs/spec/server.md §14`): launches what the tracker says is due.
+
+use std::time::Duration;
+
+use crate::Server;
+use crate::error::Error;
+use crate::jobs::periodic::{check_force, child, evaluation, may_launch, missed_launch};
+use encamp_host::ids;
+use encamp_model::{Job, duration};
+use encamp_ops::{JobRegister, Operation};
+
+/// Longest sleep: the wall clock may be set, or the machine suspended, while the timer sleeps.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// A launch that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launched {
+    /// ID of the child.
+    pub job_id: String,
+    /// The evaluation of the child.
+    pub eval_id: String,
+    /// The index child and evaluation were written at.
+    pub index: u64,
+}
+
+/// Begins to track, and makes up for launches that were missed: once per job (§14.5). `now` in Unix nanoseconds.
+///
+/// # Errors
+/// The last launch of a job is not known. A launch that fails is logged and lost.
+pub async fn catch_up(server: &Server, now: i64) -> Result<(), Error> {
+    let store = {
+        // With the lock held no write is told about before those of the snapshot are tracked.
+        let mut tracker = server.queues().periodic();
+        tracker.set_enabled(true);
+        let store = server.snapshot();
+        for entry in store.state().jobs() {
+            if let Err(text) = tracker.update(&entry.current, now) {
+                log_failure(&entry.current, &text);
+            }
+        }
+        store
+    };
+    let jobs: Vec<_> = server.queues().periodic().jobs().cloned().collect();
+    for job in jobs {
+        let Some(current) = store.state().job(&job.namespace, &job.id) else { continue };
+        let last = store.launch(&job.namespace, &job.id).and_then(|l| l.launch.unix_nanos());
+        if missed_launch(current, last, now).map_err(Error::internal)? {
+            tracing::debug!(target: "nomad.periodic", job = job.id.as_str(), "launching since launches were missed");
+            launch_unless_overlap(server, &job, now, now).await;
+        }
+    }
+    Ok(())
+}
+
+/// Launches jobs when they are due, until leadership ends.
+pub async fn drive(server: Server) {
+    loop {
+        let next = server.queues().periodic().next_deadline();
+        let until = next.map_or(LONGEST_SLEEP, |t| duration::of_nanos(t.saturating_sub(ids::now())));
+        tokio::select! {
+            biased;
+            () = tokio::time::sleep(until.min(LONGEST_SLEEP)) => {}
+            () = server.queues().periodic_changed().notified() => {}
+        }
+        launch_due(&server, ids::now()).await;
+    }
+}
+
+/// Launches what is due at a time, in Unix nanoseconds (§14.3).
+pub async fn launch_due(server: &Server, now: i64) {
+    loop {
+        let due = server.queues().periodic().pop_due(now);
+        let Some(due) = due else { return };
+        launch_unless_overlap(server, &due.job, due.at, now).await;
+    }
+}
+
+async fn launch_unless_overlap(server: &Server, job: &Job, at: i64, now: i64) {
+    if !may_launch(&server.snapshot(), job) {
+        let job = job.id.as_str();
+        tracing::debug!(target: "nomad.periodic", job, "skipping launch of periodic job because job prohibits overlap");
+        return;
+    }
+    if let Err(e) = launch(server, job, at, now).await {
+        log_failure(job, &e.message);
+    }
+}
+
+fn log_failure(job: &Job, error: &str) {
+    let (namespace, job) = (job.namespace.as_str(), job.id.as_str());
+    tracing::error!(target: "nomad.periodic", job, namespace, error, "failed to launch periodic job");
+}
+
+async fn launch(server: &Server, job: &Job, at: i64, now: i64) -> Result<Launched, Error> {
+    let child = child(job, at, now);
+    let eval = evaluation(&child, now, ids::uuid());
+    let (job_id, eval_id) = (child.id.clone(), eval.id.clone());
+    tracing::debug!(target: "nomad.periodic", job = job_id.as_str(), "launching job");
+    let r = JobRegister { job: child.into(), eval: Some(eval), submission: None, enforce_index: None, now };
+    let (index, _) = server.commit_shared(Operation::JobRegister(Box::new(r)).into()).await?;
+    Ok(Launched { job_id, eval_id, index })
+}
+
+/// Launches a periodic job on demand, whatever its children do; its schedule stays (§14.4).
+///
+/// # Errors
+/// Unknown job, or one that does not launch by itself, with the texts of §14.4; no leader.
+pub async fn force(server: &Server, namespace: &str, id: &str) -> Result<Launched, Error> {
+    server.wait_ready().await?;
+    let store = server.snapshot();
+    check_force(id, store.state().job(namespace, id).map(|j| &**j)).map_err(Error::internal)?;
+    let job = server.queues().periodic().force(namespace, id).map_err(Error::internal)?;
+    let now = ids::now();
+    launch(server, &job, now, now).await
+}

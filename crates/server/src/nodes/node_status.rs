@@ -1,0 +1,119 @@
+//! Nodes that were not heard of, and the evaluations that follow from what nodes do (`docs/spec/server.md §9`).
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+
+use crate::error::Error;
+use crate::handle::Server;
+use crate::nodes::node_evals::node_status::DOWN;
+use crate::nodes::node_evals::{HEARTBEAT_MISSED, cluster_event, missed_heartbeat_status, node_evals, system_jobs};
+use encamp_host::ids;
+use encamp_model::*;
+use encamp_ops::{NodeChange, NodeStatus, Operation, Reply};
+use encamp_state::State;
+
+/// Most nodes of one operation: it makes evaluations of all their jobs.
+const TOGETHER: usize = 1000;
+
+/// Heartbeats of nodes did not come in time (§9.2). All changes are proposed together: they share entries of the log.
+pub async fn missed_heartbeats(server: Server, ids: Vec<String>) {
+    let _timer = server.metrics().timer("nomad.heartbeat.invalidate");
+    let snapshot = server.snapshot();
+    // Some may have been heard of since their timers fired.
+    let nodes: Vec<Arc<Node>> = {
+        let heartbeats = server.queues().heartbeats();
+        let silent = ids.iter().filter(|id| !heartbeats.contains(id));
+        silent.filter_map(|id| snapshot.state().node(id).map(|n| n.node.clone())).collect()
+    };
+    join_all(nodes.chunks(TOGETHER).map(|nodes| missed(&server, snapshot.state(), nodes))).await;
+}
+
+async fn missed(server: &Server, state: &State, nodes: &[Arc<Node>]) {
+    let now = ids::now();
+    let missed = |node: &Arc<Node>| {
+        tracing::warn!(target: "nomad.heartbeat", node_id = node.id.as_str(), "node TTL expired");
+        let allocs = state.allocs_of_node(&node.id);
+        let status = missed_heartbeat_status(node, allocs.iter().map(|a| &*a.alloc), now);
+        let event = Some(cluster_event(HEARTBEAT_MISSED, now));
+        let id = node.id.clone();
+        NodeStatus { id, status: status.into(), event, identity_key_id: String::new(), updated_at: now }
+    };
+    let statuses: Vec<NodeStatus> = nodes.iter().map(missed).collect();
+    let outcome: Vec<(String, bool)> = statuses.iter().map(|s| (s.id.clone(), s.status == DOWN)).collect();
+    let written = change(server, Operation::NodeStatusBatch { statuses }).await;
+    if let Err(e) = &written {
+        let count = nodes.len();
+        tracing::error!(target: "nomad.heartbeat", nodes = count, error = e.message.as_str(), "update node status failed");
+    }
+    let mut heartbeats = server.queues().heartbeats();
+    for (id, down) in outcome {
+        if written.is_ok() && down {
+            heartbeats.remove(&id);
+        } else {
+            // Tried again, or down in the end if it stays away.
+            let _ = heartbeats.reset(&id, ids::now(), ids::random());
+        }
+    }
+}
+
+/// What a change of a node entailed.
+#[derive(Debug, Default)]
+pub struct Changed {
+    /// Index of the change.
+    pub index: u64,
+    /// The evaluations that follow from it.
+    pub eval_ids: Vec<String>,
+}
+
+impl Changed {
+    /// The index the evaluations were written at, 0 if there are none.
+    pub fn eval_index(&self) -> u64 {
+        if self.eval_ids.is_empty() { 0 } else { self.index }
+    }
+}
+
+/// Commits a change of nodes with the evaluations that follow from it.
+///
+/// # Errors
+/// The change is refused, or there is no leader.
+pub async fn change(server: &Server, change: Operation) -> Result<Changed, Error> {
+    let op = NodeChange { change, seed: ids::random(), now: ids::now() };
+    let (index, reply) = server.commit_shared(Operation::NodeChange(Box::new(op)).into()).await?;
+    let eval_ids = if let Reply::Evaluations(made) = reply { made } else { Vec::new() };
+    Ok(Changed { index, eval_ids })
+}
+
+/// Writes a node's status and what follows from it. The timer of a node that is not down is the caller's to reset.
+/// `identity_key_id`: see [`NodeStatus`].
+///
+/// # Errors
+/// The node is gone, or there is no leader.
+pub async fn set_status(
+    server: &Server,
+    node: &Node,
+    status: &str,
+    event: Option<NodeEvent>,
+    identity_key_id: String,
+) -> Result<Changed, Error> {
+    let op = NodeStatus { id: node.id.clone(), status: status.into(), event, identity_key_id, updated_at: ids::now() };
+    let changed = change(server, Operation::NodeStatus(op)).await?;
+    if status == DOWN {
+        server.queues().heartbeats().remove(&node.id);
+    }
+    Ok(changed)
+}
+
+/// Has the jobs evaluated that a node concerns as it is (§9.6). The index is 0 if nothing was written.
+///
+/// # Errors
+/// There is no leader.
+pub async fn evaluate(server: &Server, node: &Node) -> Result<Changed, Error> {
+    let snapshot = server.snapshot();
+    let state = snapshot.state();
+    let made = node_evals(state, &system_jobs(state), node, node.modify_index, ids::now(), &mut ids::uuid);
+    let Some(evals) = made else { return Ok(Changed::default()) };
+    let eval_ids = evals.iter().map(|e| e.id.clone()).collect();
+    let (index, _) = server.commit_shared(Operation::EvalUpdate { evals }.into()).await?;
+    Ok(Changed { index, eval_ids })
+}

@@ -1,0 +1,430 @@
+//! The plan applier (`docs/spec/server.md §7.3-7.6`): one thread on the leader. While one plan is being committed the next is
+//! checked against the state as it will be.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::fsm;
+use crate::handle::Server;
+use crate::leadership::queues::{PendingPlan, PlanAnswer};
+use crate::pipeline::rejection::{self, RejectionTracker};
+use crate::pipeline::travel;
+use encamp_host::ids;
+use encamp_host::threads::{self, Instant};
+use encamp_model::*;
+use encamp_ops::{Operation, PlanResults, PlannedStop, Reply};
+use encamp_scheduler::plan_check::{self, Checked};
+use encamp_state::{StateStore, Table};
+
+/// Longest wait for the state a plan was made on.
+const STATE_WAIT: Duration = Duration::from_secs(10);
+/// How long the applier waits before it looks whether it is to end.
+const IDLE: Duration = Duration::from_millis(500);
+
+/// How often metrics are told about the nodes that reject plans.
+const SCORES: Duration = Duration::from_secs(1);
+
+/// How long the first placements of a cluster may wait for its first root key.
+const KEY_WAIT: Duration = Duration::from_secs(5);
+
+/// A state ahead is not used longer than this: it knows of plans alone, not of what else is written meanwhile.
+const AHEAD_AT_MOST: Duration = Duration::from_millis(100);
+
+/// A commit that ended: its index, unless it failed.
+type Ended = Option<u64>;
+
+/// The applier's state.
+pub struct Applier {
+    server: Server,
+    /// The state with the plans on their way, as it will be.
+    ahead: Option<StateStore>,
+    /// When it was taken from the store, and how often that had been replaced.
+    taken: Instant,
+    restored: u64,
+    in_flight: usize,
+    /// The highest index of a finished plan.
+    previous: u64,
+    tracker: RejectionTracker,
+    /// When metrics were told about the nodes that reject plans.
+    scored: Instant,
+    /// The first root key was waited for.
+    waited: bool,
+    ended: (UnboundedSender<Ended>, UnboundedReceiver<Ended>),
+}
+
+impl Applier {
+    fn new(server: Server) -> Applier {
+        let tracker = RejectionTracker::new(server.settings().rejection);
+        Applier {
+            server,
+            ahead: None,
+            taken: Instant::now(),
+            restored: 0,
+            in_flight: 0,
+            previous: 0,
+            tracker,
+            scored: Instant::now(),
+            waited: false,
+            ended: unbounded_channel(),
+        }
+    }
+
+    /// Runs until the server stops.
+    pub fn run(server: Server) {
+        let mut applier = Applier::new(server);
+        while !applier.server.queues().stopping() {
+            if let Some(pending) = applier.server.queues().next_plan(IDLE) {
+                applier.handle(pending);
+            }
+            applier.tell_scores();
+        }
+    }
+
+    /// Tells metrics how often nodes rejected plans lately.
+    fn tell_scores(&mut self) {
+        if self.scored.elapsed() < SCORES {
+            return;
+        }
+        self.scored = Instant::now();
+        for (node, score) in self.tracker.scores(ids::now()) {
+            let labels = [("node_id", node)];
+            self.server.metrics().gauge("nomad.plan.rejection_tracker.node_score", score as f64, &labels);
+        }
+    }
+
+    fn handle(&mut self, pending: PendingPlan) {
+        while let Ok(ended) = self.ended.1.try_recv() {
+            self.note(ended);
+        }
+        let metrics = self.server.metrics().clone();
+        let signing = metrics.timer("nomad.plan.sign_identities");
+        let signing_key = self.signing_key(&pending);
+        drop(signing);
+        metrics.sample("nomad.plan.outstanding_apply", self.in_flight as f64, &[]);
+        let mut up_to_date = false;
+        loop {
+            if let Err(text) = self.catch_up(pending.snapshot_index) {
+                answer(&pending, Err(text));
+                return;
+            }
+            let Some(ahead) = &self.ahead else { return };
+            let timer = metrics.timer("nomad.plan.evaluate");
+            let (checked, mut refresh) = judge(ahead, &pending.plan);
+            drop(timer);
+            if refresh != 0 {
+                // What was in the way may be on its way itself, and its index is known when it is committed; or it is gone, and the
+                // state ahead does not know. Refused for that the scheduler would only make the same plan again, until its attempts
+                // are used up.
+                if !up_to_date {
+                    up_to_date = self.wait_for_fewer(1);
+                    self.ahead = None;
+                    continue;
+                }
+                refresh = refresh.max(self.previous);
+            }
+            let ineligible = self.track(&pending, &checked);
+            if checked.is_no_op() && ineligible.is_empty() {
+                answer(&pending, Ok(PlanAnswer::new(checked, refresh, 0)));
+                return;
+            }
+            if self.wait_for_fewer(self.server.settings().plan_pipeline.max(1)) {
+                self.commit(pending, checked, refresh, ineligible, signing_key);
+                return;
+            }
+            // The plan before was not committed: what this one was checked against never came to be.
+        }
+    }
+
+    /// The key that signs the identities of what is placed; empty if there is none. Only the ID is noted: nothing is signed here.
+    fn signing_key(&mut self, pending: &PendingPlan) -> String {
+        let keyring = self.server.keyring();
+        if keyring.active_id().is_none() && !self.waited && !pending.plan.node_allocation.is_empty() {
+            self.waited = true;
+            threads::block_on(self.server.runtime(), keyring.wait_active(KEY_WAIT));
+        }
+        keyring.active_id().map_or_else(String::new, |id| id.to_string())
+    }
+
+    fn note(&mut self, ended: Ended) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        match ended {
+            Some(index) if index > self.previous => {
+                self.previous = index;
+                if self.in_flight == 0 {
+                    self.ahead = None;
+                }
+            }
+            Some(_) => {}
+            None => self.ahead = None,
+        }
+    }
+
+    /// Waits until fewer plans than that are on their way; false if one failed meanwhile.
+    fn wait_for_fewer(&mut self, than: usize) -> bool {
+        while self.in_flight >= than {
+            match threads::receive(&mut self.ended.1) {
+                Some(ended) => {
+                    let failed = ended.is_none();
+                    let kept = self.ahead.take();
+                    self.note(ended);
+                    if failed {
+                        return false;
+                    }
+                    // What was checked stays valid: the state ahead contained the finished plan.
+                    self.ahead = kept;
+                }
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Makes the state to check against: not older than the plan's.
+    fn catch_up(&mut self, snapshot_index: u64) -> Result<(), String> {
+        // Of a state that is no more, or too old.
+        if self.restored != self.server.store().restored() || self.taken.elapsed() > AHEAD_AT_MOST {
+            self.ahead = None;
+        }
+        // A new one knows of no plan that is still on its way.
+        while self.ahead.is_none() && self.in_flight > 0 {
+            let Some(ended) = threads::receive(&mut self.ended.1) else { break };
+            self.note(ended);
+        }
+        let least = self.previous.max(snapshot_index);
+        if self.in_flight == 0 && self.ahead.as_ref().is_some_and(|s| s.latest_index() < least) {
+            self.ahead = None;
+        }
+        if self.ahead.is_some() {
+            return Ok(());
+        }
+        let started = Instant::now();
+        let there = self.server.wait_for_index(least, STATE_WAIT);
+        self.server.metrics().time("nomad.plan.wait_for_index", started.elapsed(), &[]);
+        if !there {
+            return Err(format!("timed out after 10s waiting for index={least}"));
+        }
+        self.restored = self.server.store().restored();
+        self.ahead = Some(StateStore::clone(&self.server.snapshot()));
+        self.taken = Instant::now();
+        Ok(())
+    }
+
+    /// Nodes that rejected too many plans by now, with the events to show.
+    fn track(&mut self, pending: &PendingPlan, checked: &Checked) -> Vec<(String, NodeEvent)> {
+        let now = ids::now();
+        let mut out = Vec::new();
+        for (node, reason) in &checked.rejected {
+            let job = pending.plan.job.as_ref();
+            let namespace = job.map_or("", |j| j.namespace.as_str());
+            tracing::info!(
+                target: "nomad.planner",
+                node_id = node.as_str(), reason = reason.as_str(), eval_id = pending.plan.eval_id.as_str(), namespace,
+                "plan for node rejected, refer to https://developer.hashicorp.com/nomad/s/port-plan-failure for more information"
+            );
+            self.server.metrics().count("nomad.plan.node_rejected", 1, &[("node_id", node)]);
+            if self.tracker.add(node, now) {
+                out.push((node.clone(), NodeEvent::new(rejection::EVENT_SUBSYSTEM, rejection::EVENT_MESSAGE, now)));
+            }
+        }
+        out
+    }
+
+    fn commit(
+        &mut self,
+        pending: PendingPlan,
+        checked: Checked,
+        refresh: u64,
+        ineligible: Vec<(String, NodeEvent)>,
+        signing_key_id: String,
+    ) {
+        let Some(ahead) = &mut self.ahead else { return };
+        let metrics = self.server.metrics().clone();
+        let dispatch = metrics.timer("nomad.plan.raft_dispatch");
+        let mut results = entry(ahead, &pending.plan, &checked, ineligible, ids::now(), &mut ids::uuid);
+        results.signing_key_id = signing_key_id;
+        let op = Arc::new(Operation::PlanResults(Box::new(results)));
+        drop(dispatch);
+        let next = ahead.latest_index().max(self.server.store().applied_index()) + 1;
+        let limits = self.server.limits();
+        let optimistic = metrics.timer("nomad.plan.optimistic_apply");
+        let applied = fsm::apply(ahead, next, &op, limits).reply;
+        drop(optimistic);
+        if let Reply::Refused(text) = applied {
+            self.ahead = None;
+            answer(&pending, Err(text));
+            return;
+        }
+        self.in_flight += 1;
+        let (server, ended) = (self.server.clone(), self.ended.0.clone());
+        let handle = self.server.runtime().clone();
+        handle.spawn(async move {
+            let started = Instant::now();
+            let result = server.commit_shared(op).await;
+            server.metrics().time("nomad.plan.apply", started.elapsed(), &[]);
+            let index = result.as_ref().ok().map(|(index, _)| *index);
+            let _ = ended.send(index);
+            let told = result.map(|(index, _)| PlanAnswer::new(checked, refresh, index));
+            answer(&pending, told.map_err(|e| e.message));
+        });
+    }
+}
+
+fn answer(pending: &PendingPlan, result: Result<PlanAnswer, String>) {
+    let _ = pending.answer.try_send(result);
+}
+
+/// Checks a plan against a state: the accepted parts, and the index of the state to schedule on again if some were refused,
+/// else 0.
+pub fn judge(store: &StateStore, plan: &Plan) -> (Checked, u64) {
+    let checked = plan_check::check(store.state(), plan);
+    let newest = store.index_of(Table::Nodes).max(store.index_of(Table::Allocs));
+    let refresh = if checked.rejected.is_empty() { 0 } else { newest };
+    (checked, refresh)
+}
+
+/// The log entry of the accepted parts of a plan (`docs/spec/server.md §7.5`).
+pub fn entry(
+    store: &StateStore,
+    plan: &Plan,
+    checked: &Checked,
+    ineligible_nodes: Vec<(String, NodeEvent)>,
+    now: i64,
+    new_id: &mut dyn FnMut() -> String,
+) -> PlanResults {
+    let stop = |a: &Arc<Allocation>| PlannedStop {
+        id: a.id.clone(),
+        desired_description: a.desired_description.clone(),
+        client_status: a.client_status.clone(),
+        followup_eval_id: a.followup_eval_id.clone(),
+    };
+    let same_job = |a: &Allocation| match (&a.job, &plan.job) {
+        (Some(a), Some(b)) => travel::same_version(a, b),
+        _ => false,
+    };
+    let placement = |a: &Arc<Allocation>| {
+        let mut a = Allocation::clone(a);
+        if same_job(&a) {
+            a.job = None;
+        }
+        Arc::new(a)
+    };
+    let victims: Vec<&Arc<Allocation>> = checked.node_preemptions.values().flatten().collect();
+    PlanResults {
+        eval_id: plan.eval_id.clone(),
+        job: plan.job.as_ref().map(|j| travel::planned_for(store.state(), j).unwrap_or(j).clone()),
+        stops: checked.node_update.values().flatten().map(stop).collect(),
+        victims: victims.iter().map(|a| (a.id.clone(), a.preempted_by_allocation.clone())).collect(),
+        placements: checked.node_allocation.values().flatten().map(placement).collect(),
+        deployment: checked.deployment.clone(),
+        deployment_updates: checked.deployment_updates.clone(),
+        ineligible_nodes,
+        preemption_evals: preemption_evals(store, &victims, now, new_id),
+        // The applier knows.
+        signing_key_id: String::new(),
+        now,
+    }
+}
+
+/// One evaluation per job that loses allocations and still exists.
+fn preemption_evals(
+    store: &StateStore,
+    victims: &[&Arc<Allocation>],
+    now: i64,
+    new_id: &mut dyn FnMut() -> String,
+) -> Vec<Evaluation> {
+    let stored = victims.iter().filter_map(|a| store.state().alloc(&a.id));
+    let jobs: BTreeSet<(&str, &str)> = stored.map(|e| (e.alloc.namespace.as_str(), e.alloc.job_id.as_str())).collect();
+    let jobs = jobs.into_iter().filter_map(|(namespace, id)| store.state().job(namespace, id));
+    jobs.map(|job| Evaluation::pending(job, "preemption", now, new_id())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::join_all;
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::endpoints::node_rpc;
+    use crate::tests::{Dir, job, node, put_job, start};
+
+    const NODE: &str = "11111111-0000-4000-8000-000000000001";
+
+    /// A plan that wants some of the node's 1,000 MHz.
+    fn plan(job: &Arc<Job>, eval_id: &str, cpu_shares: i64) -> Plan {
+        let cpu = AllocatedCpuResources { cpu_shares, ..Default::default() };
+        let task = AllocatedTaskResources { cpu, ..Default::default() };
+        let resources =
+            AllocatedResources { tasks: [("t".to_string(), task)].into_iter().collect(), ..Default::default() };
+        let alloc = Allocation {
+            id: ids::uuid(),
+            namespace: "default".into(),
+            job_id: job.id.clone(),
+            job: Some(job.clone()),
+            task_group: "g".into(),
+            node_id: NODE.into(),
+            desired_status: "run".into(),
+            client_status: "pending".into(),
+            allocated_resources: Some(Arc::new(resources)),
+            ..Default::default()
+        };
+        let node_allocation = [(NODE.to_string(), vec![Arc::new(alloc)])].into_iter().collect();
+        Plan { eval_id: eval_id.into(), job: Some(job.clone()), node_allocation, ..Default::default() }
+    }
+
+    /// A server with a node and a job; the job and an evaluation.
+    async fn begun(dir: &Dir) -> (Server, Arc<Job>, String) {
+        let server = start(dir, &ids::uuid()).await;
+        node_rpc::register(&server, node(NODE), "").await.unwrap();
+        node_rpc::update_status(&server, NODE, "secret", "", "ready").await.unwrap();
+        put_job(&server, job("web", 1)).await;
+        let job = server.snapshot().state().job("default", "web").cloned().unwrap();
+        let eval = Evaluation { id: ids::uuid(), status: "complete".into(), ..Default::default() };
+        let eval_id = eval.id.clone();
+        server.commit(Operation::EvalUpdate { evals: vec![eval] }).await.unwrap();
+        (server, job, eval_id)
+    }
+
+    /// Hands in plans behind other writes: they are on their way together, and get higher indexes than the applier can foresee.
+    async fn handed_in(server: &Server, plans: Vec<Plan>) -> Vec<Result<PlanAnswer, String>> {
+        let mut applier = Applier::new(server.clone());
+        applier.catch_up(0).unwrap();
+        let mut writes = join_all((0..50).map(|n| put_job(server, job(&format!("other-{n}"), 1))));
+        assert!(futures_util::poll!(&mut writes).is_pending());
+        let handle = move |plan| {
+            let (answer, told) = mpsc::channel(1);
+            applier.handle(PendingPlan { plan, snapshot_index: 0, answer, on_its_way: Arc::default() });
+            told
+        };
+        let applied = std::thread::spawn(move || plans.into_iter().map(handle).collect::<Vec<_>>());
+        let told = tokio::task::spawn_blocking(|| {
+            applied.join().unwrap().into_iter().map(|mut told| told.blocking_recv().unwrap()).collect()
+        });
+        tokio::join!(async { told.await.unwrap() }, writes).0
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn who_was_refused_sees_what_was_in_the_way() {
+        let dir = Dir::new();
+        let (server, job, eval) = begun(&dir).await;
+        let told = handed_in(&server, vec![plan(&job, &eval, 600), plan(&job, &eval, 600)]).await;
+        let [Ok(first), Ok(second)] = &told[..] else { panic!("{told:?}") };
+        assert!(first.index != 0 && first.refresh_index == 0);
+        assert!(second.index == 0 && second.refresh_index >= first.index, "{second:?}, {}", first.index);
+        server.shutdown().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_plan_that_fails_does_not_hide_one_that_is_on_its_way() {
+        let dir = Dir::new();
+        let (server, job, eval) = begun(&dir).await;
+        let unknown = plan(&job, &ids::uuid(), 100);
+        let told = handed_in(&server, vec![plan(&job, &eval, 600), unknown, plan(&job, &eval, 600)]).await;
+        let [Ok(first), Err(why), Ok(last)] = &told[..] else { panic!("{told:?}") };
+        assert!(first.index != 0 && why.contains("does not exist"), "{first:?} {why}");
+        assert!(last.index == 0 && last.refresh_index >= first.index, "{last:?}, {}", first.index);
+        server.shutdown().await;
+    }
+}

@@ -1,0 +1,14 @@
+//! From an evaluation to a committed plan.
+//!
+//! - [`worker`]: threads that run the schedulers; [`planner`]: what a scheduler may ask meanwhile. [`errands`]: what workers of
+//!   followers ask of the leader; `travel`: how their plans get there.
+//! - [`plan_queue`]: plans in their order. [`applier`]: check and commit.
+//!   [`rejection`]: nodes that refuse plan after plan.
+
+pub mod applier;
+pub mod errands;
+pub mod plan_queue;
+pub mod planner;
+pub mod rejection;
+pub(crate) mod travel;
+pub mod worker;

@@ -1,0 +1,259 @@
+//! The event ring (`docs/spec/server.md §21`): what changed, by log index, for those who follow.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::fsm::Change;
+use encamp_host::latest;
+use encamp_model::*;
+use encamp_ops::EVALUATION_UPDATED;
+
+/// The object of an event as it was written; what is shown of it is the reader's.
+#[derive(Debug, Clone)]
+pub enum Payload {
+    /// A job; `true`: it was removed.
+    Job(Arc<Job>, bool),
+    /// An evaluation.
+    Evaluation(Arc<Evaluation>),
+    /// An allocation, to be shown without its job.
+    Allocation(Arc<Allocation>),
+    /// A deployment.
+    Deployment(Arc<Deployment>),
+    /// A node, to be shown without its secret.
+    Node(Arc<Node>),
+    /// A pool.
+    NodePool(Arc<NodePool>),
+    /// A registered service.
+    Service(Arc<ServiceRegistration>),
+    /// A variable, to be shown without its items; `true`: it was removed.
+    Variable(Box<VariableMetadata>, bool),
+    /// A host volume.
+    HostVolume(Arc<HostVolume>),
+}
+
+/// One event: what readers select it by is read off its object.
+#[derive(Debug, Clone)]
+pub struct Event {
+    /// The operation.
+    pub r#type: &'static str,
+    /// The object.
+    pub payload: Payload,
+}
+
+impl Event {
+    /// `Job`, `Evaluation`, …
+    pub fn topic(&self) -> &'static str {
+        match &self.payload {
+            Payload::Job(..) => "Job",
+            Payload::Evaluation(_) => "Evaluation",
+            Payload::Allocation(_) => "Allocation",
+            Payload::Deployment(_) => "Deployment",
+            Payload::Node(_) => "Node",
+            Payload::NodePool(_) => "NodePool",
+            Payload::Service(_) => "Service",
+            Payload::Variable(..) => "Variable",
+            Payload::HostVolume(_) => "HostVolume",
+        }
+    }
+
+    /// ID or name of the object.
+    pub fn key(&self) -> &str {
+        match &self.payload {
+            Payload::Job(j, _) => &j.id,
+            Payload::Evaluation(e) => &e.id,
+            Payload::Allocation(a) => &a.id,
+            Payload::Deployment(d) => &d.id,
+            Payload::Node(n) => &n.id,
+            Payload::NodePool(p) => &p.name,
+            Payload::Service(s) => &s.id,
+            Payload::Variable(v, _) => &v.path,
+            Payload::HostVolume(v) => &v.id,
+        }
+    }
+
+    /// Its namespace; empty if it has none.
+    pub fn namespace(&self) -> &str {
+        match &self.payload {
+            Payload::Job(j, _) => &j.namespace,
+            Payload::Evaluation(e) => &e.namespace,
+            Payload::Allocation(a) => &a.namespace,
+            Payload::Deployment(d) => &d.namespace,
+            Payload::Node(_) | Payload::NodePool(_) => "",
+            Payload::Service(s) => &s.namespace,
+            Payload::Variable(v, _) => &v.namespace,
+            Payload::HostVolume(v) => &v.namespace,
+        }
+    }
+
+    /// Other keys it is found by.
+    pub fn filter_keys(&self) -> Vec<&str> {
+        match &self.payload {
+            Payload::Evaluation(e) => vec![&e.job_id, &e.deployment_id],
+            Payload::Allocation(a) => vec![&a.job_id, &a.deployment_id],
+            Payload::Deployment(d) => vec![&d.job_id],
+            Payload::Service(s) => vec![&s.job_id, &s.service_name],
+            Payload::HostVolume(v) => vec![&v.name, &v.plugin_id],
+            Payload::Job(..) | Payload::Node(_) | Payload::NodePool(_) | Payload::Variable(..) => vec![],
+        }
+    }
+}
+
+/// All events of one log index.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    /// The log index.
+    pub index: u64,
+    /// In the order of the writes.
+    pub events: Arc<[Event]>,
+}
+
+/// A reader fell off the ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("event dropped from buffer")]
+pub struct Dropped;
+
+#[derive(Debug, Default)]
+struct Ring {
+    /// Position of the first batch that is held, counted from the first ever.
+    first: u64,
+    batches: VecDeque<Batch>,
+}
+
+/// The last batches, and a signal for those who wait for more.
+#[derive(Debug)]
+pub struct Events {
+    size: usize,
+    ring: Mutex<Ring>,
+    /// How many batches there ever were.
+    published: latest::Sender<u64>,
+}
+
+impl Events {
+    /// A ring of `size` batches; 0 gives 100.
+    pub fn new(size: usize) -> Events {
+        let size = if size == 0 { 100 } else { size };
+        Events { size, ring: Mutex::default(), published: latest::Sender::new(0) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds what an operation changed.
+    pub fn publish(&self, index: u64, r#type: &'static str, changes: &[Change]) {
+        let events: Vec<Event> = changes.iter().filter_map(|c| event(r#type, c)).collect();
+        if events.is_empty() {
+            return;
+        }
+        let mut ring = self.lock();
+        ring.batches.push_back(Batch { index, events: events.into() });
+        if ring.batches.len() > self.size {
+            ring.batches.pop_front();
+            ring.first += 1;
+        }
+        let total = ring.first + ring.batches.len() as u64;
+        drop(ring);
+        self.published.send(total);
+    }
+
+    /// A restored store has no past: readers are cut off.
+    pub fn clear(&self) {
+        let mut ring = self.lock();
+        let total = ring.first + ring.batches.len() as u64 + 1;
+        *ring = Ring { first: total, batches: VecDeque::new() };
+        drop(ring);
+        self.published.send(total);
+    }
+
+    /// Follows the ring from a log index on (§21.1): 0 from the oldest batch; else the first batch at or after the
+    /// index; past the end, from the last batch.
+    pub fn subscribe(self: &Arc<Self>, index: u64) -> Subscription {
+        let ring = self.lock();
+        let at = ring.batches.iter().position(|b| b.index >= index);
+        let offset = at.unwrap_or(ring.batches.len().saturating_sub(1)) as u64;
+        Subscription { events: self.clone(), next: ring.first + offset, published: self.published.subscribe() }
+    }
+}
+
+/// A reader's place in the ring.
+#[derive(Debug)]
+pub struct Subscription {
+    events: Arc<Events>,
+    next: u64,
+    published: latest::Receiver<u64>,
+}
+
+impl Subscription {
+    /// The next batch; waits until there is one.
+    ///
+    /// # Errors
+    /// [`Dropped`] when the reader was too slow.
+    pub async fn next(&mut self) -> Result<Batch, Dropped> {
+        loop {
+            {
+                let ring = self.events.lock();
+                let Some(offset) = self.next.checked_sub(ring.first) else { return Err(Dropped) };
+                if let Some(b) = usize::try_from(offset).ok().and_then(|o| ring.batches.get(o)) {
+                    self.next += 1;
+                    return Ok(b.clone());
+                }
+            }
+            if self.published.changed().await.is_err() {
+                return Err(Dropped);
+            }
+        }
+    }
+}
+
+fn event(r#type: &'static str, change: &Change) -> Option<Event> {
+    // Evaluations that follow from changes of nodes are told of like any others.
+    let follows = matches!(change, Change::Eval(_) | Change::Job(_)) && r#type.starts_with("Node");
+    let r#type = if follows { EVALUATION_UPDATED } else { r#type };
+    let payload = match change {
+        Change::Job(j) => Payload::Job(j.clone(), false),
+        Change::JobGone(j) => Payload::Job(j.clone(), true),
+        Change::Eval(e) => Payload::Evaluation(e.clone()),
+        Change::Alloc(a) => Payload::Allocation(a.clone()),
+        Change::Deployment(d) => Payload::Deployment(d.clone()),
+        Change::Node(_, Some(n)) => Payload::Node(n.clone()),
+        Change::NodePool(_, Some(p)) => Payload::NodePool(p.clone()),
+        Change::Service(s) | Change::ServiceGone(s) => Payload::Service(s.clone()),
+        Change::Variable(v) => Payload::Variable(v.metadata().into(), false),
+        Change::VariableGone(v) => Payload::Variable(v.metadata().into(), true),
+        Change::HostVolume(v) | Change::HostVolumeGone(v) => Payload::HostVolume(v.clone()),
+        _ => return None,
+    };
+    Some(Event { r#type, payload })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(id: &str) -> Change {
+        Change::Node(id.into(), Some(Arc::new(Node { id: id.into(), ..Default::default() })))
+    }
+
+    #[tokio::test]
+    async fn readers_start_where_they_ask_and_fall_off() {
+        let events = Arc::new(Events::new(3));
+        for index in [10, 20, 30] {
+            events.publish(index, "NodeRegistration", &[node("n")]);
+        }
+        events.publish(35, "NodeRegistration", &[Change::Namespace("x".into())]);
+        let mut oldest = events.subscribe(0);
+        let mut later = events.subscribe(15);
+        let mut end = events.subscribe(99);
+        assert_eq!(oldest.next().await.unwrap().index, 10);
+        assert_eq!(later.next().await.unwrap().index, 20);
+        assert_eq!(end.next().await.unwrap().index, 30);
+        for index in [40, 50] {
+            events.publish(index, "NodeRegistration", &[node("n")]);
+        }
+        assert_eq!(oldest.next().await.unwrap_err(), Dropped);
+        assert_eq!(later.next().await.unwrap().index, 30);
+        assert_eq!((end.next().await.unwrap().index, end.next().await.unwrap().index), (40, 50));
+        events.clear();
+        assert_eq!(end.next().await.unwrap_err(), Dropped);
+    }
+}

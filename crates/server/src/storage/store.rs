@@ -1,0 +1,173 @@
+//! The store of a running server: one writer, snapshots for everybody else, and who is told about writes.
+
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use crate::fsm::{self, Applied, Limits};
+use crate::storage::events::Events;
+use crate::storage::watch::{WatchKey, Watches};
+use encamp_host::latest;
+use encamp_ops::{Operation, Reply};
+use encamp_state::{StateStore, StoreSnapshot};
+
+/// Who is told about every write, in the order of the log: the leader's queues.
+pub trait Listener: Send + Sync {
+    /// An operation was applied and can be read.
+    fn applied(&self, index: u64, op: &Operation, applied: &Applied);
+}
+
+/// The store of a server.
+pub struct Store {
+    limits: Limits,
+    /// The writer's copy and the index of the last entry.
+    working: Mutex<(StateStore, u64)>,
+    current: RwLock<StoreSnapshot>,
+    /// The index of the last entry, also of those that wrote nothing.
+    applied: latest::Sender<u64>,
+    /// How often the store was replaced by a snapshot.
+    restored: AtomicU64,
+    watches: Watches,
+    events: Arc<Events>,
+    listener: RwLock<Option<Arc<dyn Listener>>>,
+}
+
+impl Store {
+    /// A new store. `event_buffer_size`: how many batches of events are held.
+    pub fn new(limits: Limits, event_buffer_size: usize) -> Arc<Store> {
+        let working = StateStore::new();
+        Arc::new(Store {
+            limits,
+            current: RwLock::new(working.snapshot()),
+            working: Mutex::new((working, 0)),
+            applied: latest::Sender::new(0),
+            restored: AtomicU64::new(0),
+            watches: Watches::default(),
+            events: Arc::new(Events::new(event_buffer_size)),
+            listener: RwLock::new(None),
+        })
+    }
+
+    /// Names who is told about writes.
+    pub fn listen(&self, listener: Arc<dyn Listener>) {
+        *self.listener.write().unwrap_or_else(PoisonError::into_inner) = Some(listener);
+    }
+
+    /// Stops telling.
+    pub fn unlisten(&self) {
+        *self.listener.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// The store as it is now.
+    pub fn snapshot(&self) -> StoreSnapshot {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Those who wait for writes.
+    pub fn watches(&self) -> &Watches {
+        &self.watches
+    }
+
+    /// The event ring.
+    pub fn events(&self) -> &Arc<Events> {
+        &self.events
+    }
+
+    /// The index of the last entry that was applied.
+    pub fn applied_index(&self) -> u64 {
+        *self.applied.borrow()
+    }
+
+    /// Follows the index of the last entry that was applied.
+    pub fn follow_applied(&self) -> latest::Receiver<u64> {
+        self.applied.subscribe()
+    }
+
+    /// Applies an operation: the state machine's side of the log.
+    pub fn apply(&self, index: u64, op: &Operation) -> Reply {
+        let mut working = self.working.lock().unwrap_or_else(PoisonError::into_inner);
+        let applied = fsm::apply(&mut working.0, index, op, self.limits);
+        working.1 = index;
+        #[cfg(test)]
+        crate::deterministic::watch::applied(index, op, &working.0);
+        if !applied.changes.is_empty() || applied.restored {
+            let snapshot = working.0.snapshot();
+            *self.current.write().unwrap_or_else(PoisonError::into_inner) = snapshot;
+        }
+        self.applied.send(index);
+        if applied.restored {
+            self.replaced();
+        }
+        if !applied.changes.is_empty() {
+            self.watches.notify(&applied.changes);
+            if let Some(t) = op.event_type() {
+                self.events.publish(index, t, &applied.changes);
+            }
+        }
+        let listener = self.listener.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(l) = listener {
+            l.applied(index, op, &applied);
+        }
+        applied.reply
+    }
+
+    /// An entry without an operation.
+    pub fn skip(&self, index: u64) {
+        self.working.lock().unwrap_or_else(PoisonError::into_inner).1 = index;
+        #[cfg(test)]
+        crate::deterministic::watch::skipped(index);
+        self.applied.send(index);
+    }
+
+    /// Writes a snapshot of the store (`docs/spec/server.md §22`).
+    pub fn write_snapshot(snapshot: &StateStore, to: &mut dyn Write) -> io::Result<()> {
+        crate::storage::persist::write(snapshot, to)
+    }
+
+    /// Replaces the store by a snapshot that was written before.
+    pub fn restore(&self, index: u64, from: &mut dyn Read) -> io::Result<()> {
+        let store = crate::storage::persist::read(from)?;
+        let mut working = self.working.lock().unwrap_or_else(PoisonError::into_inner);
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = store.snapshot();
+        *working = (store, index);
+        self.applied.send(index);
+        self.replaced();
+        Ok(())
+    }
+
+    /// Nobody's place in the old state counts any more.
+    fn replaced(&self) {
+        self.restored.fetch_add(1, Ordering::Release);
+        self.events.clear();
+        self.watches.notify_all();
+    }
+
+    /// Reads until the index that `read` gives exceeds `min_index`, the store is replaced, or it is time; gives what was read
+    /// last. `read` may run often; `keys` are what it depends on.
+    ///
+    /// # Errors
+    /// What `read` gives.
+    pub async fn read_newer<T, E>(
+        &self,
+        keys: Vec<WatchKey>,
+        min_index: u64,
+        deadline: tokio::time::Instant,
+        mut read: impl FnMut(&StateStore) -> Result<(u64, T), E>,
+    ) -> Result<(u64, T), E> {
+        let restored = self.restored();
+        loop {
+            let waiter = self.watches.wait_for(keys.clone());
+            let (index, value) = read(&self.snapshot())?;
+            let over = index > min_index || self.restored() != restored;
+            if over || tokio::time::timeout_at(deadline, waiter.changed()).await.is_err() {
+                return Ok((index, value));
+            }
+        }
+    }
+
+    /// How often the store was replaced by a snapshot. Whoever waits for an index larger than one of before waits in vain:
+    /// indexes may be lower afterwards.
+    pub fn restored(&self) -> u64 {
+        self.restored.load(Ordering::Acquire)
+    }
+}
