@@ -4,6 +4,7 @@
 //! that accepts it at once. Loading is not timed. Every run's plan is checked against the recorded one.
 //! `cargo bench --bench scheduler -- 5000` runs the scenarios whose names contain the text.
 
+#[allow(unreachable_pub)]
 #[path = "../tests/oracle_support/mod.rs"]
 mod oracle_support;
 

@@ -1,5 +1,8 @@
 //! The program as a person or a script runs it: commands, help, terminals, completion, files, and running clusters that answer from a script.
 
+// What modules share is public in them.
+#![allow(unreachable_pub)]
+
 mod addresses;
 #[path = "../support/agent.rs"]
 mod agent;

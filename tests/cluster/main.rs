@@ -1,5 +1,8 @@
 //! Several real servers and nodes: membership, crashes, faults of network and disk, rolling restarts, load.
 
+// What modules share is public in them.
+#![allow(unreachable_pub)]
+
 #[path = "../support/agent.rs"]
 mod agent;
 mod crash;

@@ -5,6 +5,9 @@
 //!
 //! `ENCAMP_ORACLE=DIR` compares with another directory of the same form (`tests/oracle/README.md`).
 
+// What modules share is public in them.
+#![allow(unreachable_pub)]
+
 #[path = "../support/agent.rs"]
 mod agent;
 #[path = "../support/answers.rs"]

@@ -1,5 +1,8 @@
 //! One real agent: its process, HTTP interface, node, keyring and variables, under hardship and under attack.
 
+// What modules share is public in them.
+#![allow(unreachable_pub)]
+
 #[path = "../support/agent.rs"]
 mod agent;
 mod agent_process;

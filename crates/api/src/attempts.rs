@@ -9,7 +9,7 @@ use super::retry::{self, Retries};
 use super::servers::Server;
 
 /// A failed attempt, and when the server wants the next.
-pub struct Failed {
+pub(crate) struct Failed {
     /// What went wrong.
     pub error: ApiError,
     /// The pause that the server asks for.
@@ -23,7 +23,7 @@ impl From<ApiError> for Failed {
 }
 
 /// Where the next attempt at a request goes, and what became of those before it.
-pub struct Attempts<'a> {
+pub(crate) struct Attempts<'a> {
     client: &'a Client,
     retries: Retries,
     /// The number of the address.
@@ -34,19 +34,19 @@ pub struct Attempts<'a> {
 
 impl<'a> Attempts<'a> {
     /// Before the first one.
-    pub fn new<B: ?Sized>(client: &'a Client, call: &Call<'_, B>) -> Attempts<'a> {
+    pub(crate) fn new<B: ?Sized>(client: &'a Client, call: &Call<'_, B>) -> Attempts<'a> {
         let kind = retry::kind(&call.method, call.path, call.query);
         let (count, number) = (client.servers.count(), client.servers.current());
         Attempts { client, retries: Retries::new(kind, count), number, since: None }
     }
 
     /// Where it goes.
-    pub fn server(&self) -> &'a Server {
+    pub(crate) fn server(&self) -> &'a Server {
         self.client.servers.get(self.number)
     }
 
     /// It was answered.
-    pub fn succeeded(&self) {
+    pub(crate) fn succeeded(&self) {
         self.client.servers.answered(self.number);
         self.client.troubled.store(false, Ordering::Relaxed);
     }
@@ -55,7 +55,7 @@ impl<'a> Attempts<'a> {
     ///
     /// # Errors
     /// There is none: why the request failed.
-    pub async fn failed(&mut self, failed: Failed) -> Result<(), ApiError> {
+    pub(crate) async fn failed(&mut self, failed: Failed) -> Result<(), ApiError> {
         let elapsed = self.since.get_or_insert_with(Instant::now).elapsed();
         let heard = self.client.answered.load(Ordering::Relaxed);
         let Failed { error, retry_after } = failed;

@@ -46,7 +46,7 @@ pub struct Query {
 
 impl Query {
     /// A query for all namespaces.
-    pub fn all_namespaces() -> Query {
+    pub(crate) fn all_namespaces() -> Query {
         Query { namespace: Some("*".into()), ..Query::default() }
     }
 
@@ -205,7 +205,7 @@ impl Client {
     }
 
     /// Deletes what the body names; `null` or an empty answer gives the default.
-    pub async fn delete_with<B, T>(&self, path: &str, query: &Query, body: &B) -> Result<(T, Meta), ApiError>
+    pub(crate) async fn delete_with<B, T>(&self, path: &str, query: &Query, body: &B) -> Result<(T, Meta), ApiError>
     where
         B: Serialize + ?Sized,
         T: DeserializeOwned + Default,

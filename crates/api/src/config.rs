@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Where an agent listens if nothing else is said.
-pub const DEFAULT_ADDRESS: &str = "http://127.0.0.1:4646";
+pub(crate) const DEFAULT_ADDRESS: &str = "http://127.0.0.1:4646";
 
 /// A text that is never printed.
 #[derive(Clone, Default, PartialEq, Eq)]

@@ -12,6 +12,8 @@
 //!
 //! **May use** `encamp_model`. **Never** holds rules: what servers accept and do.
 
+#![warn(missing_docs)]
+
 mod attempts;
 mod client;
 mod config;

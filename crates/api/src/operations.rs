@@ -227,11 +227,6 @@ impl Client {
         self.put("/v1/agent/force-leave", &query, &Value::Null).await
     }
 
-    /// Whether server and node of the agent are well.
-    pub async fn agent_health(&self) -> Answer<Value> {
-        self.get("/v1/agent/health", &Query::default()).await
-    }
-
     /// The scheduler configuration.
     pub async fn scheduler_configuration_value(&self) -> Answer<Value> {
         self.get("/v1/operator/scheduler/configuration", &Query::default()).await

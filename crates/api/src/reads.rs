@@ -248,12 +248,6 @@ impl Client {
         self.rows(&path("/v1/job/", id, "/evaluations"), &within(namespace)).await
     }
 
-    /// Deployments of a job; with `all` also those of earlier jobs of the same ID.
-    pub async fn job_deployments(&self, namespace: Option<&str>, id: &str, all: bool) -> Answer<Vec<Deployment>> {
-        let query = within(namespace).with("all", all.to_string());
-        self.rows(&path("/v1/job/", id, "/deployments"), &query).await
-    }
-
     /// The newest deployment of a job.
     pub async fn latest_deployment(&self, namespace: Option<&str>, id: &str) -> Answer<Option<Deployment>> {
         self.get(&path("/v1/job/", id, "/deployment"), &within(namespace)).await

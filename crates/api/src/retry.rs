@@ -19,13 +19,13 @@ use encamp_model::outcome::{is_unknown, is_without_leader};
 /// Attempts at a read from a single address, the first included.
 const ATTEMPTS: u32 = 5;
 /// How long after the first failure the last attempt begins.
-pub const LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// What it means to send a request twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Nothing: it changes nothing.
     Read,
     /// The same state as sending it once.
@@ -69,7 +69,7 @@ const WRITES: &[(&str, Kind)] = &[
 
 /// What it means to send a request twice. Deletions leave nothing to delete. A dispatch that has a token makes one job.
 /// Locks belong to who took them with that very request.
-pub fn kind(method: &Method, path: &str, query: &Query) -> Kind {
+pub(crate) fn kind(method: &Method, path: &str, query: &Query) -> Kind {
     let has = |names: &[&str]| query.parameters.iter().any(|(name, _)| names.contains(&name.as_ref()));
     match *method {
         Method::GET | Method::HEAD if fits("/v1/client/allocation/*/exec", path) => Kind::Once,
@@ -117,14 +117,14 @@ fn outcome(error: &ApiError) -> Outcome {
 }
 
 /// Whether servers say by this text that the same request may succeed a little later.
-pub fn passes(error: &ApiError) -> bool {
+pub(crate) fn passes(error: &ApiError) -> bool {
     matches!(error, ApiError::Status { status: 500 | 503, body }
         if is_without_leader(body) || is_unknown(body))
 }
 
 /// When a request is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Again {
+pub(crate) struct Again {
     /// After this time.
     pub pause: Duration,
     /// Worth a word to the user: it may take long.
@@ -133,7 +133,7 @@ pub struct Again {
 
 /// What is known about a request that has failed so far.
 #[derive(Debug, Clone)]
-pub struct Retries {
+pub(crate) struct Retries {
     kind: Kind,
     addresses: u32,
     failures: u32,
@@ -143,13 +143,13 @@ pub struct Retries {
 
 impl Retries {
     /// For a request that can go to so many addresses.
-    pub fn new(kind: Kind, addresses: usize) -> Retries {
+    pub(crate) fn new(kind: Kind, addresses: usize) -> Retries {
         Retries { kind, addresses: u32::try_from(addresses).unwrap_or(u32::MAX).max(1), failures: 0, doubt: false }
     }
 
     /// What follows from a failure, this long after the first one; `None` for the end. `asked`: the pause the server asks for;
     /// `heard`: somebody has answered this client before.
-    pub fn after(
+    pub(crate) fn after(
         &mut self,
         error: &ApiError,
         asked: Option<Duration>,
@@ -177,7 +177,7 @@ impl Retries {
     }
 
     /// What is said at the end. A single address says what happened; it is up to the user to look.
-    pub fn verdict(&self, error: ApiError) -> ApiError {
+    pub(crate) fn verdict(&self, error: ApiError) -> ApiError {
         if self.doubt && self.addresses > 1 { ApiError::Unknown(Box::new(error)) } else { error }
     }
 }
@@ -189,7 +189,7 @@ fn pause(round: u32, asked: Option<Duration>) -> Duration {
 }
 
 /// The pause a `Retry-After` header asks for; dates are not understood.
-pub fn asked(header: Option<&str>) -> Option<Duration> {
+pub(crate) fn asked(header: Option<&str>) -> Option<Duration> {
     header?.trim().parse().ok().map(Duration::from_secs)
 }
 

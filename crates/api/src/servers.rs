@@ -11,7 +11,7 @@ use super::tls;
 
 /// One address.
 #[derive(Debug)]
-pub struct Server {
+pub(crate) struct Server {
     /// The connections to it.
     pub http: reqwest::Client,
     /// What requests go to.
@@ -72,7 +72,7 @@ fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
 
 /// All addresses of a client, at least one. Requests begin with the one that answered last.
 #[derive(Debug)]
-pub struct Servers {
+pub(crate) struct Servers {
     first: Server,
     others: Vec<Server>,
     current: AtomicUsize,
@@ -80,7 +80,7 @@ pub struct Servers {
 
 impl Servers {
     /// Those of the settings.
-    pub fn new(config: &Config) -> Result<Servers, String> {
+    pub(crate) fn new(config: &Config) -> Result<Servers, String> {
         // There may be one already: a server's, or that of an earlier client.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut addresses = config.addresses();
@@ -90,23 +90,23 @@ impl Servers {
     }
 
     /// How many there are.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.others.len() + 1
     }
 
     /// The one with this number; numbers go round.
-    pub fn get(&self, number: usize) -> &Server {
+    pub(crate) fn get(&self, number: usize) -> &Server {
         let others = number % self.count();
         others.checked_sub(1).and_then(|n| self.others.get(n)).unwrap_or(&self.first)
     }
 
     /// The number of the one to begin with.
-    pub fn current(&self) -> usize {
+    pub(crate) fn current(&self) -> usize {
         self.current.load(Ordering::Relaxed)
     }
 
     /// This one has answered.
-    pub fn answered(&self, number: usize) {
+    pub(crate) fn answered(&self, number: usize) {
         self.current.store(number % self.count(), Ordering::Relaxed);
     }
 }

@@ -9,7 +9,7 @@ use reqwest::{Certificate, ClientBuilder, Identity, Url};
 use super::config::Tls;
 
 /// Applies the settings; the URL gets the name the certificate has to have.
-pub fn apply(mut builder: ClientBuilder, tls: &Tls, url: &mut Url) -> Result<ClientBuilder, String> {
+pub(crate) fn apply(mut builder: ClientBuilder, tls: &Tls, url: &mut Url) -> Result<ClientBuilder, String> {
     let authorities = authorities(tls)?;
     if !authorities.is_empty() {
         builder = builder.tls_certs_only(authorities);

@@ -111,7 +111,7 @@ enum Hierarchy {
 
 /// The control groups of a node.
 #[derive(Debug)]
-pub struct Cgroups {
+pub(crate) struct Cgroups {
     /// None: the agent may not make groups.
     hierarchy: Option<Hierarchy>,
     /// Reserved cores by task.
@@ -120,13 +120,13 @@ pub struct Cgroups {
 
 impl Cgroups {
     /// Those of the host. Says once if the agent may not make groups.
-    pub fn of_host() -> Cgroups {
+    pub(crate) fn of_host() -> Cgroups {
         let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         Cgroups::with(find(&text("/proc/self/mounts"), &text("/proc/self/cgroup")))
     }
 
     /// None, for drivers that do not run.
-    pub fn none() -> Cgroups {
+    pub(crate) fn none() -> Cgroups {
         Cgroups { hierarchy: None, reserved: Mutex::default() }
     }
 
@@ -142,7 +142,7 @@ impl Cgroups {
     }
 
     /// Makes the groups of a task; none where the agent makes none.
-    pub fn create(&self, alloc_id: &str, task: &str, limits: &Limits) -> io::Result<Option<TaskGroups>> {
+    pub(crate) fn create(&self, alloc_id: &str, task: &str, limits: &Limits) -> io::Result<Option<TaskGroups>> {
         let scope = format!("{alloc_id}.{task}");
         let groups = match &self.hierarchy {
             None => return Ok(None),
@@ -155,7 +155,7 @@ impl Cgroups {
     }
 
     /// The groups of a task that brings its own, by their paths: in version 1 by controller, in version 2 a single one.
-    pub fn custom(&self, v1: &BTreeMap<String, String>, v2: &str) -> Option<TaskGroups> {
+    pub(crate) fn custom(&self, v1: &BTreeMap<String, String>, v2: &str) -> Option<TaskGroups> {
         let group = |mounted: &Mounted, path: &str| {
             let inside = path.strip_prefix(mounted.root.to_str().unwrap_or_default()).unwrap_or(path);
             let dir = mounted.root.join(inside.trim_start_matches('/'));
@@ -173,7 +173,7 @@ impl Cgroups {
     }
 
     /// Keeps the cores of a task from others.
-    pub fn reserve(&self, task: &TaskGroups) {
+    pub(crate) fn reserve(&self, task: &TaskGroups) {
         if !task.cores.is_empty() {
             self.reserved().insert(task.scope.clone(), task.cores.clone());
             self.share();
@@ -181,7 +181,7 @@ impl Cgroups {
     }
 
     /// Gives the cores of a task back.
-    pub fn release(&self, task: &TaskGroups) {
+    pub(crate) fn release(&self, task: &TaskGroups) {
         if self.reserved().remove(&task.scope).is_some() {
             self.share();
         }
@@ -460,7 +460,7 @@ impl TaskGroups {
     }
 
     /// How many processes of the task were killed because it had no memory left.
-    pub fn oom_kills(&self) -> u64 {
+    pub(crate) fn oom_kills(&self) -> u64 {
         let count = |dir: &Path| {
             let text = read(dir, "memory.events").or_else(|| read(dir, "memory.oom_control"))?;
             text.lines().find_map(|l| l.strip_prefix("oom_kill ")?.trim().parse::<u64>().ok())

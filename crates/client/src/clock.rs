@@ -12,7 +12,7 @@ pub fn now() -> i64 {
 }
 
 /// Bytes nobody can guess.
-pub fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
+pub(crate) fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
     let mut bytes = [0; N];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes)

@@ -166,7 +166,7 @@ impl Config {
     }
 
     /// The names of a comma list among the options; the older spelling of the key is read too.
-    pub fn option_list(&self, key: &str, older: &str) -> Option<Vec<String>> {
+    pub(crate) fn option_list(&self, key: &str, older: &str) -> Option<Vec<String>> {
         let text = self.options.get(key).or_else(|| self.options.get(older))?;
         Some(text.split(',').map(str::trim).filter(|s| !s.is_empty()).map(String::from).collect())
     }

@@ -132,7 +132,7 @@ impl Directory {
     }
 
     /// Opens a directory below.
-    pub fn open_dir(&self, path: impl AsRef<Path>, links: Links) -> Result<Directory, PathError> {
+    pub(crate) fn open_dir(&self, path: impl AsRef<Path>, links: Links) -> Result<Directory, PathError> {
         let path = path.as_ref();
         let (fd, real) = match links {
             Links::Refused => (self.open_unlinked(path, DIRECTORY | OFlags::RDONLY, 0)?, self.path.join(path)),
@@ -145,7 +145,7 @@ impl Directory {
     }
 
     /// Opens a regular file for reading; gives its path after all links, too.
-    pub fn open_file(&self, path: impl AsRef<Path>, links: Links) -> Result<(File, PathBuf), PathError> {
+    pub(crate) fn open_file(&self, path: impl AsRef<Path>, links: Links) -> Result<(File, PathBuf), PathError> {
         let path = path.as_ref();
         // A pipe would let the agent wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | ALWAYS;
@@ -249,7 +249,7 @@ impl Directory {
     }
 
     /// Makes a directory of this one, with that mode and owner; one that is there gets them, too.
-    pub fn make_dir(&self, name: &str, mode: u32, owner: Option<(u32, u32)>) -> Result<Directory, PathError> {
+    pub(crate) fn make_dir(&self, name: &str, mode: u32, owner: Option<(u32, u32)>) -> Result<Directory, PathError> {
         match mkdirat(&self.fd, single(name.as_ref())?, Mode::from_raw_mode(0o700)) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(e) => return Err(e.into()),
@@ -263,7 +263,7 @@ impl Directory {
     }
 
     /// Makes a pipe of this directory for the agent's user alone, in place of what has the name; gives both ends.
-    pub fn make_pipe(&self, name: &str) -> Result<(File, File), PathError> {
+    pub(crate) fn make_pipe(&self, name: &str) -> Result<(File, File), PathError> {
         self.remove_file(name)?;
         mkfifoat(&self.fd, single(name.as_ref())?, Mode::RUSR | Mode::WUSR)?;
         // Opened without waiting for the other end.
@@ -291,7 +291,7 @@ impl Directory {
     }
 
     /// Moves a directory of this one to another one, in place of what is there. False if it is not there or no directory.
-    pub fn move_dir(&self, name: &str, to: &Directory) -> io::Result<bool> {
+    pub(crate) fn move_dir(&self, name: &str, to: &Directory) -> io::Result<bool> {
         match self.metadata(name) {
             Ok(found) if found.is_dir() => {}
             Ok(_) => return Ok(false),
@@ -304,7 +304,7 @@ impl Directory {
     }
 
     /// Removes a name with everything below it, however deep; links are removed, not followed. One that is not there is fine.
-    pub fn remove_tree(&self, name: &str) -> io::Result<()> {
+    pub(crate) fn remove_tree(&self, name: &str) -> io::Result<()> {
         let mut result = Ok(());
         // Tasks that still run may write while their directories are removed.
         for _ in 0..3 {

@@ -42,12 +42,12 @@ impl AllocDir {
     }
 
     /// A handle on a task's own directory.
-    pub fn open_task(&self, task: &str) -> io::Result<Directory> {
+    pub(crate) fn open_task(&self, task: &str) -> io::Result<Directory> {
         Ok(self.open()?.open_dir(task, Links::Refused)?)
     }
 
     /// Log files of all tasks.
-    pub fn open_logs(&self) -> io::Result<Directory> {
+    pub(crate) fn open_logs(&self) -> io::Result<Directory> {
         Ok(self.open()?.open_dir("alloc/logs", Links::Refused)?)
     }
 
@@ -62,7 +62,7 @@ impl AllocDir {
     }
 
     /// Makes a task's part; what is there stays.
-    pub fn build_task(&self, task: &str) -> io::Result<()> {
+    pub(crate) fn build_task(&self, task: &str) -> io::Result<()> {
         let root = self.open()?.make_dir(task, 0o777, sharer())?;
         root.make_dir("local", 0o777, sharer())?;
         root.make_dir("secrets", 0o777, sharer())?;

@@ -94,7 +94,7 @@ impl TaskEnv {
     }
 
     /// Replaces the names in all texts of a value, keys included.
-    pub fn replace_value(&self, value: &Value) -> Value {
+    pub(crate) fn replace_value(&self, value: &Value) -> Value {
         match value {
             Value::String(s) => Value::String(self.replace(s)),
             Value::Array(items) => items.iter().map(|v| self.replace_value(v)).collect(),

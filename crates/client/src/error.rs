@@ -31,7 +31,7 @@ impl ClientError {
     }
 
     /// The node does not know the allocation.
-    pub fn unknown_alloc(id: &str) -> ClientError {
+    pub(crate) fn unknown_alloc(id: &str) -> ClientError {
         ClientError::NotFound(format!("Unknown allocation \"{id}\""))
     }
 

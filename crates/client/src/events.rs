@@ -16,7 +16,7 @@ pub mod state {
     /// Started.
     pub const RUNNING: &str = "running";
     /// Ended for good.
-    pub const DEAD: &str = "dead";
+    pub(crate) const DEAD: &str = "dead";
 }
 
 fn make(kind: &str, display: impl Into<String>) -> TaskEvent {
@@ -77,17 +77,11 @@ pub fn killing(timeout: i64) -> TaskEvent {
 }
 
 /// `Killing` for a reason that is not the task's; the timeout in nanoseconds.
-pub fn killing_for(timeout: i64, reason: &str) -> TaskEvent {
+pub(crate) fn killing_for(timeout: i64, reason: &str) -> TaskEvent {
     let mut event = killing(timeout);
     event.kill_reason = reason.into();
     event.details.insert("kill_reason".into(), reason.into());
     TaskEvent { display_message: reason.into(), ..event }
-}
-
-/// `Killing` for a reason, which fails the task.
-pub fn killing_because(reason: &str) -> TaskEvent {
-    let set = details([("kill_reason", reason.into()), ("fails_task", "true".into())]);
-    TaskEvent { kill_reason: reason.into(), fails_task: true, details: set, ..make("Killing", reason) }
 }
 
 /// `Killed`, with what went wrong, if anything did.
@@ -107,29 +101,29 @@ pub fn restarting(reason: &str, delay: i64) -> TaskEvent {
 }
 
 /// `Not Restarting`, which fails the task.
-pub fn not_restarting(reason: &str) -> TaskEvent {
+pub(crate) fn not_restarting(reason: &str) -> TaskEvent {
     let set = details([("restart_reason", reason.into()), ("fails_task", "true".into())]);
     TaskEvent { restart_reason: reason.into(), fails_task: true, details: set, ..make("Not Restarting", reason) }
 }
 
 /// `Restart Signaled`.
-pub fn restart_signaled(reason: &str) -> TaskEvent {
+pub(crate) fn restart_signaled(reason: &str) -> TaskEvent {
     let set = details([("restart_reason", reason.into())]);
     TaskEvent { restart_reason: reason.into(), details: set, ..make("Restart Signaled", reason) }
 }
 
 /// `Signaling`. The name of the signal is only among the details.
-pub fn signaling(signal: &str) -> TaskEvent {
+pub(crate) fn signaling(signal: &str) -> TaskEvent {
     TaskEvent { details: details([("signal", signal.into())]), ..make("Signaling", "Task being sent a signal") }
 }
 
 /// `Signaling`, for a reason that the display tells.
-pub fn signaling_because(signal: &str, reason: &str) -> TaskEvent {
+pub(crate) fn signaling_because(signal: &str, reason: &str) -> TaskEvent {
     TaskEvent { display_message: reason.into(), ..signaling(signal) }
 }
 
 /// The event that goes before the kill of the live tasks.
-pub fn of_cause(cause: &KillCause) -> TaskEvent {
+pub(crate) fn of_cause(cause: &KillCause) -> TaskEvent {
     match cause {
         KillCause::SiblingFailed(task) => TaskEvent {
             failed_sibling: task.clone(),
@@ -142,20 +136,20 @@ pub fn of_cause(cause: &KillCause) -> TaskEvent {
 }
 
 /// `Driver Failure`.
-pub fn driver_failure(error: &str) -> TaskEvent {
+pub(crate) fn driver_failure(error: &str) -> TaskEvent {
     let display = if error.is_empty() { "Failed to start task" } else { error };
     let set = details([("driver_error", error.into())]);
     TaskEvent { driver_error: error.into(), details: set, ..make("Driver Failure", display) }
 }
 
 /// `Failed Validation`, which fails the task.
-pub fn failed_validation(error: &str) -> TaskEvent {
+pub(crate) fn failed_validation(error: &str) -> TaskEvent {
     let set = details([("validation_error", error.into()), ("fails_task", "true".into())]);
     TaskEvent { validation_error: error.into(), fails_task: true, details: set, ..make("Failed Validation", error) }
 }
 
 /// `Setup Failure`, which fails the task.
-pub fn setup_failure(error: &str) -> TaskEvent {
+pub(crate) fn setup_failure(error: &str) -> TaskEvent {
     let set = details([("setup_error", error.into()), ("fails_task", "true".into())]);
     TaskEvent { setup_error: error.into(), fails_task: true, details: set, ..make("Setup Failure", error) }
 }

@@ -14,21 +14,21 @@ use encamp_model::Time;
 
 /// The directory of an allocation.
 #[derive(Debug, Clone)]
-pub struct AllocFiles {
+pub(crate) struct AllocFiles {
     root: PathBuf,
 }
 
 /// A file's contents.
-pub type Contents = Box<dyn AsyncRead + Send + Unpin>;
+pub(crate) type Contents = Box<dyn AsyncRead + Send + Unpin>;
 
 impl AllocFiles {
     /// The files below a directory.
-    pub fn new(root: PathBuf) -> AllocFiles {
+    pub(crate) fn new(root: PathBuf) -> AllocFiles {
         AllocFiles { root }
     }
 
     /// Entries of a directory, by name.
-    pub fn list(&self, path: &str) -> Result<Vec<AllocFileInfo>, ClientError> {
+    pub(crate) fn list(&self, path: &str) -> Result<Vec<AllocFileInfo>, ClientError> {
         let wrong = |e: PathError| self.error("open", path, e);
         let dir = self.tree(path, "open")?.open_dir(path, Links::Inside).map_err(wrong)?;
         let mut out = Vec::new();
@@ -43,7 +43,7 @@ impl AllocFiles {
     }
 
     /// One entry; a file with the type of its contents.
-    pub fn stat(&self, path: &str) -> Result<AllocFileInfo, ClientError> {
+    pub(crate) fn stat(&self, path: &str) -> Result<AllocFileInfo, ClientError> {
         let tree = self.tree(path, "stat")?;
         let meta = tree.entry(path, Links::Inside).map_err(|e| self.error("stat", path, e))?.metadata;
         let name = self.shown(path).file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
@@ -60,7 +60,7 @@ impl AllocFiles {
     }
 
     /// Contents of a file from a position, all to the end or `limit` bytes (0: no limit).
-    pub async fn read(&self, path: &str, offset: u64, limit: u64) -> Result<Contents, ClientError> {
+    pub(crate) async fn read(&self, path: &str, offset: u64, limit: u64) -> Result<Contents, ClientError> {
         let wrong = |e: std::io::Error| of_system("open", &self.shown(path), &e);
         let mut file = tokio::fs::File::from_std(self.open(path)?);
         file.seek(SeekFrom::Start(offset)).await.map_err(wrong)?;
@@ -68,7 +68,7 @@ impl AllocFiles {
     }
 
     /// Opens a file that may be read.
-    pub fn open(&self, path: &str) -> Result<std::fs::File, ClientError> {
+    pub(crate) fn open(&self, path: &str) -> Result<std::fs::File, ClientError> {
         let (file, real) =
             self.tree(path, "stat")?.open_file(path, Links::Inside).map_err(|e| self.error("stat", path, e))?;
         let second = real.components().nth(1).map(Component::as_os_str);

@@ -3,9 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-
 use super::agent::{Agent, stats};
 use super::drivers::{ExecRequest, ExecSession};
 use super::error::ClientError;
@@ -188,13 +185,6 @@ impl Handle {
     /// Changes meta of the node; none removes a key.
     pub fn apply_meta(&self, meta: &BTreeMap<String, Option<String>>) -> Result<NodeMeta, ClientError> {
         self.agent.apply_meta(meta)
-    }
-
-    /// The claims of the node's signed identity, not verified; none if it has no identity.
-    pub fn identity_claims(&self) -> Option<serde_json::Value> {
-        let identity = self.agent.who().identity;
-        let claims = identity.split('.').nth(1)?;
-        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()
     }
 
     fn files(&self, alloc: &str) -> Result<AllocFiles, ClientError> {

@@ -29,7 +29,7 @@ pub mod handle;
 pub mod logs;
 pub mod netns;
 pub mod policy;
-pub mod procfs;
+pub(crate) mod procfs;
 pub mod ranges;
 pub mod runner;
 pub mod servers;

@@ -13,7 +13,7 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space}
 use super::fingerprint::netlink;
 
 /// First argument of the program that makes a network namespace and gives it the path that follows.
-pub const ARGUMENT: &str = "network-namespace";
+pub(crate) const ARGUMENT: &str = "network-namespace";
 /// Where namespaces have their names.
 const DIR: &str = "/var/run/netns";
 /// Type of the file system that namespaces are files of.

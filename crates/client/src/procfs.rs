@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stat {
+pub(crate) struct Stat {
     /// Its parent.
     pub parent: u32,
     /// It has ended and nobody asked for its end yet.
@@ -20,7 +20,7 @@ pub struct Stat {
 }
 
 /// The process of a number, if there is one.
-pub fn stat(pid: u32) -> Option<Stat> {
+pub(crate) fn stat(pid: u32) -> Option<Stat> {
     parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
@@ -41,7 +41,7 @@ fn parse(text: &str) -> Option<Stat> {
 }
 
 /// Whether the process of a number is the one that started at that tick, and has not ended.
-pub fn is_alive(pid: u32, start: u64) -> bool {
+pub(crate) fn is_alive(pid: u32, start: u64) -> bool {
     stat(pid).is_some_and(|s| !s.zombie && (start == 0 || s.start == start))
 }
 
@@ -58,7 +58,7 @@ impl Table {
     }
 
     /// The processes that descend from one, itself not counted.
-    pub fn descendants(&self, of: u32) -> Vec<(u32, Stat)> {
+    pub(crate) fn descendants(&self, of: u32) -> Vec<(u32, Stat)> {
         let mut found = BTreeSet::from([of]);
         let mut out: Vec<(u32, Stat)> = Vec::new();
         let mut parents = vec![of];
@@ -77,7 +77,7 @@ impl Table {
 }
 
 /// Bytes of swap a process uses.
-pub fn swap(pid: u32) -> u64 {
+pub(crate) fn swap(pid: u32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = text.lines().find_map(|l| l.strip_prefix("VmSwap:"));
     let kb = line.and_then(|l| l.split_whitespace().next()?.parse::<u64>().ok());

@@ -41,7 +41,7 @@ pub fn text(numbers: &[u64]) -> String {
 }
 
 /// Whether a name matches a glob; `*` stands for any characters.
-pub fn glob(pattern: &str, name: &str) -> bool {
+pub(crate) fn glob(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else { return false };
     let parts: Vec<&str> = parts.collect();

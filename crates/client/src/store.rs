@@ -217,22 +217,22 @@ impl Store {
     }
 
     /// Stores what the whole agent knows.
-    pub fn put_client(&self, record: &ClientRecord) -> io::Result<()> {
+    pub(crate) fn put_client(&self, record: &ClientRecord) -> io::Result<()> {
         self.put("client.json", record)
     }
 
     /// Stores an allocation as received.
-    pub fn put_alloc(&self, alloc: &Allocation) -> io::Result<()> {
+    pub(crate) fn put_alloc(&self, alloc: &Allocation) -> io::Result<()> {
         self.put(&format!("allocs/{}/alloc.json", alloc.id), alloc)
     }
 
     /// Stores what became of an allocation.
-    pub fn put_record(&self, id: &str, record: &AllocRecord) -> io::Result<()> {
+    pub(crate) fn put_record(&self, id: &str, record: &AllocRecord) -> io::Result<()> {
         self.put(&format!("allocs/{id}/state.json"), record)
     }
 
     /// Stores what the servers know of an allocation.
-    pub fn put_acknowledged(&self, alloc: &Allocation) -> io::Result<()> {
+    pub(crate) fn put_acknowledged(&self, alloc: &Allocation) -> io::Result<()> {
         let known = self.dir.as_ref().is_some_and(|d| d.join("allocs").join(&alloc.id).is_dir());
         if known { self.put(&format!("allocs/{}/acknowledged.json", alloc.id), alloc) } else { Ok(()) }
     }

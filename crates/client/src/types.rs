@@ -200,7 +200,8 @@ pub struct StreamFrame {
 
 impl StreamFrame {
     /// Whether the frame only says that the stream is alive.
-    pub fn is_heartbeat(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_heartbeat(&self) -> bool {
         is_default(self)
     }
 }

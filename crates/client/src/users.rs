@@ -4,7 +4,7 @@
 ///
 /// # Errors
 /// The list of users can't be read, or does not have it.
-pub fn ids(name: &str) -> Result<(u32, u32), String> {
+pub(crate) fn ids(name: &str) -> Result<(u32, u32), String> {
     let passwd = std::fs::read_to_string("/etc/passwd").map_err(|e| format!("failed to look up user {name}: {e}"))?;
     let found = passwd.lines().find_map(|line| {
         let f: Vec<&str> = line.split(':').collect();

@@ -116,7 +116,7 @@ impl<'s> Expected<'s> {
 
 impl<'a> BodyRef<'a> {
     /// Where diagnostics about missing items point.
-    pub fn missing_item(&self) -> Span {
+    pub(crate) fn missing_item(&self) -> Span {
         match self {
             BodyRef::Native(body) => body.span.at_start(),
             BodyRef::Json(node) => node.missing_item(),

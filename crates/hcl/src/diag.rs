@@ -32,13 +32,8 @@ impl Span {
     }
 
     /// The empty range at the start.
-    pub fn at_start(self) -> Span {
+    pub(crate) fn at_start(self) -> Span {
         Span { end: self.start, ..self }
-    }
-
-    /// The empty range at the end.
-    pub fn at_end(self) -> Span {
-        Span { start: self.end, ..self }
     }
 }
 
@@ -109,7 +104,7 @@ impl Sources {
     }
 
     /// Adds a text that starts at `base`.
-    pub fn add_at(&self, name: &str, text: &str, base: Pos) -> u32 {
+    pub(crate) fn add_at(&self, name: &str, text: &str, base: Pos) -> u32 {
         let source = Source {
             name: name.to_owned(),
             text: text.to_owned(),
@@ -269,7 +264,7 @@ impl fmt::Display for Diagnostic {
 }
 
 /// More diagnostics than this are not worth the time to place them.
-pub const MAX_RESOLVED: usize = 1000;
+pub(crate) const MAX_RESOLVED: usize = 1000;
 
 /// Diagnostics of one phase. Prints the reference form, one per line, or the first and a count.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -44,7 +44,7 @@ impl Node {
     }
 
     /// The closing bracket of an object, else the start.
-    pub fn missing_item(&self) -> Span {
+    pub(crate) fn missing_item(&self) -> Span {
         match self.kind {
             NodeKind::Object(_) => Span { start: self.span.end.saturating_sub(1), ..self.span },
             _ => self.open(),
@@ -52,7 +52,7 @@ impl Node {
     }
 
     /// The value as an expression: strings are templates.
-    pub fn to_expr(&self, sources: &Sources) -> Result<Expr, Vec<Diag>> {
+    pub(crate) fn to_expr(&self, sources: &Sources) -> Result<Expr, Vec<Diag>> {
         let kind = match &self.kind {
             NodeKind::Null => ExprKind::Null,
             NodeKind::Bool(value) => ExprKind::Bool(*value),
@@ -72,7 +72,7 @@ impl Node {
     }
 
     /// The value as it stands: strings are no templates.
-    pub fn to_constant(&self) -> Expr {
+    pub(crate) fn to_constant(&self) -> Expr {
         let kind = match &self.kind {
             NodeKind::Null => ExprKind::Null,
             NodeKind::Bool(value) => ExprKind::Bool(*value),
@@ -91,7 +91,7 @@ impl Node {
     }
 
     /// A string whose text is an expression, such as a type or a name; other values as they are.
-    pub fn to_static_expr(&self, sources: &Sources) -> Result<Expr, Vec<Diag>> {
+    pub(crate) fn to_static_expr(&self, sources: &Sources) -> Result<Expr, Vec<Diag>> {
         match &self.kind {
             NodeKind::String(text) => parse_expression(sources, embedded(text, self.span, sources)),
             _ => self.to_expr(sources),

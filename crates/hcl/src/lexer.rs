@@ -331,7 +331,7 @@ fn number_len(text: &str) -> usize {
 
 /// Complaints about tokens that no grammar rule accepts; each kind of mistake is told once, except line ends in strings
 /// and unknown characters.
-pub fn token_errors(tokens: &[Token], text: &str) -> Vec<Diag> {
+pub(crate) fn token_errors(tokens: &[Token], text: &str) -> Vec<Diag> {
     let mut told: Vec<Kind> = Vec::new();
     let mut diags = Vec::new();
     for token in tokens {

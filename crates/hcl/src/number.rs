@@ -15,7 +15,7 @@ use dashu_int::ops::{BitTest, DivRem, UnsignedAbs};
 use dashu_int::{IBig, Sign, UBig};
 
 /// Mantissa bits of numbers that come from text.
-pub const PRECISION: u32 = 512;
+pub(crate) const PRECISION: u32 = 512;
 /// Mantissa bits of numbers that come from 64-bit integers.
 const INTEGER_PRECISION: u32 = 64;
 /// Mantissa bits of numbers that come from 64-bit floats.
@@ -166,7 +166,7 @@ impl Number {
     }
 
     /// A whole number with all its digits.
-    pub fn from_integer(value: &IBig) -> Number {
+    pub(crate) fn from_integer(value: &IBig) -> Number {
         let magnitude = value.clone().unsigned_abs();
         let precision = INTEGER_PRECISION.max(u32::try_from(magnitude.bit_len()).unwrap_or(u32::MAX));
         Number::rounded(value.sign() == Sign::Negative, magnitude, 0, false, precision)
@@ -191,7 +191,7 @@ impl Number {
     }
 
     /// Whether the value is `+∞` or `-∞`.
-    pub fn is_infinite(&self) -> bool {
+    pub(crate) fn is_infinite(&self) -> bool {
         matches!(self.magnitude, Magnitude::Infinite)
     }
 
@@ -211,7 +211,7 @@ impl Number {
     }
 
     /// About how many characters the text of the value has at most.
-    pub fn text_size(&self) -> usize {
+    pub(crate) fn text_size(&self) -> usize {
         match &self.magnitude {
             Magnitude::Infinite => 4,
             Magnitude::Finite { mantissa, exponent } => {
@@ -223,7 +223,7 @@ impl Number {
     }
 
     /// The value when it is whole.
-    pub fn to_integer(&self) -> Option<IBig> {
+    pub(crate) fn to_integer(&self) -> Option<IBig> {
         self.is_whole().then(|| self.truncated()).flatten()
     }
 
@@ -310,7 +310,7 @@ impl Number {
     }
 
     /// `self · other`.
-    pub fn mul(&self, other: &Number) -> Result<Number, NumberError> {
+    pub(crate) fn mul(&self, other: &Number) -> Result<Number, NumberError> {
         let precision = self.precision.max(other.precision);
         let negative = self.negative != other.negative;
         match (&self.magnitude, &other.magnitude) {
@@ -323,7 +323,7 @@ impl Number {
     }
 
     /// `self / other`; a division by zero is infinite.
-    pub fn div(&self, other: &Number) -> Result<Number, NumberError> {
+    pub(crate) fn div(&self, other: &Number) -> Result<Number, NumberError> {
         let precision = self.precision.max(other.precision);
         let negative = self.negative != other.negative;
         match (&self.magnitude, &other.magnitude) {
@@ -342,7 +342,7 @@ impl Number {
     }
 
     /// The remainder of the division truncated toward zero: it has the sign of `self`; `x % 0` is `x`.
-    pub fn rem(&self, other: &Number) -> Result<Number, NumberError> {
+    pub(crate) fn rem(&self, other: &Number) -> Result<Number, NumberError> {
         if self.is_infinite() {
             return Err(NumberError::Remainder);
         }

@@ -36,7 +36,7 @@ impl Type {
     }
 
     /// Whether this is a string, a number or a bool.
-    pub fn is_primitive(&self) -> bool {
+    pub(crate) fn is_primitive(&self) -> bool {
         matches!(self, Type::String | Type::Number | Type::Bool)
     }
 
@@ -51,7 +51,7 @@ impl Type {
     }
 
     /// The name when the type is asked for ("`any type` required").
-    pub fn wanted_name(&self) -> String {
+    pub(crate) fn wanted_name(&self) -> String {
         match self {
             Type::Any => "any type".to_string(),
             Type::List(e) if **e == Type::Any => "list of any single type".to_string(),
@@ -63,7 +63,7 @@ impl Type {
 
     /// Whether a value of this type can have the other type, as far as types alone tell (a string may still turn out
     /// not to be a number).
-    pub fn converts_to(&self, wanted: &Type) -> bool {
+    pub(crate) fn converts_to(&self, wanted: &Type) -> bool {
         match (self, wanted) {
             (_, Type::Any) | (Type::Any, _) => true,
             (Type::Number | Type::Bool | Type::String, Type::String) => true,
@@ -110,7 +110,7 @@ impl fmt::Display for Type {
 
 /// The one type that values of all the given types can be converted to: of a conditional's branches, a list's elements,
 /// the arguments of `coalesce`. `None` when there is none. Undetermined types (null) do not count.
-pub fn unify<'a>(types: impl IntoIterator<Item = &'a Type>) -> Option<Type> {
+pub(crate) fn unify<'a>(types: impl IntoIterator<Item = &'a Type>) -> Option<Type> {
     unify_all(types.into_iter().filter(|ty| **ty != Type::Any).collect())
 }
 

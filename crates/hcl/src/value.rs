@@ -15,11 +15,11 @@ use super::number::Number;
 use super::types::Type;
 
 /// Most values a composite may hold, counted through all levels.
-pub const MAX_NODES: usize = 1 << 18;
+pub(crate) const MAX_NODES: usize = 1 << 18;
 /// Values that a map or object counts as, for what it takes of memory beside its entries.
 const MAPPING_NODES: usize = 8;
 /// Most bytes of text (strings and keys) a value may hold, counted through all levels.
-pub const MAX_BYTES: usize = 16 << 20;
+pub(crate) const MAX_BYTES: usize = 16 << 20;
 /// Deepest nesting of composites.
 pub const MAX_DEPTH: usize = 200;
 
@@ -252,7 +252,7 @@ impl Value {
 
     /// Keys and values as `for` and `for_each` see them: index numbers for lists and tuples, the element itself for
     /// sets. `None` for values that are not collections.
-    pub fn key_values(&self) -> Option<Vec<(Value, Value)>> {
+    pub(crate) fn key_values(&self) -> Option<Vec<(Value, Value)>> {
         match self {
             Value::Set(inner) => Some(inner.items.iter().map(|item| (item.clone(), item.clone())).collect()),
             Value::List(inner) | Value::Tuple(inner) => Some(
@@ -301,7 +301,7 @@ impl Value {
 
     /// The order of set elements: `false` before `true`, numbers by value, strings bytewise, null and unknown last;
     /// composites element by element.
-    pub fn total_order(&self, other: &Value) -> Ordering {
+    pub(crate) fn total_order(&self, other: &Value) -> Ordering {
         let rank = |value: &Value| match value {
             Value::Bool(_) => 0,
             Value::Number(_) => 1,

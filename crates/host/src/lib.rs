@@ -8,6 +8,8 @@
 //! **May use** `encamp_model`. **Never** holds what is written, agreed upon or decided: that is in `encamp_raft` and
 //! `encamp_server`.
 
+#![warn(missing_docs)]
+
 pub mod disk;
 pub mod ids;
 pub mod latest;

@@ -71,7 +71,7 @@ impl Access {
 ///
 /// # Errors
 /// 403 `Permission denied`.
-pub fn authorize(app: &AppState, _token: &str, need: &Need<'_>) -> Result<Access, Error> {
+pub(crate) fn authorize(app: &AppState, _token: &str, need: &Need<'_>) -> Result<Access, Error> {
     let access = if app.settings().acl_enabled { Access::Nothing } else { Access::Everything };
     if access.allows(need) { Ok(access) } else { Err(Error::denied()) }
 }

@@ -14,7 +14,7 @@ use encamp_model::json::or_default;
 use encamp_server::endpoints::identity;
 
 /// The routes.
-pub const ROUTES: &[Route] = &[
+pub(crate) const ROUTES: &[Route] = &[
     route!("/v1/acl/bootstrap", write),
     route!("/v1/acl/policies", read),
     route!("/v1/acl/policy/", policy),

@@ -129,7 +129,7 @@ impl Budget {
 }
 
 /// A body piece by piece, within its time.
-pub struct Pieces {
+pub(crate) struct Pieces {
     body: axum::body::BodyDataStream,
     begun: Instant,
     arrived: usize,
@@ -137,7 +137,7 @@ pub struct Pieces {
 
 impl Pieces {
     /// Of a body.
-    pub fn new(body: Body) -> Pieces {
+    pub(crate) fn new(body: Body) -> Pieces {
         Pieces { body: body.into_data_stream(), begun: Instant::now(), arrived: 0 }
     }
 
@@ -145,7 +145,7 @@ impl Pieces {
     ///
     /// # Errors
     /// The connection broke, or is too slow.
-    pub async fn next(&mut self) -> Result<Option<Bytes>, BodyError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, BodyError> {
         let earned = Duration::from_secs((self.arrived / RATE) as u64);
         let until = (self.begun + LEAST + earned).min(Instant::now() + PAUSE);
         match timeout_at(until, self.body.next()).await {

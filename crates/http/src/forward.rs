@@ -62,7 +62,7 @@ fn stale(method: &axum::http::Method, query: &Query) -> bool {
 ///
 /// # Errors
 /// No leader was found in time, or the connection broke while it answered.
-pub async fn pass_on(app: &AppState, path: &str, mut request: Request<Body>) -> Result<Passed, Error> {
+pub(crate) async fn pass_on(app: &AppState, path: &str, mut request: Request<Body>) -> Result<Passed, Error> {
     let Some(forward) = app.forward() else { return Ok(Passed::Here(request)) };
     let query = Query::parse(request.uri().query().unwrap_or_default());
     let stale = stale(request.method(), &query);
@@ -88,7 +88,7 @@ pub async fn pass_on(app: &AppState, path: &str, mut request: Request<Body>) -> 
 
 /// What became of a request.
 #[derive(Debug)]
-pub enum Passed {
+pub(crate) enum Passed {
     /// It is answered here.
     Here(Request<Body>),
     /// Another server answered.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use encamp_client::fingerprint::netlink;
 
 /// Every address of every interface.
-pub fn all() -> Vec<Value> {
+pub(crate) fn all() -> Vec<Value> {
     let addresses = netlink::interfaces().into_iter().flat_map(|i| i.addresses);
     addresses.map(|a| shown(a.ip, u32::from(a.prefix))).collect()
 }

@@ -41,7 +41,7 @@ pub fn prefix(table: &str, text: &str) -> Result<String, Error> {
 }
 
 /// Hex digits with hyphens at their places, in lower case.
-pub fn spelled(digits: &str) -> String {
+pub(crate) fn spelled(digits: &str) -> String {
     let mut out = String::with_capacity(36);
     for (i, c) in digits.chars().enumerate() {
         if matches!(i, 8 | 12 | 16 | 20) {

@@ -65,7 +65,7 @@ fn own_namespace(request: &Request) -> String {
 }
 
 /// `PUT /v1/jobs`, `PUT /v1/job/<id>`.
-pub async fn register(mut request: Request, path_id: Option<String>) -> Outcome {
+pub(crate) async fn register(mut request: Request, path_id: Option<String>) -> Outcome {
     let sent: JobRegisterRequest = job_body(&mut request).await?;
     let (region, namespace) = (request.query().get("region").to_string(), own_namespace(&request));
     let target = Target { path_id: path_id.as_deref(), region: &region, namespace: &namespace };
@@ -75,7 +75,7 @@ pub async fn register(mut request: Request, path_id: Option<String>) -> Outcome 
 }
 
 /// `PUT /v1/job/<id>/plan`.
-pub async fn plan(mut request: Request, id: String) -> Outcome {
+pub(crate) async fn plan(mut request: Request, id: String) -> Outcome {
     request.only_write()?;
     let sent: JobPlanRequest = job_body(&mut request).await?;
     let (region, namespace) = (request.query().get("region").to_string(), own_namespace(&request));
@@ -86,7 +86,7 @@ pub async fn plan(mut request: Request, id: String) -> Outcome {
 }
 
 /// `PUT /v1/validate/job`.
-pub async fn validate(mut request: Request) -> Outcome {
+pub(crate) async fn validate(mut request: Request) -> Outcome {
     request.only_write()?;
     let sent: JobValidateRequest = job_body(&mut request).await?;
     request.check_region()?;
@@ -95,7 +95,7 @@ pub async fn validate(mut request: Request) -> Outcome {
 }
 
 /// `PUT /v1/jobs/parse`.
-pub async fn parse(mut request: Request) -> Outcome {
+pub(crate) async fn parse(mut request: Request) -> Outcome {
     begin(&request, &["parse-job", "submit-job"])?;
     let sent: JobsParseRequest = request.json().await?;
     if sent.job_hcl.is_empty() {
@@ -122,7 +122,7 @@ pub async fn parse(mut request: Request) -> Outcome {
 }
 
 /// `DELETE /v1/job/<id>`.
-pub async fn deregister(request: Request, id: String) -> Outcome {
+pub(crate) async fn deregister(request: Request, id: String) -> Outcome {
     request.check_region()?;
     let (purge, no_shutdown_delay) = (request.flag("purge")?, request.flag("no_shutdown_delay")?);
     // There are no jobs of several regions: `global` is looked at and means nothing.
@@ -138,7 +138,7 @@ pub async fn deregister(request: Request, id: String) -> Outcome {
 }
 
 /// `PUT /v1/job/<id>/evaluate`.
-pub async fn evaluate(mut request: Request, id: String) -> Outcome {
+pub(crate) async fn evaluate(mut request: Request, id: String) -> Outcome {
     let namespace = begin(&request, &["submit-job", "evaluate-job"])?;
     let mut options = EvalOptions::default();
     if request.has_body() {
@@ -156,14 +156,14 @@ pub async fn evaluate(mut request: Request, id: String) -> Outcome {
 }
 
 /// `PUT /v1/job/<id>/periodic/force`.
-pub async fn force_periodic(request: Request, id: String) -> Outcome {
+pub(crate) async fn force_periodic(request: Request, id: String) -> Outcome {
     let namespace = begin(&request, &["dispatch-job", "submit-job", "force-periodic-job"])?;
     let done = changes::force_periodic(request.server()?, &namespace, &id).await?;
     Ok(Response::json(&done)?.index(done.index))
 }
 
 /// `PUT /v1/job/<id>/dispatch`; `raw`: the body is the payload.
-pub async fn dispatch(mut request: Request, id: String, raw: bool) -> Outcome {
+pub(crate) async fn dispatch(mut request: Request, id: String, raw: bool) -> Outcome {
     let namespace = begin(&request, &["dispatch-job"])?;
     let mut wanted = if raw {
         DispatchRequest { payload: request.bytes().await?.to_vec(), ..Default::default() }
@@ -195,7 +195,7 @@ fn same_job(sent: &str, id: &str) -> Result<(), Error> {
 }
 
 /// `PUT /v1/job/<id>/revert`.
-pub async fn revert(mut request: Request, id: String) -> Outcome {
+pub(crate) async fn revert(mut request: Request, id: String) -> Outcome {
     let namespace = begin(&request, &["submit-job", "revert-job"])?;
     let sent: JobRevertRequest = request.json().await?;
     same_job(&sent.job_id, &id)?;
@@ -204,7 +204,7 @@ pub async fn revert(mut request: Request, id: String) -> Outcome {
 }
 
 /// `PUT /v1/job/<id>/stable`.
-pub async fn stable(mut request: Request, id: String) -> Outcome {
+pub(crate) async fn stable(mut request: Request, id: String) -> Outcome {
     let namespace = begin(&request, &["submit-job", "stable-job"])?;
     let sent: JobStabilityRequest = request.json().await?;
     same_job(&sent.job_id, &id)?;
@@ -213,7 +213,7 @@ pub async fn stable(mut request: Request, id: String) -> Outcome {
 }
 
 /// `PUT /v1/job/<id>/versions/<name>/tag`, and DELETE. `rest` is the path below `/v1/job/`.
-pub async fn tag(mut request: Request, rest: &str) -> Outcome {
+pub(crate) async fn tag(mut request: Request, rest: &str) -> Outcome {
     let parts: Vec<&str> = rest.split('/').collect();
     let [id, "versions", name, "tag"] = parts.as_slice() else {
         return Err(Error::not_found("invalid job tag endpoint"));
@@ -230,7 +230,7 @@ pub async fn tag(mut request: Request, rest: &str) -> Outcome {
 }
 
 /// `PUT /v1/job/<id>/scale`.
-pub async fn scale(mut request: Request, id: String) -> Outcome {
+pub(crate) async fn scale(mut request: Request, id: String) -> Outcome {
     let namespace = begin(&request, &["scale-job", "submit-job"])?;
     let sent: ScalingRequest = request.json().await?;
     let done = scaling::scale(request.server()?, &namespace, &id, sent, exempt(&request)).await?;

@@ -48,8 +48,10 @@
 //! **May use** `encamp_client`, `encamp_host`, `encamp_jobspec`, `encamp_model`, `encamp_ops`, `encamp_raft`,
 //! `encamp_server`, `encamp_state`, `encamp_telemetry`. **Never** holds rules of writes.
 
+#![warn(missing_docs)]
+
 pub mod access;
-pub mod acl_off;
+pub(crate) mod acl_off;
 pub mod agent;
 pub mod allocs;
 pub mod app;
@@ -65,12 +67,12 @@ pub mod filter;
 pub mod forward;
 pub mod fs;
 pub mod host;
-pub mod host_addresses;
+pub(crate) mod host_addresses;
 pub mod host_volumes;
 pub mod ids;
 #[cfg(test)]
 mod job_tests;
-pub mod job_writes;
+pub(crate) mod job_writes;
 pub mod jobs;
 pub mod json;
 pub mod keyring;
@@ -89,6 +91,7 @@ pub mod paths;
 pub mod plain;
 pub mod pools;
 #[cfg(test)]
+#[allow(unreachable_pub)]
 #[path = "../../../tests/support/recorded.rs"]
 mod recorded;
 pub mod request;
@@ -103,7 +106,7 @@ mod shapes;
 pub mod snapshots;
 pub mod status;
 #[cfg(test)]
-pub mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 pub mod tls;

@@ -37,7 +37,7 @@ impl Order {
 
 /// Cuts lists into pages and filters them.
 #[derive(Debug)]
-pub struct Pager {
+pub(crate) struct Pager {
     filter: Option<Filter>,
     next_token: String,
     per_page: i32,
@@ -46,7 +46,7 @@ pub struct Pager {
 
 /// A page.
 #[derive(Debug)]
-pub struct Page<T> {
+pub(crate) struct Page<T> {
     /// Its rows.
     pub rows: Vec<T>,
     /// The token of the next one.
@@ -58,7 +58,7 @@ impl Pager {
     ///
     /// # Errors
     /// 400: the filter is no expression.
-    pub fn new(options: &ReadOptions) -> Result<Pager, Error> {
+    pub(crate) fn new(options: &ReadOptions) -> Result<Pager, Error> {
         let filter = match options.filter.as_str() {
             "" => None,
             text => Some(Filter::parse(text).map_err(|e| {
@@ -70,7 +70,7 @@ impl Pager {
     }
 
     /// The other direction.
-    pub fn reversed(mut self) -> Pager {
+    pub(crate) fn reversed(mut self) -> Pager {
         self.reverse = !self.reverse;
         self
     }
@@ -80,7 +80,7 @@ impl Pager {
     ///
     /// # Errors
     /// 400: the filter can't be applied to a row.
-    pub fn page<T, I>(
+    pub(crate) fn page<T, I>(
         &self,
         order: Order,
         rows: I,

@@ -7,7 +7,7 @@ use axum::http::Uri;
 use encamp_model::quoted;
 
 /// Undoes percent encoding; `%` that begins no byte stays as it is. Bytes that are no UTF-8 are replaced.
-pub fn percent_decode(text: &str) -> Cow<'_, str> {
+pub(crate) fn percent_decode(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
     }
@@ -100,7 +100,7 @@ impl Query {
     ///
     /// # Errors
     /// The text of the answer.
-    pub fn uint(&self, name: &str) -> Result<Option<u64>, String> {
+    pub(crate) fn uint(&self, name: &str) -> Result<Option<u64>, String> {
         let text = self.get(name);
         if text.is_empty() {
             return Ok(None);
@@ -140,7 +140,7 @@ pub fn parse_int(text: &str) -> Result<i64, String> {
 ///
 /// # Errors
 /// The text of the reference's parser.
-pub fn parse_uint(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_uint(text: &str) -> Result<u64, String> {
     let (digits, radix) = based(text);
     whole("strconv.ParseUint", text, &digits, radix, || u64::from_str_radix(&digits, radix))
 }
@@ -185,7 +185,7 @@ fn number<T: std::str::FromStr<Err = std::num::ParseIntError>>(
 ///
 /// # Errors
 /// The text of the reference's parser.
-pub fn decimal_uint(text: &str) -> Result<u64, String> {
+pub(crate) fn decimal_uint(text: &str) -> Result<u64, String> {
     number("strconv.ParseUint", text, 10)
 }
 
@@ -193,7 +193,7 @@ pub fn decimal_uint(text: &str) -> Result<u64, String> {
 ///
 /// # Errors
 /// The text of the reference's parser.
-pub fn decimal_int(text: &str) -> Result<i64, String> {
+pub(crate) fn decimal_int(text: &str) -> Result<i64, String> {
     number("strconv.ParseInt", text, 10)
 }
 

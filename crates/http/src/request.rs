@@ -102,7 +102,7 @@ impl ReadOptions {
     }
 
     /// Whether the namespace is `*`.
-    pub fn all_namespaces(&self) -> bool {
+    pub(crate) fn all_namespaces(&self) -> bool {
         self.namespace == "*"
     }
 
@@ -207,7 +207,7 @@ impl Request {
     }
 
     /// The query as it was sent, without its question mark.
-    pub fn query_text(&self) -> &str {
+    pub(crate) fn query_text(&self) -> &str {
         &self.query_text
     }
 
@@ -229,12 +229,12 @@ impl Request {
     // ---- methods
 
     /// Whether the method is GET.
-    pub fn is_get(&self) -> bool {
+    pub(crate) fn is_get(&self) -> bool {
         self.method == Method::GET
     }
 
     /// Whether the method is PUT or POST.
-    pub fn is_write(&self) -> bool {
+    pub(crate) fn is_write(&self) -> bool {
         self.method == Method::PUT || self.method == Method::POST
     }
 
@@ -242,7 +242,7 @@ impl Request {
     ///
     /// # Errors
     /// 405.
-    pub fn only_get(&self) -> Result<(), Error> {
+    pub(crate) fn only_get(&self) -> Result<(), Error> {
         if self.is_get() { Ok(()) } else { Err(Error::method()) }
     }
 
@@ -250,7 +250,7 @@ impl Request {
     ///
     /// # Errors
     /// 405.
-    pub fn only_write(&self) -> Result<(), Error> {
+    pub(crate) fn only_write(&self) -> Result<(), Error> {
         if self.is_write() { Ok(()) } else { Err(Error::method()) }
     }
 
@@ -260,7 +260,7 @@ impl Request {
     ///
     /// # Errors
     /// The first that is wrong.
-    pub fn read_options(&self) -> Result<ReadOptions, Error> {
+    pub(crate) fn read_options(&self) -> Result<ReadOptions, Error> {
         ReadOptions::parse(&self.query, &self.app.settings().region)
     }
 
@@ -268,7 +268,7 @@ impl Request {
     ///
     /// # Errors
     /// 500 `No path to region`.
-    pub fn check_region(&self) -> Result<(), Error> {
+    pub(crate) fn check_region(&self) -> Result<(), Error> {
         known_region(self.query.get("region"), &self.app.settings().region)
     }
 
@@ -299,12 +299,12 @@ impl Request {
     }
 
     /// The token that came in a message.
-    pub fn set_token(&mut self, token: &str) {
+    pub(crate) fn set_token(&mut self, token: &str) {
         self.message_token = token.into();
     }
 
     /// Who asks, as the metadata of drains names them.
-    pub fn accessor(&self) -> String {
+    pub(crate) fn accessor(&self) -> String {
         // Tokens have no accessors until access control knows them.
         "token:acls-disabled".into()
     }
@@ -345,12 +345,12 @@ impl Request {
     }
 
     /// The body as it comes.
-    pub fn take_body(&mut self) -> Body {
+    pub(crate) fn take_body(&mut self) -> Body {
         self.body.get_mut().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
     }
 
     /// Whether a body was announced.
-    pub fn has_body(&self) -> bool {
+    pub(crate) fn has_body(&self) -> bool {
         match self.headers.get(header::CONTENT_LENGTH) {
             Some(length) => length != "0",
             None => self.headers.contains_key(header::TRANSFER_ENCODING),
@@ -361,7 +361,7 @@ impl Request {
     ///
     /// # Errors
     /// 400: there is none. 413: it is too large, or holds too many values.
-    pub async fn json_bytes(&mut self) -> Result<Bytes, Error> {
+    pub(crate) async fn json_bytes(&mut self) -> Result<Bytes, Error> {
         if !self.has_body() {
             return Err(Error::bad("Request body is empty"));
         }

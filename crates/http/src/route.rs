@@ -10,11 +10,11 @@ use super::response::Response;
 /// What a handler gives.
 pub type Outcome = Result<Response, Error>;
 /// A handler at work.
-pub type Answering = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+pub(crate) type Answering = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 /// Answers requests.
 pub type Handler = fn(Request) -> Answering;
 /// A pattern and its handler.
-pub type Route = (&'static str, Handler);
+pub(crate) type Route = (&'static str, Handler);
 
 /// A route whose handler is an `async fn(Request) -> Outcome`.
 macro_rules! route {

@@ -63,7 +63,7 @@ const CORS: [(&str, &[&str]); 8] = [
 ];
 
 /// The methods other sites may use on a path; none if they may not.
-pub fn cors(path: &str) -> Option<&'static [&'static str]> {
+pub(crate) fn cors(path: &str) -> Option<&'static [&'static str]> {
     let fits = |pattern: &str| if pattern.ends_with('/') { path.starts_with(pattern) } else { path == pattern };
     CORS.iter().find(|(pattern, _)| fits(pattern)).map(|(_, methods)| *methods)
 }

@@ -53,7 +53,7 @@ impl Shape {
 }
 
 /// Where the shape of `found` differs from that of `wanted`, but for paths that contain one of `skipped`.
-pub fn differences(wanted: &Value, found: &Value, skipped: &[&str]) -> Vec<String> {
+pub(crate) fn differences(wanted: &Value, found: &Value, skipped: &[&str]) -> Vec<String> {
     let (mut a, mut b) = (Shape::default(), Shape::default());
     a.add(wanted, "");
     b.add(found, "");
@@ -91,7 +91,7 @@ fn compare(a: &Shape, b: &Shape, path: &str, skipped: &[&str], out: &mut Vec<Str
 }
 
 /// Whether two texts are the same but for numbers.
-pub fn same_text(a: &str, b: &str) -> bool {
+pub(crate) fn same_text(a: &str, b: &str) -> bool {
     let plain = |t: &str| {
         let mut out = String::new();
         for c in t.chars() {

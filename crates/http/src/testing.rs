@@ -19,7 +19,7 @@ use encamp_telemetry::Metrics;
 use serde_json::Value;
 
 /// An agent that has nothing to say.
-pub struct QuietAgent;
+pub(crate) struct QuietAgent;
 
 impl AgentControl for QuietAgent {
     fn config(&self) -> Value {
@@ -53,41 +53,41 @@ impl LogWatch for Silence {
 }
 
 /// An answer.
-pub struct Answer {
+pub(crate) struct Answer {
     pub status: u16,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
 }
 
 impl Answer {
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.text()))
     }
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|v| v.to_str().ok())
     }
     /// Status and text.
-    pub fn told(&self) -> (u16, String) {
+    pub(crate) fn told(&self) -> (u16, String) {
         (self.status, self.text())
     }
 }
 
 /// A server with its interface.
-pub struct TestServer {
+pub(crate) struct TestServer {
     pub app: AppState,
     pub server: Server,
     dir: std::path::PathBuf,
 }
 
 impl TestServer {
-    pub async fn start() -> TestServer {
+    pub(crate) async fn start() -> TestServer {
         TestServer::with(None).await
     }
 
-    pub async fn with(client: Option<Arc<dyn LocalClient>>) -> TestServer {
+    pub(crate) async fn with(client: Option<Arc<dyn LocalClient>>) -> TestServer {
         let dir = std::env::temp_dir().join(format!("encamp-http-{}", ids::uuid()));
         let mut settings = Settings::new(&ids::uuid(), "node-1", dir.clone());
         settings.num_schedulers = 1;
@@ -100,7 +100,7 @@ impl TestServer {
         TestServer { app, server, dir }
     }
 
-    pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Option<&str>) -> Answer {
+    pub(crate) async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Option<&str>) -> Answer {
         let mut request = Request::builder().method(Method::from_bytes(method.as_bytes()).expect("a method")).uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -111,7 +111,7 @@ impl TestServer {
         self.ask(request.body(Body::from(body.unwrap_or_default().to_string())).expect("a request")).await
     }
 
-    pub async fn ask(&self, mut request: Request<Body>) -> Answer {
+    pub(crate) async fn ask(&self, mut request: Request<Body>) -> Answer {
         let peer: SocketAddr = ([127, 0, 0, 1], 9).into();
         request.extensions_mut().insert(axum::extract::ConnectInfo(peer));
         let response = super::answer(State(self.app.clone()), request).await;
@@ -120,15 +120,15 @@ impl TestServer {
         Answer { status: parts.status.as_u16(), headers: parts.headers, body }
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         self.send("GET", path, &[], None).await
     }
 
-    pub async fn put(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn put(&self, path: &str, body: Value) -> Answer {
         self.send("PUT", path, &[], Some(&body.to_string())).await
     }
 
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.server.shutdown().await;
         let _ = std::fs::remove_dir_all(&self.dir);
     }

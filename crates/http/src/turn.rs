@@ -50,12 +50,12 @@ enum Phase {
 
 impl Turn {
     /// The end of our turn, when it is dropped.
-    pub fn ours(&self) -> Ours {
+    pub(crate) fn ours(&self) -> Ours {
         Ours(self.clone())
     }
 
     /// The body of a request: our turn begins when it was read.
-    pub fn asked(&self, body: Body) -> Body {
+    pub(crate) fn asked(&self, body: Body) -> Body {
         if body.is_end_stream() {
             self.pass(|_| Phase::Answering);
             return body;
@@ -65,12 +65,12 @@ impl Turn {
     }
 
     /// From now on it is nobody's turn.
-    pub fn free(&self) {
+    pub(crate) fn free(&self) {
         self.pass(|_| Phase::Free);
     }
 
     /// Whether a request has begun and its head is not complete.
-    pub fn begun(&self) -> bool {
+    pub(crate) fn begun(&self) -> bool {
         *self.0.phase.lock().unwrap_or_else(PoisonError::into_inner) == Phase::Begun
     }
 
@@ -101,7 +101,7 @@ pub(super) struct Ours(Turn);
 
 impl Ours {
     /// The body of the answer: our turn ends with it.
-    pub fn until_sent(self, body: Body) -> Body {
+    pub(crate) fn until_sent(self, body: Body) -> Body {
         Body::new(Answer { body, _ours: self })
     }
 }
@@ -168,12 +168,12 @@ pub(super) struct Closing {
 }
 
 impl Closing {
-    pub fn new(turn: Turn) -> Closing {
+    pub(crate) fn new(turn: Turn) -> Closing {
         Closing { turn, ended: None }
     }
 
     /// Reads by `read`; an end is told when it is the client's turn, or after a while.
-    pub fn poll_read(
+    pub(crate) fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,

@@ -12,7 +12,7 @@ const MAX_MESSAGE: usize = 1 << 20;
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// The answer to `Sec-WebSocket-Key`.
-pub fn accept_key(key: &str) -> String {
+pub(crate) fn accept_key(key: &str) -> String {
     let mut hash = Sha1::new();
     hash.update(key);
     hash.update(GUID);
@@ -71,7 +71,7 @@ fn broken(what: &str) -> io::Error {
 }
 
 /// Reads messages.
-pub struct Reader<R> {
+pub(crate) struct Reader<R> {
     from: R,
     /// Parts of a message so far.
     partial: Option<Vec<u8>>,
@@ -79,7 +79,7 @@ pub struct Reader<R> {
 
 impl<R: AsyncRead + Unpin> Reader<R> {
     /// A reader.
-    pub fn new(from: R) -> Reader<R> {
+    pub(crate) fn new(from: R) -> Reader<R> {
         Reader { from, partial: None }
     }
 
@@ -87,7 +87,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
     ///
     /// # Errors
     /// The connection broke, or what arrives is no websocket.
-    pub async fn next(&mut self) -> io::Result<Incoming> {
+    pub(crate) async fn next(&mut self) -> io::Result<Incoming> {
         loop {
             let (last, kind, bytes) = self.frame().await?;
             match kind {

@@ -71,7 +71,7 @@ impl Visitor<'_> for Raw {
 
 /// Lists of small numbers: JSON lists them, records of a server backup hold them as bytes
 /// (`docs/spec/snapshot-archive.md §7`: `[]uint8`). Used with `deserialize_with`.
-pub fn byte_list<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<i64>, D::Error> {
+pub(crate) fn byte_list<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<i64>, D::Error> {
     struct Numbers;
     impl<'de> Visitor<'de> for Numbers {
         type Value = Vec<i64>;
@@ -96,7 +96,7 @@ pub fn byte_list<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<i64>, D::Error> 
 }
 
 /// Lists of such lists. Used with `deserialize_with`.
-pub fn byte_lists<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Vec<i64>>, D::Error> {
+pub(crate) fn byte_lists<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Vec<i64>>, D::Error> {
     #[derive(Default, Deserialize)]
     struct List(#[serde(deserialize_with = "byte_list")] Vec<i64>);
     Ok(super::json::or_default::<D, Vec<List>>(d)?.into_iter().map(|list| list.0).collect())

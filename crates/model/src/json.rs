@@ -25,7 +25,7 @@ where
 }
 
 /// As [`narrow`], where null is something else than 0.
-pub fn narrow_option<'de, N, T, D>(d: D) -> Result<Option<T>, D::Error>
+pub(crate) fn narrow_option<'de, N, T, D>(d: D) -> Result<Option<T>, D::Error>
 where
     N: Deserialize<'de>,
     T: From<N>,
@@ -35,7 +35,7 @@ where
 }
 
 /// As [`narrow`] for lists; `null` is the empty list.
-pub fn narrow_list<'de, N, T, D>(d: D) -> Result<Vec<T>, D::Error>
+pub(crate) fn narrow_list<'de, N, T, D>(d: D) -> Result<Vec<T>, D::Error>
 where
     N: Deserialize<'de>,
     T: From<N>,
@@ -45,18 +45,18 @@ where
 }
 
 /// Durations that the API writes as text, `""` for none: `1h30m0s`. Read from text, from nanoseconds, and from `null`.
-pub mod duration_text {
+pub(crate) mod duration_text {
     use super::super::duration::parse_duration;
     use super::super::time::format_duration;
     use super::*;
 
     /// Writes nanoseconds as text.
-    pub fn serialize<S: Serializer>(nanos: &i64, s: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(nanos: &i64, s: S) -> Result<S::Ok, S::Error> {
         if *nanos == 0 { s.serialize_str("") } else { s.collect_str(&format_duration(*nanos)) }
     }
 
     /// Reads nanoseconds.
-    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<i64, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<i64, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
         enum Either {
@@ -76,17 +76,17 @@ pub mod duration_text {
 }
 
 /// Times of objects that the API never writes as `null`: the zero time is `0001-01-01T00:00:00Z`.
-pub mod time_text {
+pub(crate) mod time_text {
     use super::super::time::Time;
     use super::*;
 
     /// Writes a time as text.
-    pub fn serialize<S: Serializer>(time: &Time, s: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(time: &Time, s: S) -> Result<S::Ok, S::Error> {
         s.collect_str(time)
     }
 
     /// Reads a time as everywhere.
-    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Time, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Time, D::Error> {
         Time::deserialize(d)
     }
 }
@@ -121,15 +121,15 @@ pub mod nil {
 }
 
 /// Maps of objects: an empty map is written as `null`; a `null` map and a `null` entry read as the default.
-pub mod nil_entries {
+pub(crate) mod nil_entries {
     use std::collections::BTreeMap;
 
     use super::super::shared::Shared;
-    pub use super::nil::serialize;
+    pub(crate) use super::nil::serialize;
     use super::*;
 
     /// Reads `null` as the empty map and a `null` entry as the default value.
-    pub fn deserialize<'de, D, T>(d: D) -> Result<BTreeMap<String, T>, D::Error>
+    pub(crate) fn deserialize<'de, D, T>(d: D) -> Result<BTreeMap<String, T>, D::Error>
     where
         D: Deserializer<'de>,
         T: Deserialize<'de> + Default,
@@ -139,7 +139,7 @@ pub mod nil_entries {
     }
 
     /// The same for a map that copies share.
-    pub fn shared<'de, D, T>(d: D) -> Result<Shared<BTreeMap<String, T>>, D::Error>
+    pub(crate) fn shared<'de, D, T>(d: D) -> Result<Shared<BTreeMap<String, T>>, D::Error>
     where
         D: Deserializer<'de>,
         T: Deserialize<'de> + Default,
@@ -149,13 +149,13 @@ pub mod nil_entries {
 }
 
 /// Maps of lists: the map and each list is written as `null` when empty and read from `null`.
-pub mod nil_lists {
+pub(crate) mod nil_lists {
     use std::collections::BTreeMap;
 
     use super::*;
 
     /// Writes empty collections as `null`.
-    pub fn serialize<S, T>(map: &BTreeMap<String, Vec<T>>, s: S) -> Result<S::Ok, S::Error>
+    pub(crate) fn serialize<S, T>(map: &BTreeMap<String, Vec<T>>, s: S) -> Result<S::Ok, S::Error>
     where
         S: Serializer,
         T: Serialize,
@@ -167,7 +167,7 @@ pub mod nil_lists {
     }
 
     /// Reads `null` as the empty collection.
-    pub fn deserialize<'de, D, T>(d: D) -> Result<BTreeMap<String, Vec<T>>, D::Error>
+    pub(crate) fn deserialize<'de, D, T>(d: D) -> Result<BTreeMap<String, Vec<T>>, D::Error>
     where
         D: Deserializer<'de>,
         T: Deserialize<'de>,

@@ -141,7 +141,8 @@ impl<V, const N: usize> From<[(String, V); N]> for SortedMap<V> {
 }
 
 /// Names and values by ascending name.
-pub type Iter<'a, V> = std::iter::Map<std::slice::Iter<'a, (String, V)>, fn(&'a (String, V)) -> (&'a String, &'a V)>;
+pub(crate) type Iter<'a, V> =
+    std::iter::Map<std::slice::Iter<'a, (String, V)>, fn(&'a (String, V)) -> (&'a String, &'a V)>;
 
 impl<'a, V> IntoIterator for &'a SortedMap<V> {
     type Item = (&'a String, &'a V);
@@ -153,7 +154,7 @@ impl<'a, V> IntoIterator for &'a SortedMap<V> {
 }
 
 /// Names and values by ascending name, values to be changed.
-pub type IterMut<'a, V> =
+pub(crate) type IterMut<'a, V> =
     std::iter::Map<std::slice::IterMut<'a, (String, V)>, fn(&'a mut (String, V)) -> (&'a String, &'a mut V)>;
 
 impl<'a, V> IntoIterator for &'a mut SortedMap<V> {

@@ -64,7 +64,7 @@ impl Time {
 
     /// Reads the binary forms that records of a server backup hold (`docs/spec/snapshot-archive.md §7`): 15 or 16 bytes with a
     /// zone, or 4, 8 or 12 bytes after the Unix epoch. `None` for anything else.
-    pub fn from_binary(bytes: &[u8]) -> Option<Time> {
+    pub(crate) fn from_binary(bytes: &[u8]) -> Option<Time> {
         let (seconds, nanos, zone) = match *bytes {
             [1 | 2, ref rest @ ..] if bytes.len() == if bytes[0] == 1 { 15 } else { 16 } => {
                 let seconds = i64::from_be_bytes(rest.get(..8)?.try_into().ok()?).checked_add(ZERO_SECONDS)?;

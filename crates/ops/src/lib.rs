@@ -3,6 +3,8 @@
 //!
 //! **May use** `encamp_model`. **Never** holds what operations do: that is in `encamp_server`.
 
+#![warn(missing_docs)]
+
 pub mod codec;
 
 use std::collections::BTreeMap;

@@ -26,7 +26,7 @@ use encamp_scheduler::{Context, NodeOrder};
 use encamp_state::{AllocEntry, AllocUsage, NodeEntry, Snapshot, State};
 
 /// Copies that are counted at most.
-pub const MOST_COPIES: i64 = 100_000;
+pub(crate) const MOST_COPIES: i64 = 100_000;
 
 /// A job and the group whose copies are counted.
 #[derive(Debug, Clone)]

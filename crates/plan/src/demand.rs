@@ -54,7 +54,7 @@ struct GroupDemand {
 
 /// What copies an allocation may displace.
 #[derive(Debug)]
-pub struct Units {
+pub(crate) struct Units {
     /// What one copy asks for, if sums are all that decides.
     pub ask: Option<AllocUsage>,
     /// The most copies on a node: no allocation displaces more.
@@ -83,7 +83,7 @@ fn rounded_up(amount: i64, by: i64) -> i64 {
 
 /// All jobs of a state.
 #[derive(Debug)]
-pub struct Demands {
+pub(crate) struct Demands {
     jobs: BTreeMap<JobKey, JobDemand>,
     /// Copies that jobs that wait may take the room of, once they find some.
     waiting: i64,
@@ -95,7 +95,7 @@ pub struct Demands {
 
 impl Demands {
     /// Looks at all jobs of a state at `now`.
-    pub fn new(state: &Snapshot, units: &Units, now: i64) -> Demands {
+    pub(crate) fn new(state: &Snapshot, units: &Units, now: i64) -> Demands {
         let short = short_jobs(state);
         let all: Vec<&Arc<Job>> = state.jobs().map(|e| &e.current).collect();
         let size = all.len().div_ceil(threads()).max(1);
@@ -129,7 +129,7 @@ impl Demands {
     }
 
     /// System jobs of which an evaluation finds nothing to do.
-    pub fn settled(&self) -> BTreeSet<JobKey> {
+    pub(crate) fn settled(&self) -> BTreeSet<JobKey> {
         let settled = |j: &JobDemand| j.r#type == JobType::PerNode && j.activity == Activity::Settled;
         self.jobs.iter().filter(|(_, j)| settled(j)).map(|(key, _)| key.clone()).collect()
     }
@@ -143,7 +143,7 @@ impl Demands {
     }
 
     /// Copies that may be displaced at most when a node is lost, besides those on it; `None` if that can't be told beforehand.
-    pub fn displaced(&self, state: &Snapshot, node: &NodeEntry) -> Option<i64> {
+    pub(crate) fn displaced(&self, state: &Snapshot, node: &NodeEntry) -> Option<i64> {
         let mut on_node: BTreeMap<JobKey, BTreeMap<&str, OnNode>> = BTreeMap::new();
         for e in node.allocs.iter().filter(|e| !e.alloc.client_terminal()) {
             let a = &e.alloc;
@@ -303,6 +303,6 @@ fn calm(state: &Snapshot, job: &Job) -> bool {
 }
 
 /// How many threads share the work.
-pub fn threads() -> usize {
+pub(crate) fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(16)
 }

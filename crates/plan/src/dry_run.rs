@@ -12,7 +12,7 @@ use encamp_state::{Snapshot, State};
 use super::evaluate::{Made, evaluate};
 
 /// The evaluation ID of local plans: fixed, so that two runs look at the nodes in the same order.
-pub const LOCAL_EVAL_ID: &str = "00000000-0000-0000-0000-00000000d1ff";
+pub(crate) const LOCAL_EVAL_ID: &str = "00000000-0000-0000-0000-00000000d1ff";
 /// The index at which a job that is not known yet is stored.
 const NEW_JOB_INDEX: u64 = 100;
 

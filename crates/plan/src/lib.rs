@@ -14,6 +14,8 @@
 //!
 //! **May use** `encamp_jobspec`, `encamp_model`, `encamp_scheduler`, `encamp_state`. **Never** holds I/O, clocks.
 
+#![warn(missing_docs)]
+
 pub mod apply;
 pub mod capacity;
 pub mod compare;

@@ -31,7 +31,7 @@ pub(super) struct Progress {
 pub(super) struct Shared(Arc<Mutex<Progress>>);
 
 impl Shared {
-    pub fn lock(&self) -> MutexGuard<'_, Progress> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Progress> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -85,7 +85,7 @@ impl Applier {
     ///
     /// # Errors
     /// The directory can't be read, or the state refuses an intact snapshot.
-    pub fn open(machine: Arc<dyn Machine>, snapshots: Snapshots) -> Result<Applier, StoreError> {
+    pub(crate) fn open(machine: Arc<dyn Machine>, snapshots: Snapshots) -> Result<Applier, StoreError> {
         let applier = Applier { machine, snapshots, progress: Shared::default() };
         if let Some(found) = applier.snapshots.newest()? {
             restore(&*applier.machine, &found)?;
@@ -95,11 +95,11 @@ impl Applier {
     }
 
     /// The snapshot that the state was restored from.
-    pub fn restored(&self) -> Option<Found> {
+    pub(crate) fn restored(&self) -> Option<Found> {
         self.snapshots.last_known()
     }
 
-    pub fn progress(&self) -> Shared {
+    pub(crate) fn progress(&self) -> Shared {
         self.progress.clone()
     }
 

@@ -255,19 +255,17 @@ impl Consensus {
         Ok(())
     }
 
+    /// [`Consensus::propose_shared`] of an operation.
+    #[cfg(test)]
+    pub(crate) async fn propose(&self, op: Operation) -> Outcome {
+        self.propose_shared(Arc::new(op)).await
+    }
+
     /// Has an operation agreed upon, made durable and applied; gives its index and the reply.
     ///
     /// # Errors
     /// See [`ProposeError`]. After `Timeout`, and after `NotLeader` when leadership was lost meanwhile, the operation may
     /// still be applied.
-    pub async fn propose(&self, op: Operation) -> Outcome {
-        self.propose_shared(Arc::new(op)).await
-    }
-
-    /// [`Consensus::propose`] without a copy.
-    ///
-    /// # Errors
-    /// See there.
     pub async fn propose_shared(&self, op: Arc<Operation>) -> Outcome {
         if cfg!(debug_assertions) {
             readable(&op)?;

@@ -13,6 +13,8 @@
 //! **May use** `encamp_host`, `encamp_model`, `encamp_ops`, `encamp_telemetry`. **Never** holds what operations do, and never asks
 //! the machine but through `encamp_host`, so that a simulation runs the same code.
 
+#![warn(missing_docs)]
+
 mod applier;
 mod consensus;
 mod error;

@@ -235,12 +235,14 @@ impl MemoryNetwork {
     }
 
     /// Cuts a server off from all others.
-    pub fn cut_off(&self, id: ServerId) {
+    #[cfg(test)]
+    pub(crate) fn cut_off(&self, id: ServerId) {
         self.links().cut_off.push(id);
     }
 
     /// A server is heard, but hears nothing, answers neither.
-    pub fn deafen(&self, id: ServerId) {
+    #[cfg(test)]
+    pub(crate) fn deafen(&self, id: ServerId) {
         self.links().deaf.push(id);
     }
 

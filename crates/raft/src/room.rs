@@ -18,12 +18,12 @@ const SHARE: u64 = 32;
 pub(super) struct Room(PathBuf);
 
 impl Room {
-    pub fn of(dir: &Path) -> Room {
+    pub(crate) fn of(dir: &Path) -> Room {
         Room(dir.to_path_buf())
     }
 
     /// Whether more may be written. A disk that does not tell has room.
-    pub fn check(&self) -> Result<(), StoreError> {
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
         let Ok(disk) = rustix::fs::statvfs(&self.0) else { return Ok(()) };
         judge(&self.0, disk.f_bavail.saturating_mul(disk.f_frsize), disk.f_blocks.saturating_mul(disk.f_frsize))
     }
@@ -43,7 +43,7 @@ pub(super) struct Sparing<W> {
 }
 
 impl<W: Write> Sparing<W> {
-    pub fn new(to: W, room: Room) -> Sparing<W> {
+    pub(crate) fn new(to: W, room: Room) -> Sparing<W> {
         Sparing { to, room, left: 0 }
     }
 }

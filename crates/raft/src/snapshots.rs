@@ -50,7 +50,7 @@ pub(super) struct Found {
 
 impl Found {
     /// Another server made it: this one's log may end before it, until what the snapshot replaces is dropped.
-    pub fn is_received(&self) -> bool {
+    pub(crate) fn is_received(&self) -> bool {
         self.path.to_string_lossy().ends_with(Origin::Received.suffix())
     }
 }
@@ -103,7 +103,7 @@ impl<W: Write> Write for Summed<W> {
 }
 
 impl Snapshots {
-    pub fn open(dir: &Path) -> Result<Snapshots, StoreError> {
+    pub(crate) fn open(dir: &Path) -> Result<Snapshots, StoreError> {
         files::make_dir(dir)?;
         files::remove_unfinished(dir)?;
         Ok(Snapshots { dir: dir.to_path_buf(), known: Arc::default() })
@@ -116,7 +116,7 @@ impl Snapshots {
     }
 
     /// The newest snapshot, if it was looked for or written.
-    pub fn last_known(&self) -> Option<Found> {
+    pub(crate) fn last_known(&self) -> Option<Found> {
         self.known().clone()
     }
 
@@ -125,13 +125,13 @@ impl Snapshots {
     }
 
     /// The newest intact snapshot. It is read to its end only once.
-    pub fn current(&self) -> Result<Option<Found>, StoreError> {
+    pub(crate) fn current(&self) -> Result<Option<Found>, StoreError> {
         let known = self.known().clone();
         if known.is_some() { Ok(known) } else { self.newest() }
     }
 
     /// The newest intact snapshot; all of it is checked.
-    pub fn newest(&self) -> Result<Option<Found>, StoreError> {
+    pub(crate) fn newest(&self) -> Result<Option<Found>, StoreError> {
         for path in self.paths()? {
             match check(&path) {
                 Ok(description) => {
@@ -152,7 +152,11 @@ impl Snapshots {
     }
 
     /// Writes a snapshot; it is there, durably, when this returns.
-    pub fn write(&self, description: &Description, state: Box<dyn SnapshotWriter>) -> Result<PathBuf, StoreError> {
+    pub(crate) fn write(
+        &self,
+        description: &Description,
+        state: Box<dyn SnapshotWriter>,
+    ) -> Result<PathBuf, StoreError> {
         let temporary = self.dir.join(format!("{UNFINISHED}build-{}", Self::name(description, Origin::Built)));
         let written = write_file(&temporary, description, state);
         let written = written.and_then(|()| self.adopt(&temporary, description, Origin::Built));
@@ -164,7 +168,12 @@ impl Snapshots {
     }
 
     /// Gives a complete file its name and removes old snapshots.
-    pub fn adopt(&self, temporary: &Path, description: &Description, origin: Origin) -> Result<PathBuf, StoreError> {
+    pub(crate) fn adopt(
+        &self,
+        temporary: &Path,
+        description: &Description,
+        origin: Origin,
+    ) -> Result<PathBuf, StoreError> {
         let path = self.dir.join(Self::name(description, origin));
         disk::rename(temporary, &path).map_err(StoreError::io("rename", temporary))?;
         files::sync_dir(&self.dir)?;
@@ -181,7 +190,7 @@ impl Snapshots {
     }
 
     /// An empty file for a snapshot that another server sends.
-    pub fn receive(&self) -> Result<SnapshotFile, StoreError> {
+    pub(crate) fn receive(&self) -> Result<SnapshotFile, StoreError> {
         static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
         let n = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let path = self.dir.join(format!("{UNFINISHED}received-{n}"));
@@ -190,7 +199,11 @@ impl Snapshots {
     }
 
     /// Makes a received snapshot the newest one, if it is intact. `file` may also be another server's own snapshot.
-    pub fn install(&self, file: &SnapshotFile, meta: &SnapshotMeta<ServerId, Peer>) -> Result<Found, StoreError> {
+    pub(crate) fn install(
+        &self,
+        file: &SnapshotFile,
+        meta: &SnapshotMeta<ServerId, Peer>,
+    ) -> Result<Found, StoreError> {
         let description = check(&file.path)?;
         if description.meta != *meta {
             let why = format!("it holds {}, not {meta}", description.meta);

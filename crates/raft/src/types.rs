@@ -27,9 +27,9 @@ openraft::declare_raft_types!(
 );
 
 /// Place of an entry in the log: leader's term, leader, index of the entry.
-pub type EntryId = LogId<ServerId>;
+pub(crate) type EntryId = LogId<ServerId>;
 /// What openraft takes for an error of ours; every one stops the node.
-pub type StorageFailure = StorageError<ServerId>;
+pub(crate) type StorageFailure = StorageError<ServerId>;
 
 /// ID of a server: a UUID.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

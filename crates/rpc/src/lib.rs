@@ -10,6 +10,8 @@
 //! **May use** `encamp_client`, `encamp_host`, `encamp_http`, `encamp_model`, `encamp_ops`, `encamp_raft`,
 //! `encamp_server`. **Never** holds rules of writes.
 
+#![warn(missing_docs)]
+
 pub mod calls;
 pub mod cost;
 pub mod forward;

@@ -90,7 +90,7 @@ impl Members {
     ///
     /// # Errors
     /// Nobody answers.
-    pub async fn join_one(&self, address: &str) -> Result<(), String> {
+    pub(crate) async fn join_one(&self, address: &str) -> Result<(), String> {
         let target = with_port(address, self.joining.default_port);
         let meet = Meet { from: self.gossip.own().addr };
         let by_call = self.pool.call_within(ANSWER, &target, &meet);

@@ -73,12 +73,12 @@ impl Pool {
     }
 
     /// What the server of this agent proves with who it is.
-    pub fn prover(&self) -> Option<&Prover> {
+    pub(crate) fn prover(&self) -> Option<&Prover> {
         self.0.settings.prover.get()
     }
 
     /// The head's part that proves to a server that this one calls.
-    pub fn proof_for(&self, to: ServerId) -> Option<(ServerId, String)> {
+    pub(crate) fn proof_for(&self, to: ServerId) -> Option<(ServerId, String)> {
         self.prover().map(|own| (own.id(), own.text_for(to)))
     }
 
@@ -95,7 +95,12 @@ impl Pool {
     ///
     /// # Errors
     /// See [`CallError`].
-    pub async fn call_within<C: Call>(&self, limit: Duration, address: &str, call: &C) -> Result<C::Result, CallError> {
+    pub(crate) async fn call_within<C: Call>(
+        &self,
+        limit: Duration,
+        address: &str,
+        call: &C,
+    ) -> Result<C::Result, CallError> {
         within(limit, C::METHOD, address, self.call(address, call)).await
     }
 
@@ -103,7 +108,7 @@ impl Pool {
     ///
     /// # Errors
     /// See [`CallError`].
-    pub async fn call_server<C: Call>(
+    pub(crate) async fn call_server<C: Call>(
         &self,
         limit: Duration,
         to: ServerId,

@@ -49,7 +49,7 @@ impl Prover {
     }
 
     /// The text for another server.
-    pub fn text_for(&self, to: ServerId) -> String {
+    pub(crate) fn text_for(&self, to: ServerId) -> String {
         let tag = hmac::sign(&self.key, to.to_string().as_bytes());
         tag.as_ref().iter().map(|b| format!("{b:02x}")).collect()
     }
@@ -93,7 +93,7 @@ struct State {
 
 /// The texts that were confirmed; clones share them.
 #[derive(Clone, Default)]
-pub struct Confirmed(Arc<Mutex<State>>);
+pub(crate) struct Confirmed(Arc<Mutex<State>>);
 
 impl Confirmed {
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -104,7 +104,7 @@ impl Confirmed {
     ///
     /// # Errors
     /// 403: it is not. 500: nobody answers there, or too many are asked about.
-    pub async fn check(
+    pub(crate) async fn check(
         &self,
         pool: &Pool,
         by: ServerId,

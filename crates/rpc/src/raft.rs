@@ -17,7 +17,7 @@ use encamp_server::pipeline::errands::{Errand, Outcome};
 
 /// A message, and for whom it is: another server may have taken over its address.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Envelope {
+pub(crate) struct Envelope {
     to: ServerId,
     message: Message,
     /// Who sent it, as the head says.

@@ -61,13 +61,13 @@ const SERVERS: &[Role] = &[Role::Server];
 const AGENTS: &[Role] = &[Role::Server, Role::Client];
 
 /// Requests of the HTTP interface that agents pass on are no calls; this is the rule for them.
-pub const INTERFACE: Rule = Rule { method: "HTTP", roles: AGENTS, proof: Proof::Nothing, longest: 0 };
+pub(crate) const INTERFACE: Rule = Rule { method: "HTTP", roles: AGENTS, proof: Proof::Nothing, longest: 0 };
 
 /// The rule of what only servers do, whatever it is.
-pub const SERVERS_ONLY: Rule = Rule { method: "", roles: SERVERS, proof: Proof::Member, longest: 0 };
+pub(crate) const SERVERS_ONLY: Rule = Rule { method: "", roles: SERVERS, proof: Proof::Member, longest: 0 };
 
 /// Longest message of a caller that no server knows, in bytes.
-pub const LONGEST_OF_STRANGERS: usize = 64 << 10;
+pub(crate) const LONGEST_OF_STRANGERS: usize = 64 << 10;
 const SHORT: usize = 64 << 10;
 /// Entries of the log and plans: what is committed as one entry has to fit.
 const LONGEST: usize = super::wire::MAX_MESSAGE;
@@ -77,7 +77,7 @@ const fn rule<C: Call>(roles: &'static [Role], proof: Proof, longest: usize) -> 
 }
 
 /// The rules of all calls.
-pub const RULES: &[Rule] = &[
+pub(crate) const RULES: &[Rule] = &[
     rule::<Ping>(AGENTS, Proof::Nothing, 1 << 10),
     rule::<Vouch>(SERVERS, Proof::Nothing, 1 << 10),
     rule::<Meet>(SERVERS, Proof::Nothing, 4 << 10),
@@ -112,7 +112,7 @@ impl Rule {
     ///
     /// # Errors
     /// 403, with the names (`docs/spec/http-api.md §11`).
-    pub fn check_names(&self, region: &str, names: &[String]) -> Result<(), Error> {
+    pub(crate) fn check_names(&self, region: &str, names: &[String]) -> Result<(), Error> {
         let expected: Vec<String> = self.roles.iter().map(|r| r.name(region)).collect();
         if names.iter().any(|n| expected.contains(n)) {
             return Ok(());

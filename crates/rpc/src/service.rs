@@ -351,7 +351,7 @@ impl Service {
 }
 
 /// A pause before the leader is looked for again: up to 5/16 s (`docs/spec/server.md §20.1`).
-pub fn hold_pause() -> Duration {
+pub(crate) fn hold_pause() -> Duration {
     Duration::from_nanos(ids::random_below(u64::try_from(HOLD.as_nanos() / 16).unwrap_or_default()))
 }
 

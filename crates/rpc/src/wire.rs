@@ -13,9 +13,9 @@ use encamp_server::Error;
 /// What the paths of calls begin with. The number changes when old agents could misread new messages.
 const PREFIX: &str = "/rpc/v2/";
 /// Longest message that is read into memory, in bytes: a piece of a snapshot or a large plan fits well.
-pub const MAX_MESSAGE: usize = 256 << 20;
+pub(crate) const MAX_MESSAGE: usize = 256 << 20;
 /// Says that a follower passed the request on; it is not passed on again.
-pub const FORWARDED: &str = "x-encamp-forwarded";
+pub(crate) const FORWARDED: &str = "x-encamp-forwarded";
 /// ID of the node that calls, and its secret.
 const NODE: [&str; 2] = ["x-encamp-node", "x-encamp-secret"];
 /// ID of the server that calls, and what it proves that with.
@@ -99,7 +99,7 @@ pub fn request<C: Call>(
 ///
 /// # Errors
 /// The address is none.
-pub fn raw_request(address: &str, method: &str, head: &Head, body: Vec<u8>) -> Result<Request<Body>, CallError> {
+pub(crate) fn raw_request(address: &str, method: &str, head: &Head, body: Vec<u8>) -> Result<Request<Body>, CallError> {
     let request = Request::builder().method(Verb::POST).uri(format!("http://{address}{PREFIX}{method}"));
     let request = request.header(header::CONTENT_TYPE, "application/msgpack").body(Body::from(body));
     let mut request = request.map_err(|e| CallError::Unreachable(format!("{address} is no address: {e}")))?;

@@ -20,7 +20,7 @@ pub struct ReadyNodes {
 
 impl ReadyNodes {
     /// Whether the node belongs to the pool but is not ready, whatever its datacenter.
-    pub fn is_not_ready(&self, state: &State, node_id: &str) -> bool {
+    pub(crate) fn is_not_ready(&self, state: &State, node_id: &str) -> bool {
         let Some(pool) = &self.pool else { return false };
         state.node(node_id).is_some_and(|n| !n.node.ready() && in_pool(pool, &n.node.node_pool))
     }

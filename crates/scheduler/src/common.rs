@@ -9,7 +9,7 @@ use encamp_model::*;
 use encamp_state::State;
 
 /// Whether a scheduler takes evaluations with that trigger (`docs/spec/reconciliation.md §2.2`).
-pub fn accepts_trigger(scheduler: &str, trigger: &str) -> bool {
+pub(crate) fn accepts_trigger(scheduler: &str, trigger: &str) -> bool {
     let generic = matches!(scheduler, "service" | "batch");
     match trigger {
         "job-register" | "job-deregister" | "node-drain" | "node-update" | "alloc-stop" | "rolling-update"
@@ -36,7 +36,7 @@ pub fn with_status(eval: &Evaluation, status: &str, description: &str, deploymen
 }
 
 /// Whether a job is gone or stopped.
-pub fn is_stopped(job: Option<&Arc<Job>>) -> bool {
+pub(crate) fn is_stopped(job: Option<&Arc<Job>>) -> bool {
     job.is_none_or(|j| j.stop)
 }
 
@@ -72,7 +72,7 @@ pub fn new_alloc(
 
 /// A copy of the allocation as an in-place update makes it: it keeps its ports, networks and devices and takes the rest
 /// from the check (`docs/spec/reconciliation.md §7` step 7). Deployment and metrics are left to the caller.
-pub fn updated_in_place(alloc: &Allocation, eval: &Evaluation, option: &RankedNode) -> Allocation {
+pub(crate) fn updated_in_place(alloc: &Allocation, eval: &Evaluation, option: &RankedNode) -> Allocation {
     let mut resources = AllocatedResources::clone(&option.resources);
     if let Some(old) = &alloc.allocated_resources {
         for (name, task) in &mut resources.tasks {
@@ -88,7 +88,7 @@ pub fn updated_in_place(alloc: &Allocation, eval: &Evaluation, option: &RankedNo
 }
 
 /// Counts what one more failed placement of the group would have taken (`docs/spec/scheduling.md §10`).
-pub fn add_exhausted_resources(metrics: &mut AllocMetric, group: &TaskGroup) {
+pub(crate) fn add_exhausted_resources(metrics: &mut AllocMetric, group: &TaskGroup) {
     if metrics.dimension_exhausted.is_empty() {
         return;
     }
@@ -137,7 +137,7 @@ pub fn blocked_eval(
 }
 
 /// Takes the accepted new allocations from the queued counts (`docs/spec/reconciliation.md §3.3` step 7).
-pub fn subtract_placed(queued: &mut BTreeMap<String, i64>, result: &PlanResult, state: &State) {
+pub(crate) fn subtract_placed(queued: &mut BTreeMap<String, i64>, result: &PlanResult, state: &State) {
     for a in result.node_allocation.values().flatten() {
         if state.alloc(&a.id).is_none()
             && let Some(n) = queued.get_mut(&a.task_group)
@@ -148,7 +148,7 @@ pub fn subtract_placed(queued: &mut BTreeMap<String, i64>, result: &PlanResult, 
 }
 
 /// The deployment status text for canaries that wait for promotion (`docs/spec/reconciliation.md §2.6`).
-pub fn promotion_text(deployment: &Deployment) -> &'static str {
+pub(crate) fn promotion_text(deployment: &Deployment) -> &'static str {
     if deployment.has_auto_promote() {
         "Deployment is running pending automatic promotion"
     } else {

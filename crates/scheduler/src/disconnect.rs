@@ -10,12 +10,12 @@ fn status_entries(alloc: &Allocation) -> impl Iterator<Item = &AllocState> {
 
 /// The newest recorded client status is `unknown`: the allocation was on a disconnected node and nobody has dealt with
 /// its return.
-pub fn needs_reconnect(alloc: &Allocation) -> bool {
+pub(crate) fn needs_reconnect(alloc: &Allocation) -> bool {
     status_entries(alloc).next().is_some_and(|s| s.value == client_status::UNKNOWN)
 }
 
 /// Unix nanoseconds at which the most recent unbroken run of `unknown` began.
-pub fn last_unknown(alloc: &Allocation) -> Option<i64> {
+pub(crate) fn last_unknown(alloc: &Allocation) -> Option<i64> {
     status_entries(alloc)
         .skip_while(|s| s.value != client_status::UNKNOWN)
         .take_while(|s| s.value == client_status::UNKNOWN)
@@ -24,7 +24,7 @@ pub fn last_unknown(alloc: &Allocation) -> Option<i64> {
 }
 
 /// The disconnect block of the group in the job version the allocation runs.
-pub fn disconnect_block(alloc: &Allocation) -> Option<&DisconnectStrategy> {
+pub(crate) fn disconnect_block(alloc: &Allocation) -> Option<&DisconnectStrategy> {
     alloc.job.as_ref()?.lookup_group(&alloc.task_group)?.disconnect.as_ref()
 }
 
@@ -48,14 +48,14 @@ pub fn expired(alloc: &Allocation, now: i64) -> bool {
 }
 
 /// A copy of the allocation, its job attached, with another entry for a client status.
-pub fn with_status_entry(alloc: &Allocation, status: &str, now: i64) -> Allocation {
+pub(crate) fn with_status_entry(alloc: &Allocation, status: &str, now: i64) -> Allocation {
     let mut a = alloc.clone();
     a.alloc_states.push(AllocState { field: 0, value: status.into(), time: Time::from_unix_nanos(now) });
     a
 }
 
 /// A copy of the allocation that is set to `unknown` because its node lost contact (`docs/spec/reconciliation.md §5.7`).
-pub fn to_unknown(alloc: &Allocation, now: i64) -> Allocation {
+pub(crate) fn to_unknown(alloc: &Allocation, now: i64) -> Allocation {
     let mut a = with_status_entry(alloc, client_status::UNKNOWN, now);
     a.client_status = client_status::UNKNOWN.into();
     a.client_description = descriptions::UNKNOWN.into();

@@ -44,7 +44,7 @@ pub fn fits(
 }
 
 /// Whether all that is counted in `usage` fits the node, ports included; the dimension that does not suffice.
-pub fn fits_whole(info: &NodeInfo, max_allocs: i64, usage: &NodeUsage) -> Result<(), &'static str> {
+pub(crate) fn fits_whole(info: &NodeInfo, max_allocs: i64, usage: &NodeUsage) -> Result<(), &'static str> {
     if max_allocs != 0 && max_allocs < usage.count {
         return Err("max allocation exceeded");
     }

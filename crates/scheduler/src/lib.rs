@@ -35,8 +35,8 @@ pub mod reconcile;
 pub mod reschedule;
 pub mod stack;
 pub mod system;
-pub mod tainted;
-pub mod tasks_updated;
+pub(crate) mod tainted;
+pub(crate) mod tasks_updated;
 pub mod working_plan;
 
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ pub mod descriptions {
     /// Scale down, stopped job, removed group, unneeded canary.
     pub const NOT_NEEDED: &str = "alloc not needed due to job update";
     /// A replacement whose original came back.
-    pub const RECONNECTED: &str = "alloc not needed due to disconnected client reconnect";
+    pub(crate) const RECONNECTED: &str = "alloc not needed due to disconnected client reconnect";
     /// Leaves a draining node.
     pub const MIGRATING: &str = "alloc is being migrated";
     /// Destructive update.
@@ -60,19 +60,19 @@ pub mod descriptions {
     /// Client description of an allocation on a disconnected node.
     pub const UNKNOWN: &str = "alloc is unknown since its node is disconnected";
     /// System jobs: leaves a tainted node.
-    pub const NODE_TAINTED: &str = "alloc not needed as node is tainted";
+    pub(crate) const NODE_TAINTED: &str = "alloc not needed as node is tainted";
     /// A failed allocation that is replaced.
     pub const RESCHEDULED: &str = "alloc was rescheduled because it failed";
     /// Only inside the in-place check.
-    pub const IN_PLACE: &str = "alloc updating in-place";
+    pub(crate) const IN_PLACE: &str = "alloc updating in-place";
     /// Blocked evaluation for unplaced allocations.
-    pub const BLOCKED_FAILED_PLACEMENTS: &str = "created to place remaining allocations";
+    pub(crate) const BLOCKED_FAILED_PLACEMENTS: &str = "created to place remaining allocations";
     /// Blocked evaluation after too many rejected plans.
-    pub const BLOCKED_MAX_PLANS: &str = "created due to placement conflicts";
+    pub(crate) const BLOCKED_MAX_PLANS: &str = "created due to placement conflicts";
     /// Delayed reschedule.
-    pub const DELAYED_RESCHEDULE: &str = "created for delayed rescheduling";
+    pub(crate) const DELAYED_RESCHEDULE: &str = "created for delayed rescheduling";
     /// End of `lost_after`.
-    pub const DISCONNECT_TIMEOUT: &str = "created for delayed disconnect timeout";
+    pub(crate) const DISCONNECT_TIMEOUT: &str = "created for delayed disconnect timeout";
 }
 
 /// The order in which service and batch jobs look at candidate nodes.
@@ -132,7 +132,7 @@ impl PlanResult {
 
     /// Whether anything was accepted that will not be planned again. Allocations of batch jobs that are over are stopped by
     /// every plan (`docs/spec/reconciliation.md §5.4`): with another part refused each time, attempts would never end.
-    pub fn made_progress(&self) -> bool {
+    pub(crate) fn made_progress(&self) -> bool {
         let over = |a: &Allocation| matches!(a.client_status.as_str(), client_status::COMPLETE | client_status::FAILED);
         self.node_update.values().flatten().any(|a| !over(a))
             || !self.node_allocation.is_empty()

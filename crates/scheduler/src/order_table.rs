@@ -3,7 +3,7 @@
 
 /// The 607 words.
 #[rustfmt::skip]
-pub const TABLE: [u64; 607] = [
+pub(crate) const TABLE: [u64; 607] = [
     0xc5f74a33eb98ffea, 0xc07b4a41ba965f5b, 0x135ec513cb81af0f, 0x4a04fb5ca74395eb, 0xa7e8831c7710cf8e,
     0x7d5de4e88f37c1c3, 0x6321cf7743ff85a9, 0x42cb06556a9ff961, 0x6e26c8d140e8d7d2, 0x49a7511f3411faa0,
     0x71ed774922a65055, 0x9d5c9fc65fea2d5c, 0x3fbdab394a014368, 0x70fa33596992340b, 0xae10fb4ecea66a02,

@@ -31,7 +31,7 @@ fn events(alloc: &Allocation) -> &[RescheduleEvent] {
 }
 
 /// The delay before the next replacement in nanoseconds (`§6.2`); 0 without a policy.
-pub fn next_delay(alloc: &Allocation) -> i64 {
+pub(crate) fn next_delay(alloc: &Allocation) -> i64 {
     let Some(p) = policy(alloc) else { return 0 };
     let events = events(alloc);
     let Some(last) = events.last() else { return p.delay };
@@ -125,7 +125,7 @@ pub fn verdict(
 }
 
 /// The tracker of the allocation that replaces `previous` (`§6.6`).
-pub fn tracker_of_replacement(previous: &Allocation, now: i64) -> RescheduleTracker {
+pub(crate) fn tracker_of_replacement(previous: &Allocation, now: i64) -> RescheduleTracker {
     let (attempts, interval) = policy(previous).map_or((0, 0), |p| (p.attempts, p.interval));
     let old = events(previous);
     let mut kept: Vec<RescheduleEvent> = if attempts > 0 {

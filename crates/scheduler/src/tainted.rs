@@ -9,10 +9,13 @@ use encamp_model::*;
 use encamp_state::{NodeEntry, Snapshot};
 
 /// Nodes by ID that are gone (`None`), down, disconnected or draining. A merely ineligible node is not among them.
-pub type TaintedNodes = HashMap<String, Option<Arc<NodeEntry>>>;
+pub(crate) type TaintedNodes = HashMap<String, Option<Arc<NodeEntry>>>;
 
 /// The tainted ones among the nodes of the given allocations.
-pub fn tainted_nodes<'a>(snapshot: &Snapshot, allocs: impl IntoIterator<Item = &'a Arc<Allocation>>) -> TaintedNodes {
+pub(crate) fn tainted_nodes<'a>(
+    snapshot: &Snapshot,
+    allocs: impl IntoIterator<Item = &'a Arc<Allocation>>,
+) -> TaintedNodes {
     let mut seen: HashSet<&str> = HashSet::new();
     let mut out = TaintedNodes::new();
     for a in allocs {
@@ -37,7 +40,7 @@ fn tainted(n: &Node) -> bool {
 }
 
 /// Plans `lost` for allocations that were already being stopped when their node went down or away.
-pub fn stop_lost<'a>(
+pub(crate) fn stop_lost<'a>(
     plan: &mut WorkingPlan,
     tainted: &TaintedNodes,
     allocs: impl IntoIterator<Item = &'a Arc<Allocation>>,

@@ -8,7 +8,7 @@ use encamp_model::*;
 
 /// Whether running allocations of the group have to be replaced to get from one version of the job to the other. What
 /// is not compared here can be changed in place.
-pub fn tasks_updated(old_job: &Job, new_job: &Job, group: &str) -> bool {
+pub(crate) fn tasks_updated(old_job: &Job, new_job: &Job, group: &str) -> bool {
     let (Some(a), Some(b)) = (old_job.lookup_group(group), new_job.lookup_group(group)) else { return true };
     if a.tasks.len() != b.tasks.len()
         || a.ephemeral_disk.clone().unwrap_or_default() != b.ephemeral_disk.clone().unwrap_or_default()

@@ -58,7 +58,13 @@ impl WorkingPlan {
 
     /// Plans a stop: desired status `stop`, the description, the client status and follow-up evaluation if given
     /// (`docs/spec/reconciliation.md §2.7`).
-    pub fn append_stop(&mut self, alloc: &Allocation, description: &str, client_status: &str, followup_eval: &str) {
+    pub(crate) fn append_stop(
+        &mut self,
+        alloc: &Allocation,
+        description: &str,
+        client_status: &str,
+        followup_eval: &str,
+    ) {
         let mut a = alloc.clone();
         a.job = None;
         a.stored_job_version = alloc.job_version();
@@ -80,7 +86,7 @@ impl WorkingPlan {
     }
 
     /// Puts a stop entry into the plan as it is.
-    pub fn push_stop(&mut self, alloc: Arc<Allocation>) {
+    pub(crate) fn push_stop(&mut self, alloc: Arc<Allocation>) {
         if let Some(o) = self.overlay(&alloc.node_id) {
             o.removed.push(alloc.id.clone());
         }
@@ -89,7 +95,7 @@ impl WorkingPlan {
     }
 
     /// Takes back the last stop of that node if it is this allocation's; true if it was.
-    pub fn pop_stop(&mut self, alloc: &Allocation) -> bool {
+    pub(crate) fn pop_stop(&mut self, alloc: &Allocation) -> bool {
         let Some(list) = self.plan.node_update.get_mut(&alloc.node_id) else { return false };
         if list.last().is_none_or(|a| a.id != alloc.id) {
             return false;
@@ -108,7 +114,7 @@ impl WorkingPlan {
     }
 
     /// Replaces the planned stop of an allocation by another record; false if no stop is planned.
-    pub fn replace_stop(&mut self, alloc: Arc<Allocation>) -> bool {
+    pub(crate) fn replace_stop(&mut self, alloc: Arc<Allocation>) -> bool {
         let list = self.plan.node_update.get_mut(&alloc.node_id);
         match list.and_then(|l| l.iter_mut().find(|a| a.id == alloc.id)) {
             Some(slot) => {
@@ -126,7 +132,7 @@ impl WorkingPlan {
     }
 
     /// Puts an allocation into the plan as it is.
-    pub fn push_alloc(&mut self, alloc: Arc<Allocation>) {
+    pub(crate) fn push_alloc(&mut self, alloc: Arc<Allocation>) {
         if let Some(o) = self.overlay(&alloc.node_id) {
             o.added.push(Arc::new(AllocEntry::new(alloc.clone())));
         }
@@ -135,7 +141,7 @@ impl WorkingPlan {
     }
 
     /// Replaces a planned allocation with the same ID; false if there is none.
-    pub fn replace_alloc(&mut self, alloc: Arc<Allocation>) -> bool {
+    pub(crate) fn replace_alloc(&mut self, alloc: Arc<Allocation>) -> bool {
         let list = self.plan.node_allocation.get_mut(&alloc.node_id);
         let Some(slot) = list.and_then(|l| l.iter_mut().find(|a| a.id == alloc.id)) else { return false };
         *slot = alloc.clone();
@@ -171,7 +177,7 @@ impl WorkingPlan {
     }
 
     /// Plans the eviction of `victim` in favour of allocation `by`.
-    pub fn append_preempted(&mut self, victim: &Allocation, by: &str) {
+    pub(crate) fn append_preempted(&mut self, victim: &Allocation, by: &str) {
         let a = Allocation {
             id: victim.id.clone(),
             job_id: victim.job_id.clone(),
@@ -199,7 +205,7 @@ impl WorkingPlan {
     }
 
     /// Given some of the node's live stored allocations: those that stay, and all that are planned there.
-    pub fn proposed_of<'a>(
+    pub(crate) fn proposed_of<'a>(
         &'a self,
         node: &NodeEntry,
         stored: &'a [Arc<AllocEntry>],
@@ -220,7 +226,7 @@ impl WorkingPlan {
     }
 
     /// What the proposed allocations of the node use.
-    pub fn usage_of<'a>(&'a self, node: &'a NodeEntry) -> &'a NodeUsage {
+    pub(crate) fn usage_of<'a>(&'a self, node: &'a NodeEntry) -> &'a NodeUsage {
         self.changes_on(node).map_or(&node.usage, |o| &o.usage)
     }
 

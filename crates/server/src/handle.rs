@@ -254,7 +254,7 @@ impl Server {
     }
 
     /// Reports of nodes on their way.
-    pub fn alloc_updates(&self) -> &AllocUpdates {
+    pub(crate) fn alloc_updates(&self) -> &AllocUpdates {
         &self.0.alloc_updates
     }
 
@@ -400,7 +400,7 @@ impl Server {
     ///
     /// # Errors
     /// See there.
-    pub async fn commit_shared(&self, op: Arc<Operation>) -> Result<(u64, Reply), Error> {
+    pub(crate) async fn commit_shared(&self, op: Arc<Operation>) -> Result<(u64, Reply), Error> {
         match self.0.consensus.propose_shared(op).await? {
             (_, Reply::Refused(text)) => Err(Error::internal(text)),
             done => Ok(done),
@@ -411,7 +411,7 @@ impl Server {
     ///
     /// # Errors
     /// See there.
-    pub fn commit_blocking(&self, op: Operation) -> Result<u64, String> {
+    pub(crate) fn commit_blocking(&self, op: Operation) -> Result<u64, String> {
         let done = threads::block_on(&self.0.runtime, self.commit_shared(Arc::new(op)));
         done.map(|(index, _)| index).map_err(|e| e.message)
     }
@@ -429,7 +429,7 @@ impl Server {
     }
 
     /// Waits, outside of the runtime, until the store has applied an index; false if it took too long.
-    pub fn wait_for_index(&self, index: u64, timeout: Duration) -> bool {
+    pub(crate) fn wait_for_index(&self, index: u64, timeout: Duration) -> bool {
         if self.0.store.applied_index() >= index {
             return true;
         }

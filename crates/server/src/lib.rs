@@ -27,7 +27,7 @@ pub mod pipeline;
 pub mod rate;
 pub mod settings;
 pub mod storage;
-pub mod var_locks;
+pub(crate) mod var_locks;
 
 pub use error::Error;
 pub use handle::Server;

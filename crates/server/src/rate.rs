@@ -24,7 +24,7 @@ impl Rate {
     }
 
     /// Counts one as several.
-    pub fn take_as(&mut self, now: i64, several: f64) -> i64 {
+    pub(crate) fn take_as(&mut self, now: i64, several: f64) -> i64 {
         let passed = now.saturating_sub(self.at).max(0) as f64 / SECOND as f64;
         self.left = (self.left + passed * self.per_second).min(self.burst) - several;
         self.at = now;

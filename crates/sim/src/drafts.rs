@@ -9,7 +9,7 @@ use encamp_model::random::Random;
 use encamp_model::*;
 
 /// The namespaces: name, what it is for.
-pub const NAMESPACES: [(&str, &str); 6] = [
+pub(crate) const NAMESPACES: [(&str, &str); 6] = [
     ("default", "Default shared namespace"),
     ("data", "Pipelines and reports"),
     ("ml", "Models and notebooks"),
@@ -30,7 +30,7 @@ const SIZES: [i64; 8] = [500, 650, 800, 1000, 1000, 1100, 1300, 1650];
 
 /// A kind, read and ready to draw jobs from.
 #[derive(Debug)]
-pub struct Pattern {
+pub(crate) struct Pattern {
     /// The kind.
     pub kind: &'static Kind,
     job: api::Job,
@@ -39,7 +39,7 @@ pub struct Pattern {
 
 /// The largest MHz and MB one allocation may ask for, and thousandths that asks are multiplied with.
 #[derive(Debug, Clone, Copy)]
-pub struct Scale {
+pub(crate) struct Scale {
     /// Thousandths for CPU.
     pub cpu: i64,
     /// Thousandths for memory.
@@ -52,17 +52,17 @@ pub struct Scale {
 
 impl Scale {
     /// Sizes as they are.
-    pub const ONE: Scale = Scale { cpu: 1000, memory: 1000, most_cpu: i64::MAX, most_memory: i64::MAX };
+    pub(crate) const ONE: Scale = Scale { cpu: 1000, memory: 1000, most_cpu: i64::MAX, most_memory: i64::MAX };
 }
 
 impl Pattern {
     /// Reads the job file of a kind.
-    pub fn new(kind: &'static Kind) -> Result<Pattern, String> {
+    pub(crate) fn new(kind: &'static Kind) -> Result<Pattern, String> {
         Ok(Pattern { kind, job: kind.parse()?, drawn: 0 })
     }
 
     /// MHz and MB one allocation of each group asks for, unscaled.
-    pub fn base(&self) -> (i64, i64) {
+    pub(crate) fn base(&self) -> (i64, i64) {
         let resources = |g: &api::TaskGroup| {
             let tasks = g.tasks.iter().flatten().filter_map(|t| t.resources.as_ref());
             tasks.fold((0, 0), |(cpu, memory), r| (cpu + r.cpu.unwrap_or(0), memory + r.memory_mb.unwrap_or(0)))
@@ -72,7 +72,7 @@ impl Pattern {
     }
 
     /// Draws a job. The indexes, times and status are not set.
-    pub fn draw(
+    pub(crate) fn draw(
         &mut self,
         counts: &[i64],
         scale: Scale,
@@ -105,7 +105,7 @@ impl Pattern {
     }
 
     /// The job of the file itself, for jobs there is one of.
-    pub fn only(&self, server: &ServerContext) -> Result<Job, String> {
+    pub(crate) fn only(&self, server: &ServerContext) -> Result<Job, String> {
         let mut job = self.job.clone();
         job.datacenters = Some(vec!["*".into()]);
         job.namespace = Some("platform".into());
@@ -150,7 +150,7 @@ fn tag_image(image: Option<&mut serde_json::Value>, tag: u64) {
 }
 
 /// The version before: an older image. `None` if the job has no image to be older.
-pub fn version_before(job: &Job) -> Option<Job> {
+pub(crate) fn version_before(job: &Job) -> Option<Job> {
     let mut old = job.clone();
     let mut changed = false;
     for task in old.task_groups.iter_mut().flat_map(|g| &mut g.tasks) {

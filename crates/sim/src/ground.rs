@@ -11,7 +11,7 @@ use encamp_state::{AllocUsage, NodeInfo};
 
 /// What one allocation of a group needs.
 #[derive(Debug, Clone, Default)]
-pub struct Ask {
+pub(crate) struct Ask {
     /// MHz without reserved cores.
     pub cpu: i64,
     /// MB.
@@ -32,7 +32,7 @@ pub struct Ask {
 
 impl Ask {
     /// What the group asks for. `eligible`: only of nodes that take new allocations.
-    pub fn new(job: &Job, group: &TaskGroup, eligible: bool) -> Ask {
+    pub(crate) fn new(job: &Job, group: &TaskGroup, eligible: bool) -> Ask {
         let usage = AllocUsage::new(&template(group));
         let resources = || group.tasks.iter().filter_map(|t| t.resources.as_ref());
         let device = resources().flat_map(|r| &r.devices).next().map(|d| {
@@ -59,7 +59,7 @@ impl Ask {
 }
 
 /// The resources of an allocation of the group, before a node adds ports, cores and devices.
-pub fn template(group: &TaskGroup) -> AllocatedResources {
+pub(crate) fn template(group: &TaskGroup) -> AllocatedResources {
     let mut out = AllocatedResources::default();
     out.shared.disk_mb = group.ephemeral_disk.as_ref().map_or(0, |d| d.size_mb);
     for task in &group.tasks {
@@ -90,7 +90,7 @@ pub struct Share {
 
 /// A node and what is used on it.
 #[derive(Debug)]
-pub struct Spot {
+pub(crate) struct Spot {
     /// Position of its class.
     pub class: usize,
     /// How it is doing.
@@ -116,7 +116,7 @@ pub struct Spot {
 
 impl Spot {
     /// An empty node.
-    pub fn new(node: Arc<Node>, class: usize, condition: Condition, target: i64) -> Spot {
+    pub(crate) fn new(node: Arc<Node>, class: usize, condition: Condition, target: i64) -> Spot {
         let group = node.node_resources.as_ref().and_then(|r| r.devices.first());
         let info = NodeInfo::new(&node);
         Spot {
@@ -139,7 +139,7 @@ impl Spot {
     }
 
     /// How full the node is, in thousandths of the scarcer of CPU and memory.
-    pub fn fill(&self) -> i64 {
+    pub(crate) fn fill(&self) -> i64 {
         self.filled(0, 0)
     }
 
@@ -150,7 +150,7 @@ impl Spot {
     }
 
     /// MHz and MB in use.
-    pub fn used(&self) -> (i64, i64) {
+    pub(crate) fn used(&self) -> (i64, i64) {
         (self.cpu, self.memory)
     }
 
@@ -169,7 +169,7 @@ impl Spot {
     }
 
     /// Whether the node can take one more, and stays below its target or, without `targeted`, just fits it.
-    pub fn fits(&self, ask: &Ask, job: usize, targeted: bool) -> bool {
+    pub(crate) fn fits(&self, ask: &Ask, job: usize, targeted: bool) -> bool {
         let open = match self.condition {
             Condition::Ready => true,
             Condition::Ineligible | Condition::Draining => !ask.eligible,
@@ -204,7 +204,7 @@ impl Spot {
     }
 
     /// Takes what fits; call [`Spot::fits`] before.
-    pub fn take(&mut self, ask: &Ask, job: usize, random: &mut Random) -> Share {
+    pub(crate) fn take(&mut self, ask: &Ask, job: usize, random: &mut Random) -> Share {
         let mut share = self.past(ask, random);
         share.cores.0 = u16::try_from(self.cores).unwrap_or(u16::MAX);
         share.devices.0 = u8::try_from(self.devices).unwrap_or(u8::MAX);
@@ -225,7 +225,7 @@ impl Spot {
     }
 
     /// What an allocation that is over may have had.
-    pub fn past(&self, ask: &Ask, random: &mut Random) -> Share {
+    pub(crate) fn past(&self, ask: &Ask, random: &mut Random) -> Share {
         let mut share = Share::default();
         share.cores.1 = u16::try_from(ask.cores).unwrap_or(0);
         share.devices.1 = ask.device.as_ref().and_then(|(_, _, n)| u8::try_from(*n).ok()).unwrap_or(0);
@@ -238,7 +238,7 @@ impl Spot {
 
 /// All nodes, by class.
 #[derive(Debug)]
-pub struct Ground {
+pub(crate) struct Ground {
     /// The nodes, in the order of the file.
     pub spots: Vec<Spot>,
     /// The nodes of each class that are below their target.
@@ -254,7 +254,7 @@ const SCAN: usize = 2000;
 
 impl Ground {
     /// The nodes, empty.
-    pub fn new(spots: Vec<Spot>, classes: usize) -> Ground {
+    pub(crate) fn new(spots: Vec<Spot>, classes: usize) -> Ground {
         let mut all = vec![Vec::new(); classes];
         for (i, spot) in (0..).zip(&spots) {
             if let Some(list) = all.get_mut(spot.class) {
@@ -265,12 +265,12 @@ impl Ground {
     }
 
     /// The nodes of a class.
-    pub fn of_class(&self, class: usize) -> &[u32] {
+    pub(crate) fn of_class(&self, class: usize) -> &[u32] {
         self.all.get(class).map_or(&[], Vec::as_slice)
     }
 
     /// Finds room for one allocation below the targets and takes it.
-    pub fn place(
+    pub(crate) fn place(
         &mut self,
         ask: &Ask,
         classes: &[usize],
@@ -307,13 +307,13 @@ impl Ground {
     }
 
     /// Takes room on a certain node. `None` if there is no such node.
-    pub fn take(&mut self, node: u32, ask: &Ask, job: usize, random: &mut Random) -> Option<Share> {
+    pub(crate) fn take(&mut self, node: u32, ask: &Ask, job: usize, random: &mut Random) -> Option<Share> {
         let spot = self.spots.get_mut(usize::try_from(node).ok()?)?;
         Some(spot.take(ask, job, random))
     }
 
     /// The node at a position.
-    pub fn spot(&self, node: u32) -> Option<&Spot> {
+    pub(crate) fn spot(&self, node: u32) -> Option<&Spot> {
         self.spots.get(usize::try_from(node).ok()?)
     }
 
@@ -352,7 +352,7 @@ impl Ground {
     }
 
     /// Lets the nodes of these classes get fuller: all but the nearly empty ones first, then all.
-    pub fn relax(&mut self, classes: &[usize], nearly_empty: i64, all: bool) {
+    pub(crate) fn relax(&mut self, classes: &[usize], nearly_empty: i64, all: bool) {
         for class in classes {
             let Some(nodes) = self.all.get(*class) else { continue };
             for i in nodes {

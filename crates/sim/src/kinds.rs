@@ -48,7 +48,7 @@ pub const POOLS: [&[Kind]; 4] = [
 const DEFAULT: &[usize] = &[GENERAL, MEMORY, STORAGE];
 
 /// Jobs that run once on every node of their classes.
-pub const SYSTEM: [Kind; 5] = [
+pub(crate) const SYSTEM: [Kind; 5] = [
     kind(
         "node-exporter",
         include_str!("jobs/exporter.hcl"),

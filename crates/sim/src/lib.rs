@@ -9,11 +9,13 @@
 //! may use `encamp_client`, `encamp_api`, `encamp_rpc`. **Never** holds I/O, clocks or chance besides the seed, outside
 //! of [`load`].
 
+#![warn(missing_docs)]
+
 pub mod allocs;
 mod build;
 pub mod cluster;
-pub mod drafts;
-pub mod ground;
+pub(crate) mod drafts;
+pub(crate) mod ground;
 pub mod kinds;
 pub mod load;
 pub mod nodes;

@@ -41,17 +41,17 @@ pub mod class {
     /// Most nodes.
     pub const GENERAL: usize = 0;
     /// Much memory.
-    pub const MEMORY: usize = 1;
+    pub(crate) const MEMORY: usize = 1;
     /// Much disk, host volumes.
-    pub const STORAGE: usize = 2;
+    pub(crate) const STORAGE: usize = 2;
     /// Many cores.
-    pub const COMPUTE: usize = 3;
+    pub(crate) const COMPUTE: usize = 3;
     /// Four large GPUs.
-    pub const GPU_LARGE: usize = 4;
+    pub(crate) const GPU_LARGE: usize = 4;
     /// Two small GPUs.
-    pub const GPU_SMALL: usize = 5;
+    pub(crate) const GPU_SMALL: usize = 5;
     /// Small machines far away.
-    pub const EDGE: usize = 6;
+    pub(crate) const EDGE: usize = 6;
 }
 
 /// All classes.

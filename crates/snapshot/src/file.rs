@@ -17,7 +17,7 @@ use encamp_state::{IdHash, State};
 /// The version this build writes.
 pub const FORMAT_VERSION: u64 = 2;
 /// The oldest version it reads. Version 1 does not hold [`SnapshotFile::server_settings`].
-pub const OLDEST_VERSION: u64 = 1;
+pub(crate) const OLDEST_VERSION: u64 = 1;
 /// The largest decompressed size that is read.
 const MAX_SIZE: u64 = 8 << 30;
 /// How many times its length a compressed file may hold, and what any may hold: generous for snapshots, far less than blanks.

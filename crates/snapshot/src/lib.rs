@@ -9,6 +9,8 @@
 //!
 //! **May use** `encamp_api`, `encamp_jobspec`, `encamp_model`, `encamp_state`. **Never** holds scheduling.
 
+#![warn(missing_docs)]
+
 pub mod anonymize;
 pub mod archive;
 pub mod compact;

@@ -31,7 +31,7 @@ pub enum Compression {
 
 impl Compression {
     /// What the ending of a file's name asks for: `.gz`, `.zst`, or anything else.
-    pub fn of_name(path: &Path) -> Compression {
+    pub(crate) fn of_name(path: &Path) -> Compression {
         match path.extension().and_then(|e| e.to_str()) {
             Some("gz") => Compression::Gzip,
             Some("zst") => Compression::Zstd,

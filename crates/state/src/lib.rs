@@ -14,6 +14,8 @@
 //!
 //! **May use** `encamp_model`. **Never** holds I/O, clocks, scheduling decisions.
 
+#![warn(missing_docs)]
+
 pub mod allocs;
 mod hash;
 mod id;

@@ -166,14 +166,14 @@ impl NodeInfo {
     }
 
     /// The number of a device instance on this node.
-    pub fn device_instance(&self, group: &(String, String, String), id: &str) -> Option<usize> {
+    pub(crate) fn device_instance(&self, group: &(String, String, String), id: &str) -> Option<usize> {
         let g = self.device_groups.iter().position(|(name, _)| name == group)?;
         let i = self.device_groups[g].1.iter().position(|i| i == id)?;
         Some(self.devices[g] + i)
     }
 
     /// How many device instances the node has.
-    pub fn instance_count(&self) -> usize {
+    pub(crate) fn instance_count(&self) -> usize {
         self.devices.last().copied().unwrap_or(0)
     }
 }

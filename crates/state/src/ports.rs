@@ -55,7 +55,7 @@ impl PortSet {
 
 /// Parses a port list: comma-separated numbers and ranges `a-b`, blanks trimmed, values 1..65536; empty means none
 /// (`docs/spec/scheduling.md §7.2`). 65536 is accepted by the grammar but can never be asked for, so it is left out.
-pub fn parse_port_list(spec: &str) -> Result<Vec<u16>, String> {
+pub(crate) fn parse_port_list(spec: &str) -> Result<Vec<u16>, String> {
     let mut out = Vec::new();
     if spec.is_empty() {
         return Ok(out);

@@ -26,7 +26,7 @@ pub struct JobEntry {
 }
 
 /// Namespace and ID (of a job or volume).
-pub type Key = (String, String);
+pub(crate) type Key = (String, String);
 
 /// A persistent map by ID.
 type IdMap<V> = GenericHashMap<String, V, IdHash, DefaultSharedPtr>;

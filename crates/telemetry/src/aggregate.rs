@@ -21,7 +21,7 @@ pub(super) struct Aggregate {
 
 impl Aggregate {
     /// Takes a value in.
-    pub fn add(&mut self, value: f64) {
+    pub(crate) fn add(&mut self, value: f64) {
         self.min = if self.count == 0 { value } else { self.min.min(value) };
         self.max = if self.count == 0 { value } else { self.max.max(value) };
         self.count += 1;
@@ -31,12 +31,12 @@ impl Aggregate {
     }
 
     /// The mean; 0 without values.
-    pub fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum / self.count as f64 }
     }
 
     /// The standard deviation of the sample (divided by n - 1); 0 for less than two values.
-    pub fn deviation(&self) -> f64 {
+    pub(crate) fn deviation(&self) -> f64 {
         if self.count < 2 {
             return 0.0;
         }
@@ -61,13 +61,13 @@ pub(super) struct Sketch {
 
 impl Sketch {
     /// Takes a value in.
-    pub fn add(&mut self, value: f64) {
+    pub(crate) fn add(&mut self, value: f64) {
         *self.buckets.entry(bucket(value)).or_default() += 1;
         self.count += 1;
     }
 
     /// The sum of two distributions.
-    pub fn merged(&self, other: Option<&Sketch>) -> Sketch {
+    pub(crate) fn merged(&self, other: Option<&Sketch>) -> Sketch {
         let mut all = self.clone();
         for (bucket, n) in other.into_iter().flat_map(|o| &o.buckets) {
             *all.buckets.entry(*bucket).or_default() += n;
@@ -77,7 +77,7 @@ impl Sketch {
     }
 
     /// The value below which that share of values lies; none without values.
-    pub fn quantile(&self, share: f64) -> Option<f64> {
+    pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
         let rank = ((share * self.count as f64).ceil() as u64).max(1);
         let mut below = 0;
         for (bucket, n) in &self.buckets {

@@ -9,6 +9,8 @@
 //!
 //! **May use** `encamp_model`. **Never** holds knowledge of what the metrics mean.
 
+#![warn(missing_docs)]
+
 mod aggregate;
 mod filter;
 mod prometheus;

@@ -78,12 +78,12 @@ pub(super) struct Registry {
 }
 
 impl Registry {
-    pub fn new(settings: Settings) -> Registry {
+    pub(crate) fn new(settings: Settings) -> Registry {
         Registry { settings, shards: Default::default() }
     }
 
     /// Takes a value in. `now` is the time since the Unix epoch.
-    pub fn record(&self, now: Duration, kind: Kind, name: &str, value: f64, labels: Labels<'_>) {
+    pub(crate) fn record(&self, now: Duration, kind: Kind, name: &str, value: f64, labels: Labels<'_>) {
         if !value.is_finite() {
             return;
         }
@@ -115,7 +115,7 @@ impl Registry {
     }
 
     /// The JSON form at a time.
-    pub fn summary(&self, now: Duration) -> Summary {
+    pub(crate) fn summary(&self, now: Duration) -> Summary {
         let current = self.interval(now);
         let series = self.series(now);
         let finished = series.iter().flat_map(Series::windows).map(|w| w.index).filter(|i| *i < current).max();
@@ -126,7 +126,7 @@ impl Registry {
     }
 
     /// The Prometheus form at a time.
-    pub fn prometheus(&self, now: Duration) -> Option<String> {
+    pub(crate) fn prometheus(&self, now: Duration) -> Option<String> {
         let oldest = self.interval(now).saturating_sub(1);
         self.settings.prometheus.then(|| prometheus::render(self.series(now), oldest))
     }
@@ -219,7 +219,7 @@ impl Series {
     }
 
     /// The intervals that are known, newest first.
-    pub fn windows(&self) -> impl Iterator<Item = &Window> {
+    pub(crate) fn windows(&self) -> impl Iterator<Item = &Window> {
         std::iter::once(&self.current).chain(&self.previous)
     }
 }

@@ -22,7 +22,7 @@ pub(super) const SIZE: &str = "$size";
 
 /// What cannot be taken over, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DecodeError {
+pub(super) struct DecodeError {
     /// The place, as far as it is known.
     pub pos: Option<Pos>,
     /// What is wrong.
@@ -44,7 +44,7 @@ impl de::Error for DecodeError {
 }
 
 /// Reads settings from a file's tree.
-pub fn decode<'de, T: serde::Deserialize<'de>>(root: &'de Node) -> Result<T, DecodeError> {
+pub(super) fn decode<'de, T: serde::Deserialize<'de>>(root: &'de Node) -> Result<T, DecodeError> {
     T::deserialize(De { parts: vec![root], path: String::new() })
 }
 

@@ -11,7 +11,7 @@ const MAX_DEPTH: usize = 64;
 
 /// A place in a file, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Pos {
+pub(super) struct Pos {
     /// Line.
     pub line: usize,
     /// Column, in characters.
@@ -26,7 +26,7 @@ impl fmt::Display for Pos {
 
 /// What is wrong, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SyntaxError {
+pub(super) struct SyntaxError {
     /// The place.
     pub pos: Pos,
     /// What was expected or found.
@@ -35,7 +35,7 @@ pub struct SyntaxError {
 
 /// A value and where it begins.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Node {
+pub(super) struct Node {
     /// Its place.
     pub pos: Pos,
     /// The value.
@@ -44,7 +44,7 @@ pub struct Node {
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub(super) enum Value {
     /// JSON's `null`.
     Null,
     /// `true` or `false`.
@@ -61,7 +61,7 @@ pub enum Value {
 
 /// A key and its value.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Item {
+pub(super) struct Item {
     /// The key as it is written.
     pub key: String,
     /// Its place.
@@ -71,7 +71,7 @@ pub struct Item {
 }
 
 /// Reads a file.
-pub fn parse(text: &str) -> Result<Node, SyntaxError> {
+pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let json = text.trim_start().starts_with('{');
     let mut p = Parser { rest: text, pos: Pos { line: 1, column: 1 }, json, depth: 0 };

@@ -19,7 +19,7 @@ pub(super) struct LogFile {
 
 impl LogFile {
     /// Opens the file, at its end if it is there.
-    pub fn open(settings: &FileSettings) -> io::Result<LogFile> {
+    pub(super) fn open(settings: &FileSettings) -> io::Result<LogFile> {
         let path = if settings.path.as_os_str().as_encoded_bytes().ends_with(b"/") {
             settings.path.join("nomad.log")
         } else {
@@ -36,12 +36,12 @@ impl LogFile {
     }
 
     /// The file that is written to now.
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Writes a line. A full disk loses it: logging must not stop the agent.
-    pub fn write(&mut self, now: SystemTime, line: &str) {
+    pub(super) fn write(&mut self, now: SystemTime, line: &str) {
         let old = now.duration_since(self.begun).unwrap_or_default() >= self.settings.max_age;
         let full = self.settings.max_bytes > 0 && self.written >= self.settings.max_bytes;
         if full || (old && self.written > 0) {

@@ -25,7 +25,7 @@ pub(super) struct Line {
 
 impl Line {
     /// The message of an event.
-    pub fn of(time: SystemTime, event: &Event<'_>) -> Line {
+    pub(super) fn of(time: SystemTime, event: &Event<'_>) -> Line {
         let meta = event.metadata();
         let mut parts = Parts::default();
         event.record(&mut parts);
@@ -42,18 +42,18 @@ impl Line {
     }
 
     /// A message of the agent without anything else.
-    pub fn told(time: SystemTime, message: &str) -> Line {
+    pub(super) fn told(time: SystemTime, message: &str) -> Line {
         let (module, message) = ("agent".into(), message.into());
         Line { time, level: Level::Info, module, message, fields: Vec::new(), location: None, own: true }
     }
 
     /// Whether those who want that level get it.
-    pub fn shown_at(&self, limit: Level) -> bool {
+    pub(super) fn shown_at(&self, limit: Level) -> bool {
         self.level >= limit && (self.own || self.level >= Level::Warn || limit == Level::Trace)
     }
 
     /// The line without its end.
-    pub fn text(&self, json: bool, location: bool) -> String {
+    pub(super) fn text(&self, json: bool, location: bool) -> String {
         let location = self.location.as_deref().filter(|_| location);
         if json { self.as_json(location) } else { self.as_text(location) }
     }

@@ -28,7 +28,7 @@ const FACILITIES: [&str; 12] =
 
 impl Syslog {
     /// Connects under a facility such as `LOCAL0`.
-    pub fn connect(facility: &str) -> Result<Syslog, SyslogError> {
+    pub(super) fn connect(facility: &str) -> Result<Syslog, SyslogError> {
         let facility = number(facility).ok_or_else(|| SyslogError::Facility(facility.into()))?;
         let socket = UnixDatagram::unbound().map_err(SyslogError::Connect)?;
         socket.connect("/dev/log").map_err(SyslogError::Connect)?;
@@ -38,7 +38,7 @@ impl Syslog {
     }
 
     /// Sends a line; it is lost when nobody takes it.
-    pub fn write(&self, level: Level, line: &str) {
+    pub(super) fn write(&self, level: Level, line: &str) {
         let priority = self.facility * 8 + severity(level);
         let _ = self.socket.send(format!("<{priority}>encamp[{}]: {line}", std::process::id()).as_bytes());
     }

@@ -10,7 +10,7 @@ const LINES: i64 = 10;
 
 /// Where reading begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Start {
+pub(super) struct Start {
     /// Bytes before the end; from the beginning if there is no number.
     pub before_end: Option<u64>,
     /// Only that many lines of it.
@@ -19,7 +19,7 @@ pub struct Start {
 
 impl Start {
     /// From the flags: `-1` is what a flag has that was not given.
-    pub fn new(tail: bool, lines: i64, bytes: i64) -> Result<Start, String> {
+    pub(super) fn new(tail: bool, lines: i64, bytes: i64) -> Result<Start, String> {
         if !tail {
             return Ok(Start::default());
         }
@@ -38,14 +38,14 @@ impl Start {
     }
 
     /// A request for frames from there on.
-    pub fn added_to(&self, query: Query) -> Query {
+    pub(super) fn added_to(&self, query: Query) -> Query {
         let origin = if self.before_end.is_some() { "end" } else { "start" };
         query.with("offset", self.before_end.unwrap_or(0).to_string()).with("origin", origin)
     }
 }
 
 /// The last lines of a text.
-pub fn last_lines(bytes: &[u8], lines: usize) -> &[u8] {
+pub(super) fn last_lines(bytes: &[u8], lines: usize) -> &[u8] {
     if lines == 0 {
         return &[];
     }
@@ -57,7 +57,7 @@ pub fn last_lines(bytes: &[u8], lines: usize) -> &[u8] {
 
 /// Copies frames until their end, or until the sink takes no more. With a number of lines, only the last ones of what there is
 /// at first.
-pub async fn copy(
+pub(super) async fn copy(
     mut frames: FrameStream,
     lines: Option<usize>,
     mut sink: impl FnMut(&[u8]) -> bool,

@@ -14,7 +14,7 @@ use encamp_api::stats::ResourceUsage;
 use encamp_model::{Allocation, NetworkResource, Resources, Task, TaskState, Time, VolumeRequest, quoted};
 
 /// A task of an allocation.
-pub struct TaskView<'a> {
+pub(super) struct TaskView<'a> {
     /// Its name.
     pub name: &'a str,
     state: &'a TaskState,
@@ -23,7 +23,7 @@ pub struct TaskView<'a> {
 }
 
 /// The tasks that have a state: those that belong to others first, helpers before companions.
-pub fn ordered(alloc: &Allocation) -> Vec<TaskView<'_>> {
+pub(super) fn ordered(alloc: &Allocation) -> Vec<TaskView<'_>> {
     let group = alloc.job.as_ref().and_then(|job| job.lookup_group(&alloc.task_group));
     let of_job = |name: &str| group.and_then(|g| g.tasks.iter().find(|t| t.name == name));
     let states = alloc.task_states.iter();
@@ -40,18 +40,18 @@ pub fn ordered(alloc: &Allocation) -> Vec<TaskView<'_>> {
 }
 
 /// When the allocation's time is over, Unix nanoseconds, if a batch job limits it.
-pub fn deadline(alloc: &Allocation) -> Option<i64> {
+pub(super) fn deadline(alloc: &Allocation) -> Option<i64> {
     Some(alloc.create_time.saturating_add(max_run(alloc)?))
 }
 
 /// How long the allocation may run, if a batch job limits it, nanoseconds.
-pub fn max_run(alloc: &Allocation) -> Option<i64> {
+pub(crate) fn max_run(alloc: &Allocation) -> Option<i64> {
     let job = alloc.job.as_ref().filter(|job| matches!(job.r#type.as_str(), "batch" | "sysbatch"))?;
     job.lookup_group(&alloc.task_group)?.max_run_duration.filter(|d| *d > 0)
 }
 
 /// The tasks in one line each.
-pub fn short_table(alloc: &Allocation, zone: &TimeZone) -> String {
+pub(super) fn short_table(alloc: &Allocation, zone: &TimeZone) -> String {
     let mut lines = vec!["Name|State|Last Event|Time|Lifecycle".to_string()];
     lines.extend(ordered(alloc).iter().map(|task| {
         let (kind, time) = match task.state.events.last() {
@@ -71,13 +71,13 @@ impl TaskView<'_> {
     }
 
     /// The first line, with tags.
-    pub fn heading(&self) -> String {
+    pub(super) fn heading(&self) -> String {
         let lifecycle = self.lifecycle().map(|l| format!(" ({l})")).unwrap_or_default();
         format!("\n[bold]Task {}{lifecycle} is {}[reset]", quoted(self.name), quoted(&self.state.state))
     }
 
     /// Resources and what is used of them; with `all`, every measured value. An empty line at the end.
-    pub fn parts(&self, alloc: &Allocation, usage: Option<&ResourceUsage>, all: bool) -> Vec<String> {
+    pub(super) fn parts(&self, alloc: &Allocation, usage: Option<&ResourceUsage>, all: bool) -> Vec<String> {
         let mut parts = Vec::new();
         if let Some(resources) = resources(alloc, self.name) {
             parts.push("Task Resources:".into());
@@ -104,7 +104,7 @@ impl TaskView<'_> {
     }
 
     /// When it ran, and what happened to it.
-    pub fn history(&self, zone: &TimeZone) -> String {
+    pub(super) fn history(&self, zone: &TimeZone) -> String {
         let time = |time: Time| match written_time(time) {
             text if text.is_empty() => "N/A".to_string(),
             text => text,
@@ -175,7 +175,7 @@ fn addresses(networks: &[NetworkResource]) -> Vec<String> {
 }
 
 /// The volumes a task mounts: tables, each with an empty line behind it.
-pub fn volumes(c: &Connection, alloc: &Allocation, task: &TaskView<'_>, verbose: bool) -> Vec<String> {
+pub(super) fn volumes(c: &Connection, alloc: &Allocation, task: &TaskView<'_>, verbose: bool) -> Vec<String> {
     let group = alloc.job.as_ref().and_then(|job| job.lookup_group(&alloc.task_group));
     let Some(requested) = group.and_then(|g| g.volumes.as_ref()) else { return Vec::new() };
     let mounts = task.of_job.map(|t| t.volume_mounts.as_slice()).unwrap_or_default();

@@ -39,7 +39,7 @@ pub(super) enum Explanation {
 
 impl Explanation {
     /// Explains the plan, or one node's part in it.
-    pub fn new(run: &DryRun, node: &str, now: i64) -> Result<Explanation, String> {
+    pub(super) fn new(run: &DryRun, node: &str, now: i64) -> Result<Explanation, String> {
         if node.is_empty() {
             return Ok(Explanation::Groups(explain::explain(run, now)));
         }
@@ -57,7 +57,7 @@ impl Explanation {
         }
     }
 
-    pub fn text(&self) -> Option<String> {
+    pub(super) fn text(&self) -> Option<String> {
         match self {
             Explanation::None => None,
             Explanation::Groups(groups) => Some(render::explain::groups(groups)),
@@ -66,7 +66,7 @@ impl Explanation {
     }
 
     /// The plan's JSON with the explanation as one more member.
-    pub fn beside(&self, mut plan: Value) -> Value {
+    pub(super) fn beside(&self, mut plan: Value) -> Value {
         let explanation = match self {
             Explanation::None => return plan,
             Explanation::Groups(groups) => json!({"SchemaVersion": 1, "Groups": groups}),
@@ -91,12 +91,12 @@ pub(super) fn beside_changes(mut plan: Value, changed: Option<&Outcome>) -> Resu
 
 impl Planned {
     /// The plan as programs read it: the response, and what flags add to it.
-    pub fn value(&self) -> Result<Value, String> {
+    pub(super) fn value(&self) -> Result<Value, String> {
         let plan = render::json::plan_response(&self.response)?;
         Ok(self.explanation.beside(beside_changes(plan, self.changed.as_ref())?))
     }
 
-    pub fn report_disagreements(&self, context: &mut Context<'_, '_>) {
+    pub(super) fn report_disagreements(&self, context: &mut Context<'_, '_>) {
         if self.disagreements.is_empty() {
             return;
         }

@@ -12,7 +12,7 @@ use encamp_api::stats::HostStats;
 use encamp_model::{Allocation, Attribute, Node, NodeEvent, SECOND, format_duration};
 
 /// A node and how it is shown.
-pub struct View<'a> {
+pub(super) struct View<'a> {
     /// The node.
     pub node: &'a Node,
     /// All its allocations.
@@ -25,7 +25,7 @@ pub struct View<'a> {
 
 impl View<'_> {
     /// Little about the node, and its allocations.
-    pub fn print_short(&self, context: &mut Context<'_, '_>) {
+    pub(super) fn print_short(&self, context: &mut Context<'_, '_>) {
         let mut rows = self.first_rows();
         rows.extend(self.volume_rows());
         rows.push(("Drivers", self.enabled_drivers()));
@@ -34,7 +34,7 @@ impl View<'_> {
     }
 
     /// The node with what is used of it.
-    pub fn print(&self, c: &Connection, context: &mut Context<'_, '_>) {
+    pub(super) fn print(&self, c: &Connection, context: &mut Context<'_, '_>) {
         let stats = c.wait(c.client.node_stats(&self.node.id)).map(|(stats, _)| stats);
         let mut rows = self.first_rows();
         if let Ok(stats) = &stats {

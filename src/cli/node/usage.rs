@@ -35,7 +35,7 @@ fn given(alloc: &Allocation) -> (i64, i64, i64) {
 }
 
 /// The resources that running allocations were given.
-pub fn allocated(node: &Node, allocs: &[Allocation]) -> String {
+pub(super) fn allocated(node: &Node, allocs: &[Allocation]) -> String {
     let (cpu, memory, disk) = offered(node);
     let used = running(allocs).map(given).fold((0i64, 0i64, 0i64), |sum, one| {
         (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1), sum.2.saturating_add(one.2))
@@ -54,7 +54,7 @@ pub fn allocated(node: &Node, allocs: &[Allocation]) -> String {
 }
 
 /// What running allocations use; nothing if one of them can't be asked.
-pub fn measured_allocations(c: &Connection, node: &Node, allocs: &[Allocation]) -> Option<String> {
+pub(super) fn measured_allocations(c: &Connection, node: &Node, allocs: &[Allocation]) -> Option<String> {
     let (mut ticks, mut used) = (0.0, 0u64);
     for alloc in running(allocs) {
         let (stats, _) = c.wait(c.client.allocation_stats(&alloc.id)).ok()?;
@@ -70,7 +70,7 @@ pub fn measured_allocations(c: &Connection, node: &Node, allocs: &[Allocation]) 
 }
 
 /// What is in use on the whole machine.
-pub fn host(node: &Node, stats: &HostStats) -> String {
+pub(super) fn host(node: &Node, stats: &HostStats) -> String {
     let cpu = node.node_resources.as_ref().map_or(0, |r| r.cpu.cpu_shares);
     let device = node.attributes.get("unique.storage.volume").map(String::as_str).unwrap_or_default();
     let disk = match stats.disk_stats.iter().find(|disk| disk.device == device) {

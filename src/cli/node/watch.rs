@@ -114,7 +114,7 @@ impl AllocSide {
 }
 
 /// Watches until the drain is over and all allocations have stopped. `index` is where the watch of the node begins.
-pub fn watch(
+pub(super) fn watch(
     c: &Connection,
     context: &mut Context<'_, '_>,
     node: &Node,

@@ -8,7 +8,7 @@ const WIDTH: usize = 80;
 const INDENT: &str = "    ";
 
 /// The text, with tags.
-pub fn text(expected: u64, found: &Variable, zone: &jiff::tz::TimeZone) -> String {
+pub(super) fn text(expected: u64, found: &Variable, zone: &jiff::tz::TimeZone) -> String {
     let index = found.modify_index;
     let green = |text: String| format!("[green]{text}[yellow]");
     let given = green(format!("({expected})"));

@@ -54,7 +54,7 @@ impl FormFlags {
 }
 
 /// A variable in a format, with tags.
-pub fn rendered(variable: &Variable, form: &Form, zone: &jiff::tz::TimeZone) -> Result<String, String> {
+pub(super) fn rendered(variable: &Variable, form: &Form, zone: &jiff::tz::TimeZone) -> Result<String, String> {
     let failed = |e: String| format!("Error formatting the data: {e}");
     match form {
         Form::None => Ok(String::new()),

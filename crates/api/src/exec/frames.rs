@@ -53,12 +53,12 @@ pub(super) struct Decoder {
 
 impl Decoder {
     /// Takes bytes in.
-    pub fn feed(&mut self, bytes: &[u8]) {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
     /// The next message, `None` while bytes are missing.
-    pub fn next(&mut self) -> Result<Option<Message>, String> {
+    pub(crate) fn next(&mut self) -> Result<Option<Message>, String> {
         loop {
             let Some(frame) = self.frame()? else { return Ok(None) };
             match frame.kind {

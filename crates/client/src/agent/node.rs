@@ -16,7 +16,7 @@ use encamp_model::{DriverInfo, Node, NodeEvent, Time};
 const MOST_EVENTS: usize = 11;
 
 /// How a driver looks in the node.
-pub fn driver_info(name: &str, found: &Fingerprint, now: i64) -> DriverInfo {
+pub(crate) fn driver_info(name: &str, found: &Fingerprint, now: i64) -> DriverInfo {
     let mut attributes = BTreeMap::new();
     if found.detected {
         attributes.insert(format!("driver.{name}"), "true".to_string());
@@ -31,7 +31,7 @@ pub fn driver_info(name: &str, found: &Fingerprint, now: i64) -> DriverInfo {
 }
 
 /// Puts a driver into the node, with its attribute.
-pub fn put_driver(node: &mut Node, name: &str, found: &Fingerprint, now: i64) {
+pub(crate) fn put_driver(node: &mut Node, name: &str, found: &Fingerprint, now: i64) {
     let key = format!("driver.{name}");
     if found.detected && found.healthy {
         node.attributes.insert(key, "1".into());

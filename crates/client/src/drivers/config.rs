@@ -9,11 +9,11 @@ use encamp_model::duration;
 use encamp_model::duration::parse_duration;
 
 /// A `config` block; the errors name the key.
-pub struct Block<'a>(pub &'a BTreeMap<String, Value>);
+pub(crate) struct Block<'a>(pub &'a BTreeMap<String, Value>);
 
 impl Block<'_> {
     /// Refuses keys that the driver does not know.
-    pub fn only(&self, known: &[&str]) -> Result<(), String> {
+    pub(crate) fn only(&self, known: &[&str]) -> Result<(), String> {
         match self.0.keys().find(|k| !known.contains(&k.as_str())) {
             None => Ok(()),
             Some(k) => Err(format!("failed to parse config: unsupported argument \"{k}\"")),
@@ -25,7 +25,7 @@ impl Block<'_> {
     }
 
     /// A text; empty if not set.
-    pub fn text(&self, key: &str) -> Result<String, String> {
+    pub(crate) fn text(&self, key: &str) -> Result<String, String> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(String::new()),
             Some(Value::String(s)) => Ok(s.clone()),
@@ -36,7 +36,7 @@ impl Block<'_> {
     }
 
     /// A list of texts.
-    pub fn texts(&self, key: &str) -> Result<Vec<String>, String> {
+    pub(crate) fn texts(&self, key: &str) -> Result<Vec<String>, String> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(Vec::new()),
             Some(Value::Array(items)) => items
@@ -53,7 +53,7 @@ impl Block<'_> {
     }
 
     /// A whole number; none if not set.
-    pub fn number(&self, key: &str) -> Result<Option<i64>, String> {
+    pub(crate) fn number(&self, key: &str) -> Result<Option<i64>, String> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Number(n)) => {
@@ -65,7 +65,7 @@ impl Block<'_> {
     }
 
     /// Yes or no; no if not set.
-    pub fn flag(&self, key: &str) -> Result<bool, String> {
+    pub(crate) fn flag(&self, key: &str) -> Result<bool, String> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(false),
             Some(Value::Bool(b)) => Ok(*b),
@@ -75,7 +75,7 @@ impl Block<'_> {
     }
 
     /// A duration as text; zero if not set.
-    pub fn duration(&self, key: &str) -> Result<Duration, String> {
+    pub(crate) fn duration(&self, key: &str) -> Result<Duration, String> {
         let text = self.text(key)?;
         if text.is_empty() {
             return Ok(Duration::ZERO);
@@ -85,7 +85,7 @@ impl Block<'_> {
     }
 
     /// An inner block. Job files write blocks as lists of one.
-    pub fn block(&self, key: &str) -> Result<Option<BTreeMap<String, Value>>, String> {
+    pub(crate) fn block(&self, key: &str) -> Result<Option<BTreeMap<String, Value>>, String> {
         let of = |v: &Value| match v {
             Value::Object(o) => Ok(Some(o.iter().map(|(k, v)| (k.clone(), v.clone())).collect())),
             _ => Err(Self::wrong(key, "a block")),

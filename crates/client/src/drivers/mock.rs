@@ -105,14 +105,14 @@ struct State {
 }
 
 /// The driver.
-pub struct Mock {
+pub(crate) struct Mock {
     config: MockConfig,
     since: Instant,
 }
 
 impl Mock {
     /// A driver that was started now.
-    pub fn new(config: MockConfig) -> Mock {
+    pub(crate) fn new(config: MockConfig) -> Mock {
         Mock { config, since: Instant::now() }
     }
 

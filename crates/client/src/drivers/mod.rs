@@ -6,7 +6,7 @@
 pub mod config;
 pub mod mock;
 pub mod raw_exec;
-pub mod raw_handle;
+pub(crate) mod raw_handle;
 pub mod signals;
 pub mod supervisor;
 
@@ -106,7 +106,7 @@ impl Fingerprint {
     }
 
     /// It is not there.
-    pub fn undetected(description: &str) -> Fingerprint {
+    pub(crate) fn undetected(description: &str) -> Fingerprint {
         Fingerprint { detected: false, healthy: false, description: description.into() }
     }
 }
@@ -136,7 +136,7 @@ pub struct StartTask {
 
 impl StartTask {
     /// The task's directory.
-    pub fn task_dir(&self) -> PathBuf {
+    pub(crate) fn task_dir(&self) -> PathBuf {
         self.alloc_dir.join(&self.task)
     }
 }
@@ -187,7 +187,7 @@ pub enum StartFailure {
 
 impl StartFailure {
     /// A failure that another try does not mend.
-    pub fn fatal(text: impl Into<String>) -> StartFailure {
+    pub(crate) fn fatal(text: impl Into<String>) -> StartFailure {
         StartFailure::Failed { text: text.into(), recoverable: false }
     }
 }

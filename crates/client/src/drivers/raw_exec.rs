@@ -22,7 +22,7 @@ const KEYS: &[&str] =
     &["command", "args", "work_dir", "oom_score_adj", "cgroup_v2_override", "cgroup_v1_override", "denied_envvars"];
 
 /// The driver.
-pub struct RawExec {
+pub(crate) struct RawExec {
     config: RawExecConfig,
     supervisor: PathBuf,
     cgroups: Arc<Cgroups>,
@@ -31,7 +31,7 @@ pub struct RawExec {
 impl RawExec {
     /// A driver whose tasks are held by `supervisor`, a program that calls [`supervisor::main`].
     /// `cgroups`: what bounds them.
-    pub fn new(config: RawExecConfig, supervisor: PathBuf, cgroups: Cgroups) -> RawExec {
+    pub(crate) fn new(config: RawExecConfig, supervisor: PathBuf, cgroups: Cgroups) -> RawExec {
         RawExec { config, supervisor, cgroups: Arc::new(cgroups) }
     }
 

@@ -31,7 +31,7 @@ const TICKS: f64 = 100.0;
 
 /// What is needed to find the process again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub(crate) struct State {
     /// The task's process, and its start in ticks.
     pub pid: u32,
     pub ticks: u64,
@@ -50,7 +50,7 @@ pub struct State {
 
 impl State {
     /// The supervisor lives, or left word.
-    pub fn can_be_found(&self) -> bool {
+    pub(crate) fn can_be_found(&self) -> bool {
         procfs::is_alive(self.supervisor, self.supervisor_ticks) || self.exit_file.read().is_some()
     }
 
@@ -66,7 +66,7 @@ impl State {
     }
 
     /// Ends the task and removes its groups, which may take a moment.
-    pub async fn end(&self) {
+    pub(crate) async fn end(&self) {
         let state = self.clone();
         let work = tokio::task::spawn_blocking(move || {
             state.kill();
@@ -91,7 +91,7 @@ struct Sample {
 }
 
 /// A running task.
-pub struct Handle {
+pub(crate) struct Handle {
     state: State,
     program: PathBuf,
     exit: watch::Receiver<Option<Exit>>,
@@ -121,7 +121,7 @@ impl Drop for Handle {
 impl Handle {
     /// A handle of a process; `child` is its supervisor if this agent started it. `program` runs commands in terminals.
     /// `cgroups` get back what the task reserved.
-    pub fn new(state: State, program: PathBuf, cgroups: Arc<Cgroups>, child: Option<Child>) -> Arc<Handle> {
+    pub(crate) fn new(state: State, program: PathBuf, cgroups: Arc<Cgroups>, child: Option<Child>) -> Arc<Handle> {
         let (tell, exit) = watch::channel(None);
         let watched = state.clone();
         let watch = tokio::spawn(async move {

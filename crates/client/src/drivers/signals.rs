@@ -36,7 +36,7 @@ const NAMES: &[(&str, Option<Signal>)] = &[
 ];
 
 /// The signal of a name: the inner value is none for `SIGNULL`. `None` for an unknown name.
-pub fn of_name(name: &str) -> Option<Option<Signal>> {
+pub(crate) fn of_name(name: &str) -> Option<Option<Signal>> {
     NAMES.iter().find(|(n, _)| *n == name).map(|(_, signal)| *signal)
 }
 

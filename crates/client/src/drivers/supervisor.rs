@@ -24,9 +24,9 @@ use crate::logs::rotate::Rotator;
 use crate::{netns, procfs};
 
 /// First argument of the program that makes it a supervisor.
-pub const ARGUMENT: &str = "task-supervisor";
+pub(crate) const ARGUMENT: &str = "task-supervisor";
 /// First argument of the program that makes it run a command in the terminal that is its standard input.
-pub const TERMINAL_ARGUMENT: &str = "task-terminal";
+pub(crate) const TERMINAL_ARGUMENT: &str = "task-terminal";
 /// What a process ends with that was killed, or whose child was.
 const OOM_CODE: i64 = 128 + 9;
 /// How long processes that a task left behind may take to die.
@@ -300,7 +300,7 @@ fn pump(mut from: File, to: &mut Rotator) {
 }
 
 /// Writes a file that is there completely or not at all.
-pub fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
+pub(crate) fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
     let new = path.with_extension("new");
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
     file.write_all(text)?;

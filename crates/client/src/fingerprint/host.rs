@@ -79,7 +79,7 @@ pub fn memory() -> HostMemoryStats {
 }
 
 /// The UUID the firmware gives the host; empty if it can't be read.
-pub fn product_uuid() -> String {
+pub(crate) fn product_uuid() -> String {
     read("/sys/class/dmi/id/product_uuid").trim().to_lowercase()
 }
 
@@ -126,7 +126,7 @@ pub fn disk(path: &Path) -> HostDiskStats {
 }
 
 /// The file system of a path as statistics show it: without device and place.
-pub fn alloc_disk(path: &Path) -> HostDiskStats {
+pub(crate) fn alloc_disk(path: &Path) -> HostDiskStats {
     usage(path)
 }
 
@@ -150,7 +150,7 @@ pub fn uptime() -> u64 {
 }
 
 /// Whether the kernel can bridge networks: the module is loaded, built in, or can be loaded.
-pub fn has_bridge() -> bool {
+pub(crate) fn has_bridge() -> bool {
     if Path::new("/sys/module/bridge").exists() || read("/proc/modules").lines().any(|l| l.starts_with("bridge ")) {
         return true;
     }

@@ -16,7 +16,7 @@ use super::ranges;
 use encamp_model::*;
 
 /// Bytes of a MiB.
-pub const MIB: u64 = 1 << 20;
+pub(crate) const MIB: u64 = 1 << 20;
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,7 +31,7 @@ pub struct Found {
 
 impl Found {
     /// MHz of one core, on average.
-    pub fn mhz_per_core(&self) -> f64 {
+    pub(crate) fn mhz_per_core(&self) -> f64 {
         let cores = self.resources.cpu.total_cpu_cores.max(1);
         self.total_compute as f64 / cores as f64
     }
@@ -134,7 +134,7 @@ pub fn reserved(config: &Config) -> NodeReservedResources {
 }
 
 /// Meta that every node has unless the configuration says otherwise (`docs/spec/client.md §3.1`).
-pub fn static_meta(config: &Config) -> BTreeMap<String, String> {
+pub(crate) fn static_meta(config: &Config) -> BTreeMap<String, String> {
     let image = "docker.io/envoyproxy/envoy:v${NOMAD_envoy_version}";
     let defaults = [
         ("connect.sidecar_image", image),

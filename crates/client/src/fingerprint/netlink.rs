@@ -132,7 +132,7 @@ fn dump(kind: u16, head: usize) -> rustix::io::Result<Vec<Vec<u8>>> {
 }
 
 /// Has the loopback of this network namespace work.
-pub fn set_loopback_up() -> std::io::Result<()> {
+pub(crate) fn set_loopback_up() -> std::io::Result<()> {
     let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     let mut request = Vec::new();
     request.extend(32_u32.to_ne_bytes());

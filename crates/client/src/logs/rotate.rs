@@ -10,7 +10,7 @@ use crate::drivers::LogSettings;
 const LINE_WINDOW: u64 = 32 * 1024;
 
 /// Writes one stream of a task into files `<name>.<n>`.
-pub struct Rotator {
+pub(crate) struct Rotator {
     dir: Directory,
     name: String,
     settings: LogSettings,
@@ -23,7 +23,7 @@ pub struct Rotator {
 
 impl Rotator {
     /// Goes on in the last file that is not full.
-    pub fn open(dir: Directory, name: String, settings: LogSettings) -> io::Result<Rotator> {
+    pub(crate) fn open(dir: Directory, name: String, settings: LogSettings) -> io::Result<Rotator> {
         let settings = LogSettings { max_files: settings.max_files.max(1), max_bytes: settings.max_bytes.max(1) };
         let files = super::files(&dir, &name)?;
         let index = match files.last_key_value() {
@@ -38,7 +38,7 @@ impl Rotator {
     }
 
     /// Writes bytes, into as many files as it takes.
-    pub fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let room = self.settings.max_bytes.saturating_sub(self.written);
             if room == 0 {

@@ -25,7 +25,7 @@ const POLL: Duration = Duration::from_millis(200);
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// Opens a file, each time as if for the first time: what its path leads to may change.
-pub type Opener = Arc<dyn Fn() -> std::io::Result<std::fs::File> + Send + Sync>;
+pub(crate) type Opener = Arc<dyn Fn() -> std::io::Result<std::fs::File> + Send + Sync>;
 
 /// Frames, until the end of the channel.
 pub type Frames = mpsc::Receiver<Result<StreamFrame, ClientError>>;

@@ -4,7 +4,7 @@ use encamp_model::SECOND;
 use encamp_model::random::Random;
 
 /// Nanoseconds of `base` and up to as much again.
-pub fn doubled(base: i64, random: &mut Random) -> i64 {
+pub(crate) fn doubled(base: i64, random: &mut Random) -> i64 {
     base.saturating_add(below(base, random))
 }
 
@@ -49,7 +49,7 @@ pub fn pull(dev: bool, random: &mut Random) -> i64 {
 }
 
 /// Wait when an allocation that the servers listed is not there.
-pub fn missing_alloc(random: &mut Random) -> i64 {
+pub(crate) fn missing_alloc(random: &mut Random) -> i64 {
     doubled(2 * SECOND, random)
 }
 
@@ -59,7 +59,7 @@ pub fn report(dev: bool, random: &mut Random) -> i64 {
 }
 
 /// Wait that collects changes of the node, and its events, before they are sent.
-pub fn coalesce(random: &mut Random) -> i64 {
+pub(crate) fn coalesce(random: &mut Random) -> i64 {
     doubled(5 * SECOND, random)
 }
 

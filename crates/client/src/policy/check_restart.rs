@@ -24,7 +24,7 @@ pub enum CheckOutcome {
 
 /// Watches one check of one task.
 #[derive(Debug, Clone, Default)]
-pub struct CheckRestartTracker {
+pub(crate) struct CheckRestartTracker {
     started: Option<i64>,
     first_failure: Option<i64>,
 }
@@ -32,7 +32,13 @@ pub struct CheckRestartTracker {
 impl CheckRestartTracker {
     /// Looks at the check at `now` (Unix nanoseconds). `started`: when the task started, none while it does not run. True:
     /// the task is to be restarted.
-    pub fn step(&mut self, now: i64, started: Option<i64>, outcome: CheckOutcome, rule: &CheckRestartRule) -> bool {
+    pub(crate) fn step(
+        &mut self,
+        now: i64,
+        started: Option<i64>,
+        outcome: CheckOutcome,
+        rule: &CheckRestartRule,
+    ) -> bool {
         if started != self.started {
             *self = CheckRestartTracker { started, first_failure: None };
         }

@@ -6,14 +6,14 @@ use crate::config::GcConfig;
 
 /// Terminal allocations, the one marked first in front.
 #[derive(Debug, Clone, Default)]
-pub struct GcQueue {
+pub(crate) struct GcQueue {
     order: BTreeSet<(i64, String)>,
     marked: HashMap<String, i64>,
 }
 
 impl GcQueue {
     /// Marks an allocation at a moment (Unix nanoseconds). False if it was marked already; it keeps its place then.
-    pub fn mark(&mut self, id: &str, now: i64) -> bool {
+    pub(crate) fn mark(&mut self, id: &str, now: i64) -> bool {
         if self.marked.contains_key(id) {
             return false;
         }
@@ -22,24 +22,26 @@ impl GcQueue {
     }
 
     /// Takes the allocation that was marked first; of several at one moment the one with the least ID.
-    pub fn pop(&mut self) -> Option<String> {
+    pub(crate) fn pop(&mut self) -> Option<String> {
         let (_, id) = self.order.pop_first()?;
         self.marked.remove(&id);
         Some(id)
     }
 
     /// Takes an allocation out; false if it is not in.
-    pub fn remove(&mut self, id: &str) -> bool {
+    pub(crate) fn remove(&mut self, id: &str) -> bool {
         self.marked.remove(id).is_some_and(|at| self.order.remove(&(at, id.into())))
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
         self.order.len()
     }
 
     /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 }
@@ -71,7 +73,7 @@ pub enum Cause {
 
 impl Cause {
     /// Whether removals that are under way tell only in the end what they brought.
-    pub fn waits_for_removals(&self) -> bool {
+    pub(crate) fn waits_for_removals(&self) -> bool {
         match self {
             Cause::Disk { .. } | Cause::Inodes { .. } => true,
             Cause::Allocations { .. } => false,
@@ -94,7 +96,7 @@ pub fn cause(now: &Pressure, limits: &GcConfig) -> Option<Cause> {
 }
 
 /// Whether a pass that finds nothing to remove is worth a warning: not while only the count is over, by less than twice.
-pub fn warns(now: &Pressure, limits: &GcConfig) -> bool {
+pub(crate) fn warns(now: &Pressure, limits: &GcConfig) -> bool {
     now.disk > limits.disk_usage_threshold
         || now.inodes > limits.inode_usage_threshold
         || now.live >= limits.max_allocs.saturating_mul(2)

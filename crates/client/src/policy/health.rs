@@ -5,7 +5,7 @@ use encamp_model::{Allocation, SECOND, SortedMap, TaskState, format_duration};
 
 /// What health means for one allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HealthRules {
+pub(crate) struct HealthRules {
     /// How long it has to be well, in nanoseconds.
     pub min_healthy_time: i64,
     /// How long it may take, in nanoseconds from the start of the allocation.
@@ -18,7 +18,7 @@ pub struct HealthRules {
 
 impl HealthRules {
     /// The rules of an allocation; none if nobody asks or somebody decided already.
-    pub fn of(alloc: &Allocation) -> Option<HealthRules> {
+    pub(crate) fn of(alloc: &Allocation) -> Option<HealthRules> {
         let job = alloc.job.as_ref()?;
         if !matches!(job.r#type.as_str(), "service" | "system") || alloc.health().is_some() {
             return None;
@@ -58,7 +58,7 @@ pub enum Verdict {
 
 /// Watches one allocation.
 #[derive(Debug, Clone)]
-pub struct HealthTracker {
+pub(crate) struct HealthTracker {
     rules: HealthRules,
     deadline: i64,
     latest: i64,
@@ -72,13 +72,13 @@ const LOOK: i64 = SECOND / 2;
 
 impl HealthTracker {
     /// A tracker that starts at `now` (Unix nanoseconds).
-    pub fn new(rules: HealthRules, now: i64) -> HealthTracker {
+    pub(crate) fn new(rules: HealthRules, now: i64) -> HealthTracker {
         let deadline = now.saturating_add(rules.healthy_deadline);
         HealthTracker { rules, deadline, latest: 0, healthy_at: None, passing_since: None }
     }
 
     /// Looks at the tasks. `checks`: whether all checks pass, none without checks. `stopping`: the servers want the allocation to stop; `failed`: it failed as a whole.
-    pub fn step(
+    pub(crate) fn step(
         &mut self,
         now: i64,
         stopping: bool,

@@ -39,7 +39,7 @@ pub fn file(identity: &WorkloadIdentity) -> String {
 }
 
 /// When a token that expires at a time is renewed; none if it does not expire. Unix nanoseconds.
-pub fn renew_at(now: i64, expires: i64, random: &mut Random) -> Option<i64> {
+pub(crate) fn renew_at(now: i64, expires: i64, random: &mut Random) -> Option<i64> {
     if expires == 0 {
         return None;
     }

@@ -35,7 +35,7 @@ impl Stage {
     }
 
     /// Stays beside the main tasks.
-    pub fn is_sidecar(self) -> bool {
+    pub(crate) fn is_sidecar(self) -> bool {
         matches!(self, Stage::PrestartSidecar | Stage::PoststartSidecar)
     }
 }
@@ -52,37 +52,37 @@ enum Phase {
 
 /// Opens and closes the gates that tasks start through.
 #[derive(Debug, Clone)]
-pub struct Coordinator {
+pub(crate) struct Coordinator {
     phase: Phase,
     stages: BTreeMap<String, Stage>,
 }
 
 impl Coordinator {
     /// A coordinator for these tasks; `restored`: the agent started anew while they were running.
-    pub fn new(tasks: &[Task], restored: bool) -> Coordinator {
+    pub(crate) fn new(tasks: &[Task], restored: bool) -> Coordinator {
         let stages = tasks.iter().map(|t| (t.name.clone(), Stage::of(t))).collect();
         Coordinator { phase: if restored { Phase::Prestart } else { Phase::Init }, stages }
     }
 
     /// The stage of a task; main for an unknown one.
-    pub fn stage(&self, task: &str) -> Stage {
+    pub(crate) fn stage(&self, task: &str) -> Stage {
         self.stages.get(task).copied().unwrap_or(Stage::Main)
     }
 
     /// All tasks are started anew.
-    pub fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.phase = Phase::Init;
     }
 
     /// Takes in the states of the tasks; a task without a state is pending.
-    pub fn update(&mut self, states: &SortedMap<TaskState>) {
+    pub(crate) fn update(&mut self, states: &SortedMap<TaskState>) {
         while let Some(next) = self.next(states) {
             self.phase = next;
         }
     }
 
     /// Whether a task of this stage may start now.
-    pub fn open(&self, stage: Stage) -> bool {
+    pub(crate) fn open(&self, stage: Stage) -> bool {
         use Stage::*;
         match self.phase {
             Phase::Init => false,

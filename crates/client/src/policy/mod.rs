@@ -6,7 +6,7 @@
 //! - [`gc`]: which dead allocation goes first. [`identity`]: tokens of tasks.
 
 pub mod backoff;
-pub mod check_restart;
+pub(crate) mod check_restart;
 pub mod gc;
 pub mod health;
 pub mod identity;

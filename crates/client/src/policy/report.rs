@@ -6,7 +6,7 @@ use encamp_model::{Allocation, client_status};
 
 /// What is queued and what the servers know.
 #[derive(Debug, Clone, Default)]
-pub struct ReportQueue {
+pub(crate) struct ReportQueue {
     queued: BTreeMap<String, Allocation>,
     acknowledged: BTreeMap<String, Allocation>,
     ticks: u64,
@@ -14,24 +14,24 @@ pub struct ReportQueue {
 
 impl ReportQueue {
     /// Queues the newest view of an allocation; only the fields that clients own are looked at.
-    pub fn push(&mut self, alloc: Allocation) {
+    pub(crate) fn push(&mut self, alloc: Allocation) {
         self.queued.insert(alloc.id.clone(), alloc);
     }
 
     /// What the servers are known to know, from the state of an earlier run.
-    pub fn acknowledge(&mut self, alloc: Allocation) {
+    pub(crate) fn acknowledge(&mut self, alloc: Allocation) {
         self.acknowledged.insert(alloc.id.clone(), alloc);
     }
 
     /// Forgets an allocation that is gone.
-    pub fn forget(&mut self, id: &str) {
+    pub(crate) fn forget(&mut self, id: &str) {
         self.queued.remove(id);
         self.acknowledged.remove(id);
     }
 
     /// A tick, every 200 ms: what is to be sent now. `has_runner` tells whether an allocation runs here: the others are
     /// always sent.
-    pub fn tick(&mut self, has_runner: impl Fn(&str) -> bool) -> Vec<Allocation> {
+    pub(crate) fn tick(&mut self, has_runner: impl Fn(&str) -> bool) -> Vec<Allocation> {
         self.ticks = self.ticks.wrapping_add(1);
         let acknowledged = &self.acknowledged;
         self.queued.retain(|id, a| !has_runner(id) || differs(a, acknowledged.get(id)));
@@ -43,7 +43,7 @@ impl ReportQueue {
     }
 
     /// The servers took it. Gives back what they know now.
-    pub fn sent(&mut self, allocs: Vec<Allocation>) {
+    pub(crate) fn sent(&mut self, allocs: Vec<Allocation>) {
         self.ticks = 0;
         for alloc in allocs {
             self.acknowledged.insert(alloc.id.clone(), alloc);
@@ -51,7 +51,7 @@ impl ReportQueue {
     }
 
     /// The servers did not take it: it is queued again unless something newer came meanwhile.
-    pub fn failed(&mut self, allocs: Vec<Allocation>) {
+    pub(crate) fn failed(&mut self, allocs: Vec<Allocation>) {
         for alloc in allocs {
             self.queued.entry(alloc.id.clone()).or_insert(alloc);
         }

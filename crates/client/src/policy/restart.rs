@@ -20,7 +20,7 @@ pub enum Ending {
 
 /// What follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decision {
+pub(crate) enum Decision {
     /// The task was killed: it ends.
     Killed,
     /// The task did what it should: it ends.
@@ -40,11 +40,11 @@ pub enum Decision {
 }
 
 /// `Restarting`: nothing special.
-pub const WITHIN_POLICY: &str = "Restart within policy";
+pub(crate) const WITHIN_POLICY: &str = "Restart within policy";
 
 /// Counts the restarts of one task.
 #[derive(Debug, Clone)]
-pub struct RestartTracker {
+pub(crate) struct RestartTracker {
     policy: RestartPolicy,
     on_success: bool,
     interval_start: i64,
@@ -64,7 +64,12 @@ enum Asked {
 
 impl RestartTracker {
     /// A tracker for a task of a job of type `job_type`; `now` in Unix nanoseconds.
-    pub fn new(policy: RestartPolicy, job_type: &str, lifecycle: Option<&TaskLifecycleConfig>, now: i64) -> Self {
+    pub(crate) fn new(
+        policy: RestartPolicy,
+        job_type: &str,
+        lifecycle: Option<&TaskLifecycleConfig>,
+        now: i64,
+    ) -> Self {
         let on_success = match lifecycle {
             None => !matches!(job_type, "batch" | "sysbatch"),
             Some(l) => l.hook != "poststop" && l.sidecar,
@@ -73,27 +78,27 @@ impl RestartTracker {
     }
 
     /// The task is being killed: it will not start again.
-    pub fn set_killed(&mut self) {
+    pub(crate) fn set_killed(&mut self) {
         self.killed = true;
     }
 
     /// Somebody asked for a restart: the next ending is no failure.
-    pub fn ask(&mut self) {
+    pub(crate) fn ask(&mut self) {
         self.asked = Some(Asked::ByUser);
     }
 
     /// A check failed: the next ending is a failure, however the task ends.
-    pub fn ask_failed(&mut self) {
+    pub(crate) fn ask_failed(&mut self) {
         self.asked.get_or_insert(Asked::ByCheck);
     }
 
     /// Takes over the policy of an updated job; the counts stay.
-    pub fn set_policy(&mut self, policy: RestartPolicy) {
+    pub(crate) fn set_policy(&mut self, policy: RestartPolicy) {
         self.policy = policy;
     }
 
     /// What follows an ending.
-    pub fn decide(&mut self, ending: &Ending, now: i64, random: &mut Random) -> Decision {
+    pub(crate) fn decide(&mut self, ending: &Ending, now: i64, random: &mut Random) -> Decision {
         let failed = |reason: String| Decision::Failed { reason };
         if self.killed {
             return Decision::Killed;

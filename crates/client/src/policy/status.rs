@@ -4,7 +4,7 @@ use super::lifecycle::Stage;
 use encamp_model::{SortedMap, TaskState, client_status};
 
 /// Client status and its description, from the states of the tasks (`docs/spec/client.md §9.6`).
-pub fn client_status_of(states: &SortedMap<TaskState>) -> (&'static str, &'static str) {
+pub(crate) fn client_status_of(states: &SortedMap<TaskState>) -> (&'static str, &'static str) {
     let any = |wanted: &str| states.values().any(|t| t.state == wanted);
     if states.values().any(|t| t.state == "dead" && t.failed) {
         (client_status::FAILED, "Failed tasks")
@@ -21,7 +21,7 @@ pub fn client_status_of(states: &SortedMap<TaskState>) -> (&'static str, &'stati
 
 /// Why the remaining tasks of an allocation are killed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KillCause {
+pub(crate) enum KillCause {
     /// This task failed.
     SiblingFailed(String),
     /// The leader is dead.
@@ -43,7 +43,7 @@ pub struct Role {
 
 /// What follows from the states of the tasks (`docs/spec/client.md §9.7`).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reaction {
+pub(crate) struct Reaction {
     /// Live tasks are to be killed for this cause.
     pub kill: Option<KillCause>,
     /// Names of the live tasks, poststop ones not counted.
@@ -51,7 +51,7 @@ pub struct Reaction {
 }
 
 /// Looks at all tasks that are not poststop tasks.
-pub fn reaction(roles: &[Role], states: &SortedMap<TaskState>) -> Reaction {
+pub(crate) fn reaction(roles: &[Role], states: &SortedMap<TaskState>) -> Reaction {
     let tasks: Vec<_> = roles.iter().filter(|r| r.stage != Stage::Poststop).collect();
     let state = |r: &Role| states.get(&r.name);
     let dead = |r: &Role| state(r).is_some_and(|s| s.state == "dead");
@@ -72,7 +72,7 @@ pub fn reaction(roles: &[Role], states: &SortedMap<TaskState>) -> Reaction {
 
 /// The order tasks are killed in: each step's tasks at once, and the next step after they are dead
 /// (`docs/spec/client.md §9.5`). `poststop_too`: the allocation ran too long, its poststop tasks do not run.
-pub fn kill_order(roles: &[Role], poststop_too: bool) -> Vec<Vec<String>> {
+pub(crate) fn kill_order(roles: &[Role], poststop_too: bool) -> Vec<Vec<String>> {
     let pick = |f: &dyn Fn(&Role) -> bool| roles.iter().filter(|r| f(r)).map(|r| r.name.clone()).collect::<Vec<_>>();
     let ordinary = |r: &Role| !r.leader && r.stage != Stage::Poststop && !r.stage.is_sidecar();
     let steps = [

@@ -16,7 +16,7 @@ const EXCEEDED: &str = "exceeded max_run_duration";
 
 impl AllocRunner {
     /// Ends all tasks, in the order of `docs/spec/client.md §9.5`; poststop tasks run after that.
-    pub async fn kill_tasks(self: &Arc<Self>) {
+    pub(crate) async fn kill_tasks(self: &Arc<Self>) {
         self.stopping.send_replace(true);
         {
             let mut waited = self.killing.lock().await;

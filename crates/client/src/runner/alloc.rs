@@ -181,12 +181,12 @@ impl AllocRunner {
     }
 
     /// Whether its files are gone.
-    pub fn is_destroyed(&self) -> bool {
+    pub(crate) fn is_destroyed(&self) -> bool {
         self.destroyed.load(Ordering::Acquire)
     }
 
     /// Notes when it was marked for collection.
-    pub fn set_marked(&self, now: i64) {
+    pub(crate) fn set_marked(&self, now: i64) {
         self.marked.store(now, Ordering::Relaxed);
     }
 
@@ -199,17 +199,17 @@ impl AllocRunner {
     }
 
     /// Whether it waits for other allocations to end.
-    pub fn is_waiting(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         self.waiting.load(Ordering::Relaxed)
     }
 
     /// Whether its tasks are being killed, or were.
-    pub fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         *self.stopping.borrow()
     }
 
     /// Whether its loop is over.
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         *self.done.borrow()
     }
 

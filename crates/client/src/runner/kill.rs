@@ -16,7 +16,7 @@ const DEFAULT_KILL_TIMEOUT: i64 = 5_000_000_000;
 
 impl TaskRunner {
     /// Asks the task to end; its events begin with `event`.
-    pub fn begin_kill(&self, event: TaskEvent) {
+    pub(crate) fn begin_kill(&self, event: TaskEvent) {
         self.emit(event);
         self.kill.send_replace(true);
     }

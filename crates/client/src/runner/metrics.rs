@@ -25,7 +25,7 @@ fn details(job: &Job) -> Vec<(String, String)> {
 
 impl TaskRunner {
     /// Calls with the labels of the task.
-    pub fn with_labels(&self, f: impl FnOnce(&[(&str, &str)])) {
+    pub(crate) fn with_labels(&self, f: impl FnOnce(&[(&str, &str)])) {
         let Some(alloc) = self.owner.upgrade().map(|o| o.alloc()) else { return };
         let job = alloc.job.as_deref();
         let more =

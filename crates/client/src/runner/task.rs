@@ -124,7 +124,7 @@ impl TaskRunner {
     }
 
     /// Whether its loop is over.
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         locked(&self.inner).record.complete
     }
 
@@ -147,7 +147,7 @@ impl TaskRunner {
     }
 
     /// Appends an event.
-    pub fn emit(&self, event: TaskEvent) {
+    pub(crate) fn emit(&self, event: TaskEvent) {
         self.change(event, None);
     }
 

@@ -17,7 +17,7 @@ pub mod status {
     /// It passed.
     pub const SUCCESS: &str = "success";
     /// It failed.
-    pub const FAILURE: &str = "failure";
+    pub(crate) const FAILURE: &str = "failure";
     /// It has not run yet.
     pub const PENDING: &str = "pending";
 }
@@ -87,7 +87,7 @@ pub struct Http {
 }
 
 /// The checks of a service; those of other catalogues and of other kinds are left out.
-pub fn of_service(service: &Service, place: &Place) -> Vec<Result<Check, String>> {
+pub(crate) fn of_service(service: &Service, place: &Place) -> Vec<Result<Check, String>> {
     if service.provider != "nomad" {
         return Vec::new();
     }
@@ -175,7 +175,7 @@ fn id(check: &ServiceCheck, label: &str, place: &Place) -> String {
 }
 
 /// Whether all results speak for the allocation (`docs/spec/client.md §14`); none of no checks.
-pub fn passing(results: &BTreeMap<String, CheckResult>) -> Option<bool> {
+pub(crate) fn passing(results: &BTreeMap<String, CheckResult>) -> Option<bool> {
     let good = |r: &CheckResult| r.status == status::SUCCESS || (r.mode == "readiness" && r.status == status::FAILURE);
     (!results.is_empty()).then(|| results.values().all(good))
 }

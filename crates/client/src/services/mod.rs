@@ -128,7 +128,7 @@ pub(super) mod tests {
     use encamp_model::{AllocatedPortMapping, AllocatedResources};
 
     /// An allocation with the port `http`.
-    pub fn alloc() -> Allocation {
+    pub(crate) fn alloc() -> Allocation {
         let mut resources = AllocatedResources::default();
         resources.shared.ports.push(AllocatedPortMapping {
             label: "http".into(),

@@ -59,7 +59,7 @@ impl Checks {
     }
 
     /// Whether all pass; none if there are none.
-    pub fn passing(&self) -> Option<bool> {
+    pub(crate) fn passing(&self) -> Option<bool> {
         passing(&locked(&self.results))
     }
 }

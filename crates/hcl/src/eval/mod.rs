@@ -30,9 +30,9 @@ const STEP_BYTES: usize = 64;
 /// Bytes of text one parse may produce while evaluating.
 const MAX_TEXT: usize = 64 << 20;
 /// Blocks one parse may read, those made by `dynamic` blocks included.
-pub const MAX_BLOCKS: usize = 20_000;
+pub(crate) const MAX_BLOCKS: usize = 20_000;
 /// Diagnostics kept; a loop over a broken expression would give one per round.
-pub const MAX_DIAGS: usize = 1000;
+pub(crate) const MAX_DIAGS: usize = 1000;
 
 /// What happens with a name that is not in scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,12 +180,12 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Counts text that is read once more, as the content of a JSON body is for each block made from it.
-    pub fn charge_text(&mut self, span: Span) -> bool {
+    pub(crate) fn charge_text(&mut self, span: Span) -> bool {
         self.charge(1, span.end.saturating_sub(span.start) as usize, span)
     }
 
     /// Counts blocks; false when there are too many.
-    pub fn count_blocks(&mut self, count: usize, span: Span) -> bool {
+    pub(crate) fn count_blocks(&mut self, count: usize, span: Span) -> bool {
         self.blocks = self.blocks.saturating_add(count);
         if self.blocks > MAX_BLOCKS && self.exhausted.is_none() {
             self.exhausted = Some(Exhausted::Blocks(span));

@@ -14,7 +14,7 @@ use encamp_model::quote::quoted;
 
 const STR: &[super::support::Parameter] = &[p("str", Kind::String)];
 
-pub const FUNCTIONS: &[Function] = &[
+pub(crate) const FUNCTIONS: &[Function] = &[
     function("base64decode", STR, |args, _| {
         let text = args.text(0)?;
         let bytes = decode_base64(text).ok_or_else(|| format!("failed to decode base64 data '{text}'"))?;
@@ -27,12 +27,12 @@ pub const FUNCTIONS: &[Function] = &[
 ];
 
 /// Standard alphabet with padding.
-pub fn encode_base64(bytes: &[u8]) -> String {
+pub(crate) fn encode_base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
 /// Standard alphabet with padding; line ends are skipped.
-pub fn decode_base64(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text.replace(['\r', '\n'], "")).ok()
 }
 

@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 64;
 
 const PATH: &[super::support::Parameter] = &[p("path", Kind::String)];
 
-pub const FUNCTIONS: &[Function] = &[
+pub(crate) const FUNCTIONS: &[Function] = &[
     function("abspath", PATH, |args, context| {
         enabled(context)?;
         let path = absolute(context, &clean(args.text(0)?));

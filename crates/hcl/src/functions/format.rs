@@ -14,7 +14,7 @@ use encamp_model::quote::quoted;
 /// Largest width and precision.
 const MAX_WIDTH: usize = 100_000;
 
-pub const FUNCTIONS: &[Function] = &[
+pub(crate) const FUNCTIONS: &[Function] = &[
     variadic("format", &[p("format", Kind::String)], nullable("args", Kind::Any), |args, _| {
         let values: Vec<&Value> = args.from(1).iter().collect();
         Ok(Value::string(format(args.text(0)?, &values)?)?)

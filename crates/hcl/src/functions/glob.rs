@@ -2,7 +2,7 @@
 
 /// One segment of a path pattern.
 #[derive(Debug)]
-pub enum Segment {
+pub(crate) enum Segment {
     /// `**`: any number of directories, also none.
     AnyDepth,
     /// Alternatives for a name.
@@ -11,7 +11,7 @@ pub enum Segment {
 
 /// A piece of a name pattern.
 #[derive(Debug, Clone)]
-pub enum Token {
+pub(crate) enum Token {
     Literal(char),
     /// `?`
     One,
@@ -26,7 +26,7 @@ const MAX_ALTERNATIVES: usize = 256;
 
 impl Segment {
     /// Reads a segment, or tells that it is not a pattern.
-    pub fn parse(text: &str) -> Result<Segment, String> {
+    pub(crate) fn parse(text: &str) -> Result<Segment, String> {
         if text == "**" {
             return Ok(Segment::AnyDepth);
         }
@@ -118,7 +118,7 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
 }
 
 /// Whether a name matches one of the alternatives.
-pub fn matches(alternatives: &[Vec<Token>], name: &str) -> bool {
+pub(crate) fn matches(alternatives: &[Vec<Token>], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     alternatives.iter().any(|tokens| matches_one(tokens, &name))
 }

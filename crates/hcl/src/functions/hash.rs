@@ -19,13 +19,13 @@ const MAX_BCRYPT_COST: i64 = 13;
 /// What `bcrypt` does without a cost.
 const DEFAULT_BCRYPT_COST: i64 = 10;
 /// Steps of the evaluator that one decryption is worth.
-pub const RSA_STEPS: usize = 100_000;
+pub(crate) const RSA_STEPS: usize = 100_000;
 /// Bits of the largest RSA key.
 const MAX_RSA_BITS: usize = 8192;
 
 const STR: &[super::support::Parameter] = &[p("str", Kind::String)];
 
-pub const FUNCTIONS: &[Function] = &[
+pub(crate) const FUNCTIONS: &[Function] = &[
     variadic("bcrypt", STR, p("cost", Kind::Number), bcrypt_hash),
     function("md5", STR, |args, _| digest::<Md5>(args)),
     function("sha1", STR, |args, _| digest::<Sha1>(args)),
@@ -74,7 +74,7 @@ fn bcrypt_hash(args: &Args, context: &FunctionContext) -> Result<Value, Failure>
 }
 
 /// Steps of the evaluator that a call of `bcrypt` is worth.
-pub fn bcrypt_steps(arguments: &[Value]) -> usize {
+pub(crate) fn bcrypt_steps(arguments: &[Value]) -> usize {
     let given = arguments.get(1).and_then(|v| v.convert(&Type::Number).ok());
     let cost = given.and_then(|v| v.as_number()?.to_i64()).filter(|cost| *cost >= 4).unwrap_or(DEFAULT_BCRYPT_COST);
     // Above the highest cost nothing is computed.

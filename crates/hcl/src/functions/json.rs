@@ -6,13 +6,13 @@ use super::support::{Failure, Function, Kind, Text, function, nullable, p};
 use crate::number::Number;
 use crate::value::{Entries, MAX_DEPTH, Value};
 
-pub const FUNCTIONS: &[Function] = &[
+pub(crate) const FUNCTIONS: &[Function] = &[
     function("jsonencode", &[nullable("val", Kind::Any)], |args, _| Ok(Value::string(encode(args.value(0)?)?)?)),
     function("jsondecode", &[p("str", Kind::String)], |args, _| decode(args.text(0)?).map_err(Failure::Call)),
 ];
 
 /// Compact JSON with sorted keys; `<`, `>` and `&` are escaped as Go escapes them for HTML.
-pub fn encode(value: &Value) -> Result<String, String> {
+pub(crate) fn encode(value: &Value) -> Result<String, String> {
     let mut out = Text::default();
     write(value, &mut out)?;
     Ok(out.into_string())
@@ -53,7 +53,7 @@ fn write(value: &Value, out: &mut Text) -> Result<(), String> {
 }
 
 /// A JSON string literal with Go's escapes.
-pub fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {
@@ -76,7 +76,7 @@ pub fn quote(text: &str) -> String {
 }
 
 /// The value of a JSON text: arrays are tuples, objects objects.
-pub fn decode(text: &str) -> Result<Value, String> {
+pub(crate) fn decode(text: &str) -> Result<Value, String> {
     let mut parser = Parser { text, at: 0, depth: 0 };
     let value = parser.value()?;
     parser.skip_space();

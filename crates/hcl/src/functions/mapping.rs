@@ -5,7 +5,7 @@ use super::support::{Args, Failure, Function, Kind, function, nullable, p, varia
 use crate::types::Type;
 use crate::value::{Entries, Value};
 
-pub const FUNCTIONS: &[Function] = &[
+pub(crate) const FUNCTIONS: &[Function] = &[
     function("keys", &[p("inputMap", Kind::Any)], |args, _| {
         let map = map_or_object(args, 0)?;
         let keys = args.entries(0)?.keys().map(|key| Value::String(key.clone())).collect();

@@ -29,7 +29,7 @@ use super::value::Value;
 use support::{Args, Failure, Function};
 
 /// The functions that take expressions, not values.
-pub const SPECIAL_FORMS: &[&str] = &["can", "convert", "try"];
+pub(crate) const SPECIAL_FORMS: &[&str] = &["can", "convert", "try"];
 
 /// Longest text that is decoded into a value, in bytes: values take many times the memory of their text.
 const MAX_DECODED: usize = 1 << 20;
@@ -114,7 +114,7 @@ pub fn names() -> &'static [&'static str] {
 }
 
 /// Steps of the evaluator that a call is worth beyond the size of its arguments.
-pub fn extra_steps(name: &str, arguments: &[Value]) -> usize {
+pub(crate) fn extra_steps(name: &str, arguments: &[Value]) -> usize {
     match name {
         "bcrypt" => hash::bcrypt_steps(arguments),
         "rsadecrypt" => hash::RSA_STEPS,

@@ -9,7 +9,7 @@ use super::support::{Args, Failure, Function, Kind, function, p, variadic};
 use crate::types::Type;
 use crate::value::Value;
 
-pub const FUNCTIONS: &[Function] = &[
+pub(crate) const FUNCTIONS: &[Function] = &[
     function("cidrhost", &[p("prefix", Kind::String), p("hostnum", Kind::Number)], cidrhost),
     function("cidrnetmask", &[p("prefix", Kind::String)], |args, _| {
         let network = Network::first(args)?;

@@ -11,7 +11,7 @@ use encamp_model::quote::quoted;
 /// Most digits `parseint` reads.
 const MAX_PARSED_DIGITS: usize = 5_000;
 
-pub const FUNCTIONS: &[Function] = &[
+pub(crate) const FUNCTIONS: &[Function] = &[
     function("abs", &[p("num", Kind::Number)], |args, _| Ok(args.number(0)?.abs().into())),
     function("ceil", &[p("num", Kind::Number)], |args, _| Ok(args.number(0)?.ceil().into())),
     function("floor", &[p("num", Kind::Number)], |args, _| Ok(args.number(0)?.floor().into())),

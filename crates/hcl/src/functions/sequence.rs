@@ -13,7 +13,7 @@ const MAX_RANGE: usize = 1024;
 const LIST: &[super::support::Parameter] = &[p("list", Kind::Any)];
 const SETS: &[super::support::Parameter] = &[p("first_set", Kind::Set)];
 
-pub const FUNCTIONS: &[Function] = &[
+pub(crate) const FUNCTIONS: &[Function] = &[
     function("chunklist", &[p("list", Kind::List), p("size", Kind::Number)], chunklist),
     variadic("coalesce", &[], nullable("vals", Kind::Any), coalesce),
     variadic("coalescelist", &[], nullable("vals", Kind::Any), coalescelist),

@@ -14,7 +14,7 @@ use encamp_model::regexp;
 
 const STR: &[super::support::Parameter] = &[p("str", Kind::String)];
 
-pub const FUNCTIONS: &[Function] = &[
+pub(crate) const FUNCTIONS: &[Function] = &[
     function("chomp", STR, |args, _| text(args.text(0)?.trim_end_matches(['\r', '\n']))),
     function("indent", &[p("spaces", Kind::Number), p("str", Kind::String)], indent),
     variadic("join", &[p("separator", Kind::String)], p("lists", Kind::Strings), join),
@@ -133,7 +133,7 @@ fn regex_replace(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
 }
 
 /// Steps of the evaluator that a call of `regex_replace` is worth: each byte may be looked at by all parts of the pattern.
-pub fn regex_steps(arguments: &[Value]) -> usize {
+pub(crate) fn regex_steps(arguments: &[Value]) -> usize {
     let text = |index: usize| arguments.get(index).and_then(|v: &Value| v.as_str()).unwrap_or_default();
     let weight = regexp::weight(text(1)).unwrap_or(0);
     // Compiling comes to about 20 steps for each part.

@@ -8,7 +8,7 @@ use crate::types::Type;
 use crate::value::{Entries, MAX_BYTES, Value, ValueTooLarge};
 
 /// One function: its parameters and what it does.
-pub struct Function {
+pub(crate) struct Function {
     pub name: &'static str,
     parameters: &'static [Parameter],
     /// Takes all further arguments.
@@ -17,11 +17,11 @@ pub struct Function {
 }
 
 /// The body of a function; its arguments are converted, counted and not null unless the parameter says otherwise.
-pub type Run = fn(&Args, &super::FunctionContext) -> Result<Value, Failure>;
+pub(crate) type Run = fn(&Args, &super::FunctionContext) -> Result<Value, Failure>;
 
 /// A parameter, named as error texts name it.
 #[derive(Clone, Copy)]
-pub struct Parameter {
+pub(crate) struct Parameter {
     name: &'static str,
     kind: Kind,
     null: bool,
@@ -29,7 +29,7 @@ pub struct Parameter {
 
 /// What a parameter accepts.
 #[derive(Clone, Copy)]
-pub enum Kind {
+pub(crate) enum Kind {
     Any,
     String,
     Number,
@@ -52,28 +52,33 @@ impl Kind {
 }
 
 /// A parameter that refuses null.
-pub const fn p(name: &'static str, kind: Kind) -> Parameter {
+pub(crate) const fn p(name: &'static str, kind: Kind) -> Parameter {
     Parameter { name, kind, null: false }
 }
 
 /// A parameter that accepts null.
-pub const fn nullable(name: &'static str, kind: Kind) -> Parameter {
+pub(crate) const fn nullable(name: &'static str, kind: Kind) -> Parameter {
     Parameter { name, kind, null: true }
 }
 
 /// A function with a fixed number of arguments.
-pub const fn function(name: &'static str, parameters: &'static [Parameter], run: Run) -> Function {
+pub(crate) const fn function(name: &'static str, parameters: &'static [Parameter], run: Run) -> Function {
     Function { name, parameters, rest: None, run }
 }
 
 /// A function whose last parameter takes any number of arguments, also none.
-pub const fn variadic(name: &'static str, parameters: &'static [Parameter], rest: Parameter, run: Run) -> Function {
+pub(crate) const fn variadic(
+    name: &'static str,
+    parameters: &'static [Parameter],
+    rest: Parameter,
+    run: Run,
+) -> Function {
     Function { name, parameters, rest: Some(rest), run }
 }
 
 /// Why a function's body gives no result.
 #[derive(Debug)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// The call as a whole.
     Call(String),
     /// The argument at an index.
@@ -82,14 +87,14 @@ pub enum Failure {
 
 impl Failure {
     /// The same, as a mistake of one argument.
-    pub fn of_argument(self, index: usize) -> Failure {
+    pub(crate) fn of_argument(self, index: usize) -> Failure {
         match self {
             Failure::Call(text) | Failure::Argument(_, text) => Failure::Argument(index, text),
         }
     }
 
     /// The same, as a mistake of the call as a whole.
-    pub fn of_call(self) -> Failure {
+    pub(crate) fn of_call(self) -> Failure {
         match self {
             Failure::Call(text) | Failure::Argument(_, text) => Failure::Call(text),
         }
@@ -126,7 +131,7 @@ impl Function {
     }
 
     /// Counts, null-checks and converts the arguments.
-    pub fn accept(&self, arguments: Vec<Value>) -> Result<Vec<Value>, FunctionError> {
+    pub(crate) fn accept(&self, arguments: Vec<Value>) -> Result<Vec<Value>, FunctionError> {
         if let Some(missing) = self.parameters.get(arguments.len()) {
             return Err(FunctionError::NotEnoughArguments {
                 name: self.name,
@@ -149,7 +154,7 @@ impl Function {
     }
 
     /// A failure of the body as the error of the call.
-    pub fn error(&self, failure: Failure) -> FunctionError {
+    pub(crate) fn error(&self, failure: Failure) -> FunctionError {
         match failure {
             Failure::Call(text) => FunctionError::Failed { name: self.name, text },
             Failure::Argument(index, text) => {
@@ -161,38 +166,38 @@ impl Function {
 }
 
 /// The converted arguments of a call.
-pub struct Args<'a>(&'a [Value]);
+pub(crate) struct Args<'a>(&'a [Value]);
 
 impl<'a> Args<'a> {
-    pub fn new(values: &'a [Value]) -> Args<'a> {
+    pub(crate) fn new(values: &'a [Value]) -> Args<'a> {
         Args(values)
     }
 
-    pub fn all(&self) -> &'a [Value] {
+    pub(crate) fn all(&self) -> &'a [Value] {
         self.0
     }
 
     /// The arguments from an index on.
-    pub fn from(&self, index: usize) -> &'a [Value] {
+    pub(crate) fn from(&self, index: usize) -> &'a [Value] {
         self.0.get(index..).unwrap_or_default()
     }
 
-    pub fn value(&self, index: usize) -> Result<&'a Value, Failure> {
+    pub(crate) fn value(&self, index: usize) -> Result<&'a Value, Failure> {
         self.0.get(index).ok_or_else(|| Failure::Argument(index, "argument is missing".to_string()))
     }
 
-    pub fn text(&self, index: usize) -> Result<&'a str, Failure> {
+    pub(crate) fn text(&self, index: usize) -> Result<&'a str, Failure> {
         let text = self.value(index)?.as_str();
         text.ok_or_else(|| Failure::Argument(index, "a string is required".to_string()))
     }
 
-    pub fn number(&self, index: usize) -> Result<&'a Number, Failure> {
+    pub(crate) fn number(&self, index: usize) -> Result<&'a Number, Failure> {
         let number = self.value(index)?.as_number();
         number.ok_or_else(|| Failure::Argument(index, "a number is required".to_string()))
     }
 
     /// A whole number between two bounds.
-    pub fn int(&self, index: usize, min: i64, max: i64) -> Result<i64, Failure> {
+    pub(crate) fn int(&self, index: usize, min: i64, max: i64) -> Result<i64, Failure> {
         let number = self.number(index)?.to_i64().filter(|value| (min..=max).contains(value));
         number.ok_or_else(|| {
             Failure::Argument(index, format!("value must be a whole number, between {min} and {max} inclusive"))
@@ -200,19 +205,19 @@ impl<'a> Args<'a> {
     }
 
     /// A whole number of any size.
-    pub fn integer(&self, index: usize) -> Result<IBig, Failure> {
+    pub(crate) fn integer(&self, index: usize) -> Result<IBig, Failure> {
         let number = self.number(index)?.to_integer();
         number.ok_or_else(|| Failure::Argument(index, "a whole number is required".to_string()))
     }
 
     /// The elements of a list, set or tuple.
-    pub fn items(&self, index: usize) -> Result<&'a [Value], Failure> {
+    pub(crate) fn items(&self, index: usize) -> Result<&'a [Value], Failure> {
         let items = self.value(index)?.items();
         items.ok_or_else(|| Failure::Argument(index, "a list, set or tuple is required".to_string()))
     }
 
     /// The elements of a map or object.
-    pub fn entries(&self, index: usize) -> Result<&'a Entries, Failure> {
+    pub(crate) fn entries(&self, index: usize) -> Result<&'a Entries, Failure> {
         let entries = self.value(index)?.entries();
         entries.ok_or_else(|| Failure::Argument(index, "a map or object is required".to_string()))
     }
@@ -220,10 +225,10 @@ impl<'a> Args<'a> {
 
 /// A text under construction that refuses to grow beyond what a value may hold.
 #[derive(Default)]
-pub struct Text(String);
+pub(crate) struct Text(String);
 
 impl Text {
-    pub fn push(&mut self, more: &str) -> Result<(), ValueTooLarge> {
+    pub(crate) fn push(&mut self, more: &str) -> Result<(), ValueTooLarge> {
         if self.0.len() + more.len() > MAX_BYTES {
             return Err(ValueTooLarge::Bytes);
         }
@@ -232,29 +237,29 @@ impl Text {
     }
 
     /// Adds a text several times.
-    pub fn repeat(&mut self, more: &str, times: usize) -> Result<(), ValueTooLarge> {
+    pub(crate) fn repeat(&mut self, more: &str, times: usize) -> Result<(), ValueTooLarge> {
         if more.len().saturating_mul(times) > MAX_BYTES {
             return Err(ValueTooLarge::Bytes);
         }
         self.push(&more.repeat(times))
     }
 
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
-    pub fn into_string(self) -> String {
+    pub(crate) fn into_string(self) -> String {
         self.0
     }
 
-    pub fn into_value(self) -> Value {
+    pub(crate) fn into_value(self) -> Value {
         Value::String(self.0.into())
     }
 }
 
 /// A context for tests: file functions on, relative to the crate, a counter as random source.
 #[cfg(test)]
-pub fn test_context() -> super::FunctionContext {
+pub(crate) fn test_context() -> super::FunctionContext {
     super::FunctionContext {
         allow_fs: true,
         working_dir: env!("CARGO_MANIFEST_DIR").into(),
@@ -267,7 +272,7 @@ pub fn test_context() -> super::FunctionContext {
 
 /// Table tests: calls with arguments in, JSON text of the result or error text out.
 #[cfg(test)]
-pub fn check(name: &str, arguments: &[Value], expected: &str) {
+pub(crate) fn check(name: &str, arguments: &[Value], expected: &str) {
     let shown = match super::call(name, arguments.to_vec(), &test_context()) {
         Ok(Value::String(text)) => text.to_string(),
         Ok(value) => value
@@ -280,13 +285,13 @@ pub fn check(name: &str, arguments: &[Value], expected: &str) {
 
 /// A value from JSON text, for tests.
 #[cfg(test)]
-pub fn json_value(text: &str) -> Value {
+pub(crate) fn json_value(text: &str) -> Value {
     super::json::decode(text).unwrap()
 }
 
 /// Table tests: arguments as comma-separated JSON, the result as JSON or the error text.
 #[cfg(test)]
-pub fn check_json(name: &str, arguments: &str, expected: &str) {
+pub(crate) fn check_json(name: &str, arguments: &str, expected: &str) {
     let arguments = json_value(&format!("[{arguments}]")).items().unwrap().to_vec();
     let shown = match super::call(name, arguments.clone(), &test_context()) {
         Ok(value) => super::json::encode(&value).unwrap(),

@@ -6,7 +6,7 @@ use crate::value::Value;
 use encamp_model::duration::parse_duration;
 use encamp_model::quote::quoted;
 
-pub const FUNCTIONS: &[Function] = &[
+pub(crate) const FUNCTIONS: &[Function] = &[
     function("formatdate", &[p("format", Kind::String), p("time", Kind::String)], formatdate),
     function("timeadd", &[p("timestamp", Kind::String), p("duration", Kind::String)], timeadd),
 ];

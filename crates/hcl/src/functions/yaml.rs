@@ -13,7 +13,7 @@ use crate::number::Number;
 use crate::types::Type;
 use crate::value::{Entries, MAX_DEPTH, Value};
 
-pub const FUNCTIONS: &[Function] = &[
+pub(crate) const FUNCTIONS: &[Function] = &[
     function("yamlencode", &[nullable("value", Kind::Any)], |args, _| {
         let mut out = Text::default();
         let value = args.value(0)?;

@@ -102,13 +102,13 @@ impl Number {
     }
 
     /// The magnitude with this many digits after the point (C's `%.*f`).
-    pub fn to_fixed(&self, places: usize) -> String {
+    pub(crate) fn to_fixed(&self, places: usize) -> String {
         let power = i64::try_from(places).unwrap_or(i64::MAX).saturating_neg();
         self.scaled_digits(power).map_or_else(|| "Inf".to_string(), |digits| positional(&digits, power))
     }
 
     /// The magnitude as `d.ddde±dd` with this many digits after the point (C's `%.*e`); `None`: as many as needed.
-    pub fn to_scientific(&self, places: Option<usize>) -> String {
+    pub(crate) fn to_scientific(&self, places: Option<usize>) -> String {
         match self.significant_digits(places.map(|places| places.saturating_add(1))) {
             Some((digits, exponent)) => scientific(&digits, exponent),
             None => "Inf".to_string(),
@@ -117,7 +117,7 @@ impl Number {
 
     /// The magnitude in scientific form where its exponent is below -4 or not below the number of digits, else in plain
     /// form (C's `%.*g`). Without a number of digits: as many as needed, and the exponent is compared with 6.
-    pub fn to_general(&self, digits: Option<usize>) -> String {
+    pub(crate) fn to_general(&self, digits: Option<usize>) -> String {
         let Some((text, exponent)) = self.significant_digits(digits.map(|digits| digits.max(1))) else {
             return "Inf".to_string();
         };

@@ -50,7 +50,7 @@ pub fn parse_expression(sources: &Sources, source: u32) -> Result<Expr, Vec<Diag
 }
 
 /// Parses a text that is a template without quotes.
-pub fn parse_template(sources: &Sources, source: u32) -> Result<Expr, Vec<Diag>> {
+pub(crate) fn parse_template(sources: &Sources, source: u32) -> Result<Expr, Vec<Diag>> {
     with_parser(sources, source, Start::Template, |p| {
         let span = p.whole();
         p.template_until(Kind::Eof, span, false).map(|(expr, _)| expr)

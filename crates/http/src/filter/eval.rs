@@ -36,7 +36,7 @@ enum Found<'a> {
 const NULL: &Value = &Value::Null;
 
 /// Whether an object matches.
-pub fn matches(expr: &Expr, value: &Value, ty: &'static ObjectType) -> Result<bool, String> {
+pub(crate) fn matches(expr: &Expr, value: &Value, ty: &'static ObjectType) -> Result<bool, String> {
     let root = Datum { value: Cow::Borrowed(value), ty: Kind::Root(ty) };
     Scope { root, names: Vec::new() }.matches(expr)
 }

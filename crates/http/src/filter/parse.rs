@@ -28,7 +28,7 @@ impl fmt::Display for ParseError {
 
 /// A parsed expression.
 #[derive(Debug)]
-pub enum Expr {
+pub(crate) enum Expr {
     Or(Box<Expr>, Box<Expr>),
     And(Box<Expr>, Box<Expr>),
     Not(Box<Expr>),
@@ -47,7 +47,7 @@ pub enum Expr {
 
 impl Expr {
     /// The first parts of all paths: fields of the object, and names of quantifiers.
-    pub fn fields(&self) -> Vec<String> {
+    pub(crate) fn fields(&self) -> Vec<String> {
         let mut found = BTreeSet::new();
         self.collect(&mut found);
         found.into_iter().collect()
@@ -71,14 +71,14 @@ impl Expr {
 
 /// The names a quantifier gives to what it walks over.
 #[derive(Debug)]
-pub enum Names {
+pub(crate) enum Names {
     One(String),
     Two(Option<String>, Option<String>),
 }
 
 /// What is asked about a value.
 #[derive(Debug)]
-pub enum Op {
+pub(crate) enum Op {
     Equal(String),
     NotEqual(String),
     In(String),
@@ -93,7 +93,7 @@ pub enum Op {
 
 /// A regular expression; one that does not compile is an error when it is first used.
 #[derive(Debug)]
-pub struct Pattern(pub Result<Regex, String>);
+pub(crate) struct Pattern(pub Result<Regex, String>);
 
 impl Pattern {
     fn new(text: &str) -> Pattern {
@@ -105,7 +105,7 @@ impl Pattern {
 
 /// A path to a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Selector {
+pub(crate) struct Selector {
     /// Fields, keys and positions.
     pub path: Vec<String>,
     /// Written as a JSON pointer: its first part is never the name of a quantifier.
@@ -115,7 +115,7 @@ pub struct Selector {
 }
 
 /// Reads a whole text.
-pub fn parse(text: &str) -> Result<Expr, ParseError> {
+pub(crate) fn parse(text: &str) -> Result<Expr, ParseError> {
     let mut p = Parser { text, pos: 0, furthest: 0, expected: BTreeSet::new(), broken: None, depth: 0 };
     p.spaces();
     if let Some(expr) = p.or_expr() {

@@ -9,7 +9,7 @@ use serde_json::{Error, Map, Value};
 ///
 /// # Errors
 /// The object can't be written as JSON.
-pub fn fields<T: Serialize + ?Sized>(object: &T, names: &[String]) -> Result<Value, Error> {
+pub(crate) fn fields<T: Serialize + ?Sized>(object: &T, names: &[String]) -> Result<Value, Error> {
     object.serialize(Picker { names })
 }
 

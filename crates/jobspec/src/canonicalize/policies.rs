@@ -4,7 +4,7 @@ use encamp_model::api::*;
 use encamp_model::{HOUR, MINUTE, SECOND};
 
 /// Values that are taken from elsewhere where they are null.
-pub trait Fill {
+pub(crate) trait Fill {
     /// Takes every null field from `from`.
     fn fill(&mut self, from: &Self);
 }
@@ -34,7 +34,7 @@ fill_fields! {
 }
 
 /// The update strategy of jobs that say nothing.
-pub fn default_update() -> UpdateStrategy {
+pub(crate) fn default_update() -> UpdateStrategy {
     UpdateStrategy {
         stagger: Some(30 * SECOND),
         max_parallel: Some(1),
@@ -49,7 +49,7 @@ pub fn default_update() -> UpdateStrategy {
 }
 
 /// The reschedule policy of a job type; all zero for types that do not reschedule.
-pub fn default_reschedule(r#type: &str) -> ReschedulePolicy {
+pub(crate) fn default_reschedule(r#type: &str) -> ReschedulePolicy {
     let (attempts, interval, delay, function, max_delay, unlimited) = match r#type {
         "service" => (0, 0, 30 * SECOND, "exponential", HOUR, true),
         "batch" => (1, 24 * HOUR, 5 * SECOND, "constant", 0, false),
@@ -66,7 +66,7 @@ pub fn default_reschedule(r#type: &str) -> ReschedulePolicy {
 }
 
 /// The migrate strategy of service jobs.
-pub fn default_migrate() -> MigrateStrategy {
+pub(crate) fn default_migrate() -> MigrateStrategy {
     MigrateStrategy {
         max_parallel: Some(1),
         health_check: Some("checks".into()),
@@ -76,7 +76,7 @@ pub fn default_migrate() -> MigrateStrategy {
 }
 
 /// The restart policy of a job type.
-pub fn default_restart(r#type: &str) -> RestartPolicy {
+pub(crate) fn default_restart(r#type: &str) -> RestartPolicy {
     let (attempts, interval) = match r#type {
         "service" | "system" => (2, 30 * MINUTE),
         _ => (3, 24 * HOUR),
@@ -91,12 +91,12 @@ pub fn default_restart(r#type: &str) -> RestartPolicy {
 }
 
 /// Where logs go that say nothing: ten files of 10 MB.
-pub fn default_logs() -> LogConfig {
+pub(crate) fn default_logs() -> LogConfig {
     LogConfig { max_files: Some(10), max_file_size_mb: Some(10), enabled: None, disabled: Some(false) }
 }
 
 /// Update, reschedule, migrate and restart of a group, in this order.
-pub fn merge_group_policies(group: &mut TaskGroup, job: &Job, r#type: &str) {
+pub(crate) fn merge_group_policies(group: &mut TaskGroup, job: &Job, r#type: &str) {
     // An empty update block of the job still lies below the group's own.
     let job_update = job.update.as_ref().filter(|u| group.update.is_some() || !is_empty(u));
     inherit(&mut group.update, job_update, || None, &default_update());

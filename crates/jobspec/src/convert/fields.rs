@@ -8,7 +8,7 @@ use serde_json::Value;
 use encamp_model::api;
 
 /// The stored form `M` of a client value.
-pub trait Stored<M> {
+pub(crate) trait Stored<M> {
     /// Converts; never fails, whatever cannot be kept is dropped.
     fn stored(&self) -> M;
 }

@@ -22,17 +22,17 @@ pub(super) struct Pair<'a> {
 
 impl<'a> Pair<'a> {
     /// The member `key` of both sides.
-    pub fn get(self, key: &str) -> Pair<'a> {
+    pub(crate) fn get(self, key: &str) -> Pair<'a> {
         Pair { old: self.old.get(key).unwrap_or(&ABSENT), new: self.new.get(key).unwrap_or(&ABSENT), ..self }
     }
 
     /// The same sides without unchanged fields.
-    pub fn without_context(self) -> Pair<'a> {
+    pub(crate) fn without_context(self) -> Pair<'a> {
         Pair { contextual: false, ..self }
     }
 
     /// Whether the sides are deeply equal.
-    pub fn same(self) -> bool {
+    pub(crate) fn same(self) -> bool {
         same(self.old, self.new)
     }
 
@@ -41,7 +41,7 @@ impl<'a> Pair<'a> {
     }
 
     /// The elements of two lists by key, sorted by key; of equal keys on one side the last counts.
-    pub fn by_key(self, key: impl Fn(&Value) -> String) -> Vec<(String, Pair<'a>)> {
+    pub(crate) fn by_key(self, key: impl Fn(&Value) -> String) -> Vec<(String, Pair<'a>)> {
         let mut out: BTreeMap<String, Pair<'a>> = BTreeMap::new();
         for v in list(self.old) {
             out.entry(key(v)).or_insert(self.of(None, None)).old = v;
@@ -53,13 +53,13 @@ impl<'a> Pair<'a> {
     }
 
     /// The entries of two maps by key.
-    pub fn by_map_key(self) -> Vec<(&'a str, Pair<'a>)> {
+    pub(crate) fn by_map_key(self) -> Vec<(&'a str, Pair<'a>)> {
         let keys: BTreeSet<&'a String> = [self.old, self.new].into_iter().flat_map(|v| entries(v).keys()).collect();
         keys.into_iter().map(|k| (k.as_str(), self.of(entries(self.old).get(k), entries(self.new).get(k)))).collect()
     }
 
     /// The elements matched beforehand, given by their indexes.
-    pub fn at(self, old: Option<usize>, new: Option<usize>) -> Pair<'a> {
+    pub(crate) fn at(self, old: Option<usize>, new: Option<usize>) -> Pair<'a> {
         self.of(old.and_then(|i| list(self.old).get(i)), new.and_then(|i| list(self.new).get(i)))
     }
 }

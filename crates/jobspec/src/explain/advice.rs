@@ -9,7 +9,7 @@ use encamp_hcl::diag::{Range, Span};
 use encamp_hcl::functions;
 
 /// A diagnostic and where it is.
-pub struct Given<'a> {
+pub(crate) struct Given<'a> {
     pub summary: &'a str,
     pub detail: &'a str,
     /// The file it is about.
@@ -23,7 +23,7 @@ pub struct Given<'a> {
 
 /// What can be said beyond the diagnostic.
 #[derive(Default)]
-pub struct Advice {
+pub(crate) struct Advice {
     pub message: Option<String>,
     pub help: Option<String>,
     /// Where it is, for diagnostics that don't tell.
@@ -60,7 +60,7 @@ impl<'a> Given<'a> {
 }
 
 /// Looks for advice.
-pub fn advise(given: &Given) -> Advice {
+pub(crate) fn advise(given: &Given) -> Advice {
     match given.summary {
         "Unsupported argument" | "Unsupported block type" | "Extraneous JSON object property" => unknown_name(given),
         "Unsuitable value type" | "Incorrect attribute value type" => wrong_type(given),
@@ -325,7 +325,7 @@ fn first_definition(given: &Given) -> Option<(Place, String)> {
 }
 
 /// The advice about a duration that is a bare number, when the attribute is one.
-pub fn nanoseconds(path: &[&Element], setting: &Setting) -> Option<String> {
+pub(crate) fn nanoseconds(path: &[&Element], setting: &Setting) -> Option<String> {
     match (allowed(path)?.kind(&setting.name)?, &setting.literal) {
         (Kind::Duration, super::outline::Literal::Number(text)) => Some(bare_number(&setting.name, text)),
         _ => None,
@@ -333,6 +333,6 @@ pub fn nanoseconds(path: &[&Element], setting: &Setting) -> Option<String> {
 }
 
 /// The span of a whole attribute.
-pub fn whole(setting: &Setting) -> Span {
+pub(crate) fn whole(setting: &Setting) -> Span {
     setting.name_span.to(setting.value)
 }

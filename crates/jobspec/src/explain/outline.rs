@@ -131,7 +131,7 @@ impl Outline {
     }
 
     /// Whether the header of a block begins at this byte.
-    pub fn is_header(&self, byte: usize) -> bool {
+    pub(crate) fn is_header(&self, byte: usize) -> bool {
         self.around(byte).last().is_some_and(|e| e.header.start as usize == byte)
     }
 

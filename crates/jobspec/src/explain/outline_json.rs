@@ -10,7 +10,7 @@ const SIDES: [(&str, &str); 4] =
     [("LTarget", "attribute"), ("RTarget", "value"), ("Operand", "operator"), ("Weight", "weight")];
 
 /// The outline of a document.
-pub fn root(node: &Node, syntax: Syntax) -> Element {
+pub(crate) fn root(node: &Node, syntax: Syntax) -> Element {
     match syntax {
         Syntax::Api => {
             let wrapped = members(node).iter().rev().find(|m| m.name.eq_ignore_ascii_case("job"));

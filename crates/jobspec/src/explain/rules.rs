@@ -4,7 +4,7 @@ use Help::{None, OneOf, Text};
 
 /// What may help.
 #[derive(Debug, Clone, Copy)]
-pub enum Help {
+pub(crate) enum Help {
     None,
     Text(&'static str),
     /// The allowed values; the nearest one is suggested.
@@ -13,7 +13,7 @@ pub enum Help {
 
 /// A text, the attributes or blocks it is about (`block.attribute`, alternatives separated by `|`), and the help.
 #[derive(Debug)]
-pub struct Rule {
+pub(crate) struct Rule {
     pub text: &'static str,
     pub at: &'static str,
     pub help: Help,
@@ -67,7 +67,7 @@ const FIVE_SECONDS: Help = Text("write a duration with its unit, such as \"30s\"
 const REMOVE_BLOCK: Help = Text("take this block away, or change the type of the job");
 
 /// In order: the first one whose text occurs counts.
-pub static RULES: &[Rule] = &[
+pub(crate) static RULES: &[Rule] = &[
     // The job.
     rule("Job ID contains a space", "id", Text("job names have no blanks: write web-app, not \"web app\"")),
     rule("Invalid job type", "type", OneOf(&["service", "batch", "system", "sysbatch"])),

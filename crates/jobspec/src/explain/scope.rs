@@ -9,7 +9,7 @@ const MAX_LISTED: usize = 14;
 
 /// What a block may hold.
 #[derive(Clone, Copy)]
-pub enum Allowed {
+pub(crate) enum Allowed {
     Schema(&'static Schema),
     /// The fixed attributes of `constraint` and `affinity`.
     Names(&'static [(&'static str, bool)]),
@@ -18,7 +18,7 @@ pub enum Allowed {
 }
 
 /// What the innermost of these blocks may hold; nothing for unknown blocks.
-pub fn allowed(path: &[&Element]) -> Option<Allowed> {
+pub(crate) fn allowed(path: &[&Element]) -> Option<Allowed> {
     let (job, rest) = path.split_first()?;
     if job.kind != "job" {
         return None;
@@ -42,7 +42,7 @@ fn inside(inside: &Inside) -> Allowed {
 
 impl Allowed {
     /// How the value of an attribute is read.
-    pub fn kind(self, name: &str) -> Option<Kind> {
+    pub(crate) fn kind(self, name: &str) -> Option<Kind> {
         match self {
             Allowed::Schema(schema) => schema.attributes.iter().find(|a| a.name == name).map(|a| a.kind),
             Allowed::Names(names) => names.iter().find(|(n, _)| *n == name).map(|_| Kind::Str),
@@ -118,7 +118,7 @@ const DRIVER_OPTIONS: [&str; 18] = [
 ];
 
 /// What may have been meant by a name that is not allowed where it stands, as an attribute or as a block.
-pub fn instead_of(name: &str, as_block: bool, path: &[&Element]) -> Option<String> {
+pub(crate) fn instead_of(name: &str, as_block: bool, path: &[&Element]) -> Option<String> {
     let here = allowed(path)?;
     let innermost = path.last()?;
     let (attributes, blocks) = (here.attributes(), here.blocks());

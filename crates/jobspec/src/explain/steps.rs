@@ -56,7 +56,7 @@ const STEPS: [Step; 33] = [
 
 /// Goes down to the block that a text begins with, and returns the rest of the text. Of blocks with one label the one
 /// with the number `choice` is taken.
-pub fn descend<'t>(path: &mut Vec<&Element>, text: &'t str, choice: usize) -> &'t str {
+pub(crate) fn descend<'t>(path: &mut Vec<&Element>, text: &'t str, choice: usize) -> &'t str {
     let mut rest = text;
     loop {
         let Some(here) = path.last().copied() else { return rest };
@@ -118,7 +118,7 @@ impl Step {
 }
 
 /// The text that an attribute is set to.
-pub fn text_of<'e>(element: &'e Element, name: &str) -> Option<&'e str> {
+pub(crate) fn text_of<'e>(element: &'e Element, name: &str) -> Option<&'e str> {
     match &element.setting(name)?.literal {
         Literal::Text(text) => Some(text),
         _ => None,

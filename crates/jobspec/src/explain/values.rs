@@ -6,7 +6,7 @@ use encamp_model::duration::parse_duration;
 
 /// What is wrong with a value and what helps.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Advice {
+pub(crate) struct Advice {
     /// In plain words; the original text where there are none.
     pub message: Option<String>,
     pub help: Option<String>,
@@ -16,7 +16,7 @@ pub struct Advice {
 const MEGABYTES: [&str; 7] = ["memory", "memory_max", "secrets", "disk", "size", "max_file_size", "mbits"];
 
 /// Advice about a value that does not fit its attribute. `source` is its text in the file.
-pub fn wrong_value(name: &str, kind: Kind, literal: &Literal, source: &str) -> Advice {
+pub(crate) fn wrong_value(name: &str, kind: Kind, literal: &Literal, source: &str) -> Advice {
     let message = takes(kind).map(|takes| match what(literal) {
         Some(what) => format!("{name} takes {takes}, not {what}"),
         None => format!("{name} takes {takes}"),
@@ -139,7 +139,7 @@ fn duration_help(name: &str, text: &str) -> String {
 }
 
 /// Advice about a number where a duration is meant: it counts nanoseconds.
-pub fn bare_number(name: &str, text: &str) -> String {
+pub(crate) fn bare_number(name: &str, text: &str) -> String {
     format!("a number without a unit is nanoseconds: write {name} = \"{text}s\" for {text} seconds")
 }
 

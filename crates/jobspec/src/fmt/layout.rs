@@ -27,7 +27,7 @@ struct Placed<'a> {
 }
 
 /// The text of the pieces in canonical layout.
-pub fn format(pieces: &[Piece<'_>]) -> String {
+pub(crate) fn format(pieces: &[Piece<'_>]) -> String {
     let mut lines: Vec<Line<'_>> = pieces.split_inclusive(ends_line).map(Line::new).collect();
     indent(&mut lines);
     // Comments stand behind what is aligned already.

@@ -5,7 +5,7 @@ use encamp_hcl::token::Kind;
 
 /// What a piece is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub(crate) enum Form {
     /// A token. Its kind is never a line end, nor the end of the file.
     Token(Kind),
     /// A line end.
@@ -18,14 +18,14 @@ pub enum Form {
 
 /// A token or comment and its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece<'a> {
+pub(crate) struct Piece<'a> {
     pub form: Form,
     pub text: &'a str,
 }
 
 impl Piece<'_> {
     /// The kind of a token.
-    pub fn kind(&self) -> Option<Kind> {
+    pub(crate) fn kind(&self) -> Option<Kind> {
         match self.form {
             Form::Token(kind) => Some(kind),
             _ => None,
@@ -33,7 +33,7 @@ impl Piece<'_> {
     }
 
     /// How many brackets and template sequences it opens: 1, 0, or -1 for one that closes.
-    pub fn nesting(&self) -> isize {
+    pub(crate) fn nesting(&self) -> isize {
         match self.kind() {
             Some(Kind::OBrace | Kind::OBrack | Kind::OParen | Kind::Interp | Kind::Control) => 1,
             Some(Kind::CBrace | Kind::CBrack | Kind::CParen | Kind::SeqEnd) => -1,
@@ -43,7 +43,7 @@ impl Piece<'_> {
 }
 
 /// The pieces of a text, in order. A byte order mark is none of them.
-pub fn split(text: &str) -> Vec<Piece<'_>> {
+pub(crate) fn split(text: &str) -> Vec<Piece<'_>> {
     let mut splitter = Splitter { text, at: 0, pieces: Vec::new() };
     for token in lex(text, 0, Start::Normal) {
         let (start, end) = (token.span.start as usize, token.span.end as usize);

@@ -4,7 +4,7 @@ use super::pieces::{Form, Piece};
 use encamp_hcl::token::Kind;
 
 /// Whether a space stands between `left` and `right`; `before` is what stands before `left` in its line.
-pub fn between(before: Option<&Piece<'_>>, left: &Piece<'_>, right: &Piece<'_>) -> bool {
+pub(crate) fn between(before: Option<&Piece<'_>>, left: &Piece<'_>, right: &Piece<'_>) -> bool {
     use Kind::*;
     if right.form == Form::LineEnd {
         return false;

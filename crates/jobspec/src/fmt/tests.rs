@@ -1,6 +1,6 @@
 use super::*;
 
-pub fn formatted(text: &str) -> String {
+pub(crate) fn formatted(text: &str) -> String {
     format(text.as_bytes(), "t.hcl").unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 

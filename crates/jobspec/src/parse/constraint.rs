@@ -11,7 +11,7 @@ use encamp_hcl::types::Type;
 use encamp_hcl::value::Value;
 
 /// Attributes of a constraint, sorted.
-pub const CONSTRAINT: [(&str, bool); 13] = [
+pub(crate) const CONSTRAINT: [(&str, bool); 13] = [
     ("attribute", false),
     ("distinct_hosts", false),
     ("distinct_property", false),
@@ -27,7 +27,7 @@ pub const CONSTRAINT: [(&str, bool); 13] = [
     ("version", false),
 ];
 /// Attributes of an affinity, sorted.
-pub const AFFINITY: [(&str, bool); 10] = [
+pub(crate) const AFFINITY: [(&str, bool); 10] = [
     ("attribute", false),
     ("operator", false),
     ("regexp", false),
@@ -92,7 +92,7 @@ fn sides(found: &Found, shorthands: &[&str]) -> Map<String, Json> {
 }
 
 /// A `constraint` block.
-pub fn constraint(body: BodyRef, ev: &mut Evaluator, scope: &Rc<Scope>) -> Map<String, Json> {
+pub(crate) fn constraint(body: BodyRef, ev: &mut Evaluator, scope: &Rc<Scope>) -> Map<String, Json> {
     let found = attributes(body, &CONSTRAINT, ev, scope);
     let mut out = sides(&found, &["version", "semver", "regexp", "set_contains"]);
     let mut set = |name: &str, text: &str| out.insert(name.to_owned(), Json::from(text));
@@ -108,7 +108,7 @@ pub fn constraint(body: BodyRef, ev: &mut Evaluator, scope: &Rc<Scope>) -> Map<S
 }
 
 /// An `affinity` block. The weight is cut to a whole number and then to its low 8 bits, as the reference does.
-pub fn affinity(body: BodyRef, ev: &mut Evaluator, scope: &Rc<Scope>) -> Map<String, Json> {
+pub(crate) fn affinity(body: BodyRef, ev: &mut Evaluator, scope: &Rc<Scope>) -> Map<String, Json> {
     let found = attributes(body, &AFFINITY, ev, scope);
     let shorthands = ["version", "semver", "regexp", "set_contains_any", "set_contains_all", "set_contains"];
     let mut out = sides(&found, &shorthands);

@@ -21,7 +21,7 @@ use encamp_model::quoted;
 struct Wrong;
 
 /// Reads bodies.
-pub struct Decoder<'e, 'a> {
+pub(crate) struct Decoder<'e, 'a> {
     pub ev: &'e mut Evaluator<'a>,
     /// Diagnostics about free-form bodies; they belong to a later phase.
     pub later: Vec<Diag>,
@@ -29,7 +29,7 @@ pub struct Decoder<'e, 'a> {
 
 impl Decoder<'_, '_> {
     /// A body as an API object; absent members are left out.
-    pub fn body(&mut self, body: BodyRef, schema: &Schema, scope: &Rc<Scope>) -> Map<String, Json> {
+    pub(crate) fn body(&mut self, body: BodyRef, schema: &Schema, scope: &Rc<Scope>) -> Map<String, Json> {
         let told = self.ev.diags.len();
         let content = self.content(body, schema, scope);
         // Maps in the form of attributes are looked at before everything else.
@@ -202,7 +202,7 @@ impl Decoder<'_, '_> {
     }
 
     /// The value of an attribute; nothing when it is null or wrong.
-    pub fn attribute(&mut self, expr: &Expr, kind: Kind, scope: &Scope) -> Option<Json> {
+    pub(crate) fn attribute(&mut self, expr: &Expr, kind: Kind, scope: &Scope) -> Option<Json> {
         self.converted(expr, kind, scope).ok().flatten()
     }
 

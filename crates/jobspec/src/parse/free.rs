@@ -12,7 +12,7 @@ use encamp_hcl::number::Number;
 use encamp_hcl::value::Value;
 
 /// A body as the object a task driver gets. In JSON syntax that is the object as it stands.
-pub fn body(body: BodyRef, ev: &mut Evaluator, scope: &Rc<Scope>) -> Map<String, Json> {
+pub(crate) fn body(body: BodyRef, ev: &mut Evaluator, scope: &Rc<Scope>) -> Map<String, Json> {
     match body {
         BodyRef::Native(body) => native(body, ev, scope),
         BodyRef::Json(_) => {

@@ -93,14 +93,14 @@ impl fmt::Display for ParseError {
 impl std::error::Error for ParseError {}
 
 /// A file in either syntax.
-pub enum Document {
+pub(crate) enum Document {
     Native(Body),
     Json(Node),
 }
 
 impl Document {
     /// The outermost body.
-    pub fn body(&self) -> BodyRef<'_> {
+    pub(crate) fn body(&self) -> BodyRef<'_> {
         match self {
             Document::Native(body) => BodyRef::Native(body),
             Document::Json(node) => BodyRef::Json(node),

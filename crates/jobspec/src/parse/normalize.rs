@@ -7,7 +7,7 @@ use encamp_model::api::job::{Job, NetworkResource, Secret, Task, TaskGroup, Temp
 use encamp_model::time::SECOND;
 
 /// Turns the members of a decoded `job` block into a job.
-pub fn job(mut members: Map<String, Json>, label: &str) -> Result<Job, serde_json::Error> {
+pub(crate) fn job(mut members: Map<String, Json>, label: &str) -> Result<Job, serde_json::Error> {
     let vault = take(&mut members, "Vault")?.map(with_vault_defaults);
     let secrets: Vec<Secret> = take(&mut members, "Secrets")?.unwrap_or_default();
     let tasks: Vec<Task> = take(&mut members, "Tasks")?.unwrap_or_default();

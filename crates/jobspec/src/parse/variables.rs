@@ -52,14 +52,14 @@ struct Validation<'a> {
 }
 
 /// A variable file or text, read.
-pub struct VariableFile {
+pub(crate) struct VariableFile {
     pub name: String,
     pub document: Document,
 }
 
 /// Reads declarations and assignments, checks them, and returns the values by name. What is wrong is reported. `checks`
 /// are the functions that validation rules may call.
-pub fn variables<'e>(
+pub(crate) fn variables<'e>(
     root: &Content,
     files: &[VariableFile],
     opts: &ParseOptions,
@@ -390,7 +390,7 @@ fn check<'e>(variable: &Variable, functions: &'e FunctionContext, ev: &mut Evalu
 
 /// Evaluates `locals` in the order they need each other. Where some cannot be evaluated (a cycle, an unknown name), the
 /// first one's error is reported.
-pub fn locals(root: &Content, variables: Entries, ev: &mut Evaluator) -> Rc<Scope> {
+pub(crate) fn locals(root: &Content, variables: Entries, ev: &mut Evaluator) -> Rc<Scope> {
     let mut found: Vec<Attr> = Vec::new();
     let mut by_name: HashMap<&str, usize> = HashMap::new();
     for block in root.blocks.iter().filter(|b| b.kind == "locals") {

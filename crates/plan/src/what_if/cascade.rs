@@ -27,7 +27,7 @@ const MOST_REPEATS: usize = 4;
 
 /// What is known about a state beforehand, where many changes of it are followed.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
+pub(crate) struct Known {
     /// Jobs of which an evaluation finds nothing to do: where a node goes down they need none.
     pub settled: BTreeSet<JobKey>,
     /// Jobs that wait for room.
@@ -35,7 +35,7 @@ pub struct Known {
 }
 
 /// The state that evolves, and what is still to be done.
-pub struct Cascade {
+pub(crate) struct Cascade {
     state: State,
     now: i64,
     made: Made,
@@ -68,7 +68,7 @@ pub struct Cascade {
 
 impl Cascade {
     /// Follows what the changes set off at `now`.
-    pub fn run(before: &State, mut edited: Edited, known: &Known, now: i64) -> Cascade {
+    pub(crate) fn run(before: &State, mut edited: Edited, known: &Known, now: i64) -> Cascade {
         edited.triggers.retain(|key, _| !known.settled.contains(key));
         let mut c = Cascade {
             state: edited.state,
@@ -108,17 +108,17 @@ impl Cascade {
     }
 
     /// The state in the end.
-    pub fn state(&self) -> &State {
+    pub(crate) fn state(&self) -> &State {
         &self.state
     }
 
     /// The state in the end.
-    pub fn into_state(self) -> State {
+    pub(crate) fn into_state(self) -> State {
         self.state
     }
 
     /// What went wrong, in words.
-    pub fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         let mut out: Vec<String> = self.errors.iter().cloned().collect();
         out.extend(self.rejections.iter().take(MOST_REJECTIONS).cloned());
         let more = self.rejections.len().saturating_sub(MOST_REJECTIONS);

@@ -62,7 +62,7 @@ pub struct ChangeError {
 }
 
 /// Nodes that are added at most.
-pub const MOST_ADDED: usize = 10_000;
+pub(crate) const MOST_ADDED: usize = 10_000;
 
 impl Change {
     /// Reads the value of `-drain`.

@@ -12,7 +12,7 @@ use encamp_model::*;
 use encamp_state::State;
 
 /// The next allocations to be told to migrate, and the evaluations that follow; empty when the drain is over.
-pub fn next(state: &State, draining: &BTreeSet<String>) -> (Vec<Arc<Allocation>>, Triggers) {
+pub(crate) fn next(state: &State, draining: &BTreeSet<String>) -> (Vec<Arc<Allocation>>, Triggers) {
     let mut left: Vec<&Arc<Allocation>> = Vec::new();
     for entry in draining.iter().filter_map(|id| state.node(id)) {
         let allocs = entry.allocs.iter().map(|e| &e.alloc);

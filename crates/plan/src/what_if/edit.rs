@@ -12,13 +12,13 @@ use encamp_scheduler::candidates::covers;
 use encamp_state::State;
 
 /// A job an evaluation is to be made for, and why. Later reasons do not replace earlier ones.
-pub type Triggers = BTreeMap<JobKey, Trigger>;
+pub(crate) type Triggers = BTreeMap<JobKey, Trigger>;
 /// Namespace and ID of a job.
-pub type JobKey = (String, String);
+pub(crate) type JobKey = (String, String);
 
 /// Why a job is evaluated.
 #[derive(Debug, Clone)]
-pub struct Trigger {
+pub(crate) struct Trigger {
     /// `TriggeredBy` of the evaluation.
     pub reason: &'static str,
     /// The scheduler.
@@ -29,7 +29,7 @@ pub struct Trigger {
 
 /// The changed state before anything was evaluated.
 #[derive(Debug, Clone)]
-pub struct Edited {
+pub(crate) struct Edited {
     pub state: State,
     /// IDs of nodes that drain.
     pub draining: BTreeSet<String>,
@@ -44,7 +44,7 @@ pub struct Edited {
 }
 
 /// Writes the changes: settings first, then what goes, and last the new nodes, which nothing else is about.
-pub fn edit(before: &State, changes: &[Change], namespace: &str, now: i64) -> Result<Edited, ChangeError> {
+pub(crate) fn edit(before: &State, changes: &[Change], namespace: &str, now: i64) -> Result<Edited, ChangeError> {
     let mut e = Edited {
         state: before.clone(),
         draining: BTreeSet::new(),
@@ -299,12 +299,12 @@ impl Edited {
 }
 
 /// Namespace and ID of a job.
-pub fn key(job: &Job) -> JobKey {
+pub(crate) fn key(job: &Job) -> JobKey {
     (job.namespace.clone(), job.id.clone())
 }
 
 /// Whether a job that runs wants to be on a node's pool and datacenter.
-pub fn targets(job: &Job, node: &Node) -> bool {
+pub(crate) fn targets(job: &Job, node: &Node) -> bool {
     !job.stop && covers(job, node)
 }
 

@@ -7,7 +7,7 @@ use encamp_model::*;
 use encamp_state::State;
 
 /// The service and batch jobs with fewer allocations than they want.
-pub fn short_jobs(state: &State) -> BTreeSet<JobKey> {
+pub(crate) fn short_jobs(state: &State) -> BTreeSet<JobKey> {
     let jobs = state.jobs().map(|e| &e.current).filter(|j| !j.stop && !j.is_template());
     let generic = jobs.filter(|j| matches!(j.r#type.as_str(), "service" | "batch"));
     generic.filter(|j| short(state, j)).map(|j| key(j)).collect()
@@ -36,7 +36,7 @@ fn short(state: &State, job: &Job) -> bool {
 }
 
 /// The system jobs that want to be on one of these nodes and are not.
-pub fn absent_system_jobs(state: &State, nodes: &BTreeSet<String>) -> BTreeSet<JobKey> {
+pub(crate) fn absent_system_jobs(state: &State, nodes: &BTreeSet<String>) -> BTreeSet<JobKey> {
     let mut out = BTreeSet::new();
     for job in state.jobs().map(|e| &e.current).filter(|j| j.r#type == "system" && !j.stop) {
         let runs = |a: &Allocation| a.job_id == job.id && a.namespace == job.namespace && !a.terminal();

@@ -49,7 +49,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    pub fn encode(&self) -> [u8; HEADER] {
+    pub(crate) fn encode(&self) -> [u8; HEADER] {
         let mut out = [0; HEADER];
         let leader = self.id.leader_id;
         out[0..4].copy_from_slice(MAGIC);
@@ -69,7 +69,7 @@ impl Header {
     }
 
     /// `None` if the bytes are no head of a frame, or a damaged one.
-    pub fn decode(bytes: &[u8; HEADER]) -> Option<Header> {
+    pub(crate) fn decode(bytes: &[u8; HEADER]) -> Option<Header> {
         let u32_at = |at: usize| bytes.get(at..)?.first_chunk().map(|b| u32::from_le_bytes(*b));
         let u64_at = |at: usize| bytes.get(at..)?.first_chunk().map(|b| u64::from_le_bytes(*b));
         if !bytes.starts_with(MAGIC) || u32_at(60)? != crc32fast::hash(&bytes[..60]) {
@@ -96,7 +96,7 @@ pub(super) struct Encoded {
 }
 
 impl Encoded {
-    pub fn new(entry: &openraft::Entry<Types>) -> Result<Encoded, StoreError> {
+    pub(crate) fn new(entry: &openraft::Entry<Types>) -> Result<Encoded, StoreError> {
         let index = entry.log_id.index;
         let failed = |why: String| StoreError::Codec { index, action: "encoded", why };
         let payload = codec::encode(&entry.payload).map_err(failed)?;
@@ -107,7 +107,7 @@ impl Encoded {
         Ok(Encoded { id: entry.log_id, width: width(&entry.payload), payload, sum })
     }
 
-    pub fn write(&self, durable: u64, out: &mut Vec<u8>) {
+    pub(crate) fn write(&self, durable: u64, out: &mut Vec<u8>) {
         let len = self.payload.len() as u32;
         let header = Header { kind: Kind::Entry, len, width: self.width, id: self.id, durable, sum: self.sum };
         out.extend_from_slice(&header.encode());

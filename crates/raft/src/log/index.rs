@@ -65,21 +65,21 @@ impl Index {
     }
 
     /// The first entry that is not purged.
-    pub fn first_slot(&self) -> Option<&Slot> {
+    pub(crate) fn first_slot(&self) -> Option<&Slot> {
         self.slots.front()
     }
 
     /// ID of the last entry, purged or not.
-    pub fn last(&self) -> Option<EntryId> {
+    pub(crate) fn last(&self) -> Option<EntryId> {
         self.slots.back().map(|s| s.id).or(self.purged)
     }
 
-    pub fn slot(&self, index: u64) -> Option<&Slot> {
+    pub(crate) fn slot(&self, index: u64) -> Option<&Slot> {
         self.position(index).and_then(|p| self.slots.get(p))
     }
 
     /// Entries must come without a hole.
-    pub fn check_follows(&self, id: EntryId) -> Result<(), StoreError> {
+    pub(crate) fn check_follows(&self, id: EntryId) -> Result<(), StoreError> {
         match self.slots.back() {
             Some(last) if last.id.index + 1 != id.index => {
                 Err(StoreError::NotConsecutive { last: last.id.index, got: id.index })
@@ -89,14 +89,14 @@ impl Index {
     }
 
     /// An entry that was found on disk.
-    pub fn push_found(&mut self, slot: Slot) -> Result<(), StoreError> {
+    pub(crate) fn push_found(&mut self, slot: Slot) -> Result<(), StoreError> {
         self.check_follows(slot.id)?;
         self.slots.push_back(slot);
         Ok(())
     }
 
     /// An entry that is about to be written.
-    pub fn push_new(&mut self, entry: Entry<Types>, width: u32, bytes: usize) -> Result<(), StoreError> {
+    pub(crate) fn push_new(&mut self, entry: Entry<Types>, width: u32, bytes: usize) -> Result<(), StoreError> {
         self.check_follows(entry.log_id)?;
         self.slots.push_back(Slot { id: entry.log_id, width, place: None });
         self.cached_bytes += bytes;
@@ -105,14 +105,14 @@ impl Index {
     }
 
     /// An entry was written.
-    pub fn set_place(&mut self, index: u64, place: Place) {
+    pub(crate) fn set_place(&mut self, index: u64, place: Place) {
         if let Some(slot) = self.position(index).and_then(|p| self.slots.get_mut(p)) {
             slot.place = Some(place);
         }
     }
 
     /// Forgets old entries that can be read from disk.
-    pub fn shrink_cache(&mut self) {
+    pub(crate) fn shrink_cache(&mut self) {
         while self.cache.len() > CACHED_ENTRIES || (self.cached_bytes > CACHED_BYTES && self.cache.len() > 1) {
             let index = self.slots.len() - self.cache.len();
             if self.slots.get(index).is_none_or(|s| s.place.is_none()) {
@@ -129,7 +129,7 @@ impl Index {
     }
 
     /// Drops entries from `from` on.
-    pub fn truncate(&mut self, from: u64) {
+    pub(crate) fn truncate(&mut self, from: u64) {
         while self.slots.back().is_some_and(|s| s.id.index >= from) {
             self.slots.pop_back();
             if let Some(gone) = self.cache.pop_back() {
@@ -139,7 +139,7 @@ impl Index {
     }
 
     /// Drops entries up to `upto`.
-    pub fn purge(&mut self, upto: EntryId) {
+    pub(crate) fn purge(&mut self, upto: EntryId) {
         while self.slots.front().is_some_and(|s| s.id.index <= upto.index) {
             if self.cache.len() == self.slots.len() {
                 self.forget_oldest();
@@ -150,7 +150,7 @@ impl Index {
     }
 
     /// Takes out segments that hold nothing but purged entries. The newest one goes too, if the log is empty.
-    pub fn take_purged_segments(&mut self) -> Vec<Arc<Segment>> {
+    pub(crate) fn take_purged_segments(&mut self) -> Vec<Arc<Segment>> {
         let first = if self.slots.is_empty() { u64::MAX } else { self.first() };
         let keep = self.segments.partition_point(|s| s.first <= first).saturating_sub(1);
         if self.slots.is_empty() {
@@ -160,7 +160,7 @@ impl Index {
     }
 
     /// Where to get the entries from `from` to `to`, exclusive; at most `limit` bytes of them, but at least one.
-    pub fn sources(&self, from: u64, to: u64, limit: usize) -> Vec<Source> {
+    pub(crate) fn sources(&self, from: u64, to: u64, limit: usize) -> Vec<Source> {
         let cached_from = self.slots.len() - self.cache.len();
         let (from, mut bytes) = (from.max(self.first()), 0);
         let mut found = Vec::new();
@@ -187,14 +187,14 @@ impl Index {
     }
 
     /// How many indexes the entries after `after` up to `upto` take.
-    pub fn width_between(&self, after: Option<u64>, upto: Option<u64>) -> u64 {
+    pub(crate) fn width_between(&self, after: Option<u64>, upto: Option<u64>) -> u64 {
         let from = after.map_or(0, |a| a + 1).max(self.first());
         let (Some(start), Some(upto)) = (self.position(from), upto) else { return 0 };
         self.slots.iter().skip(start).take_while(|s| s.id.index <= upto).map(|s| u64::from(s.width)).sum()
     }
 
     /// Whether the log holds this very entry, or held it before it was purged.
-    pub fn knows(&self, id: EntryId) -> bool {
+    pub(crate) fn knows(&self, id: EntryId) -> bool {
         self.slot(id.index).is_some_and(|s| s.id == id) || self.purged.is_some_and(|p| id.index <= p.index)
     }
 }

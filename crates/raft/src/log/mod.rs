@@ -61,7 +61,7 @@ impl Core {
 
 /// A handle on the log; clones share it.
 #[derive(Debug, Clone)]
-pub struct Log {
+pub(crate) struct Log {
     core: Arc<Core>,
     jobs: UnboundedSender<Job>,
 }
@@ -71,7 +71,7 @@ impl Log {
     ///
     /// # Errors
     /// The directory is in use or can't be written, or acknowledged entries are damaged.
-    pub fn open(dir: &Path) -> Result<Log, StoreError> {
+    pub(crate) fn open(dir: &Path) -> Result<Log, StoreError> {
         Log::open_with(dir, SEGMENT_BYTES)
     }
 
@@ -103,54 +103,54 @@ impl Log {
     ///
     /// # Errors
     /// The log failed before, or was closed before.
-    pub async fn close(&self) -> Result<(), StoreError> {
+    pub(crate) async fn close(&self) -> Result<(), StoreError> {
         self.ask(Job::Close).await
     }
 
     /// Has times of writes recorded from now on.
-    pub fn record_in(&self, metrics: Metrics) {
+    pub(crate) fn record_in(&self, metrics: Metrics) {
         // Whoever came first stays.
         let _ = self.core.metrics.set(metrics);
     }
 
     /// Why the log takes no more writes; `None` while it does.
-    pub fn failure(&self) -> Option<String> {
+    pub(crate) fn failure(&self) -> Option<String> {
         self.core.failed.get().cloned()
     }
 
     /// ID of the last entry.
-    pub fn last(&self) -> Option<EntryId> {
+    pub(crate) fn last(&self) -> Option<EntryId> {
         self.core.index().last()
     }
 
     /// ID of an entry; `None` for those that the log does not hold.
-    pub fn id_at(&self, index: u64) -> Option<EntryId> {
+    pub(crate) fn id_at(&self, index: u64) -> Option<EntryId> {
         self.core.index().slot(index).map(|s| s.id)
     }
 
     /// ID of the last entry that only a snapshot can hold.
-    pub fn purged(&self) -> Option<EntryId> {
+    pub(crate) fn purged(&self) -> Option<EntryId> {
         self.core.index().purged
     }
 
     /// Whether this server ever took part in an election or followed a leader.
-    pub fn has_voted(&self) -> bool {
+    pub(crate) fn has_voted(&self) -> bool {
         self.core.index().vote.is_some()
     }
 
     /// ID of the last entry known to be committed.
-    pub fn committed(&self) -> Option<EntryId> {
+    pub(crate) fn committed(&self) -> Option<EntryId> {
         self.core.index().committed
     }
 
     /// How many indexes the entries after `after` up to `upto` take. Both are indexes of entries in the log.
-    pub fn width_between(&self, after: Option<u64>, upto: Option<u64>) -> u64 {
+    pub(crate) fn width_between(&self, after: Option<u64>, upto: Option<u64>) -> u64 {
         self.core.index().width_between(after, upto)
     }
 
     /// From now on the disk is full.
     #[cfg(test)]
-    pub fn break_disk(&self) {
+    pub(crate) fn break_disk(&self) {
         let file = encamp_host::disk::open_writable(Path::new("/dev/full")).expect("opens");
         let mut index = self.core.index();
         let first = index.segments.pop().expect("a segment");

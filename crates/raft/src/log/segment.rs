@@ -60,7 +60,7 @@ fn head(format: u32, first: u64) -> [u8; HEAD as usize] {
 
 impl Segment {
     /// Makes an empty, durable segment.
-    pub fn create(dir: &Path, first: u64) -> Result<Segment, StoreError> {
+    pub(crate) fn create(dir: &Path, first: u64) -> Result<Segment, StoreError> {
         let path = dir.join(format!("log-{first:020}.seg"));
         let file = files::create(&path)?;
         file.write_all_at(&head(files::FORMAT, first), 0).map_err(StoreError::io("write", &path))?;
@@ -70,7 +70,7 @@ impl Segment {
     }
 
     /// Opens a segment that is there. `None` if its making was interrupted; such a file holds nothing.
-    pub fn open(dir: &Path, name: &str, first: u64, newest: bool) -> Result<Option<Segment>, StoreError> {
+    pub(crate) fn open(dir: &Path, name: &str, first: u64, newest: bool) -> Result<Option<Segment>, StoreError> {
         let path = dir.join(name);
         let file = disk::open_writable(&path).map_err(StoreError::io("open", &path))?;
         let mut found = Vec::new();
@@ -93,7 +93,7 @@ impl Segment {
     }
 
     /// Reads all frames. What a crash left half-written at the end of the newest segment is cut off.
-    pub fn scan(&self, newest: bool) -> Result<Content, StoreError> {
+    pub(crate) fn scan(&self, newest: bool) -> Result<Content, StoreError> {
         let failed = || StoreError::io("read", &self.path);
         let mut reader = BufReader::with_capacity(1 << 20, &self.file);
         reader.seek(SeekFrom::Start(HEAD)).map_err(failed())?;
@@ -164,7 +164,7 @@ impl Segment {
     }
 
     /// Reads one entry.
-    pub fn read(&self, id: EntryId, offset: u64, len: u32) -> Result<Entry<Types>, StoreError> {
+    pub(crate) fn read(&self, id: EntryId, offset: u64, len: u32) -> Result<Entry<Types>, StoreError> {
         let mut bytes = vec![0; len as usize];
         self.file.read_exact_at(&mut bytes, offset).map_err(StoreError::io("read", &self.path))?;
         frame::decode_entry(&bytes, id).map_err(|why| StoreError::Damaged { path: self.path.clone(), offset, why })

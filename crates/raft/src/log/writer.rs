@@ -48,7 +48,7 @@ pub(super) enum Flushed {
 }
 
 impl Flushed {
-    pub fn tell(self, result: &Result<(), Arc<StoreError>>) {
+    pub(crate) fn tell(self, result: &Result<(), Arc<StoreError>>) {
         match self {
             Flushed::Raft(callback) => callback.log_io_completed(match result {
                 Ok(()) => Ok(()),
@@ -81,7 +81,7 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Works until the log is closed or nobody can ask for more.
-    pub fn run(mut self, mut jobs: UnboundedReceiver<Job>) {
+    pub(crate) fn run(mut self, mut jobs: UnboundedReceiver<Job>) {
         let mut next = threads::receive(&mut jobs);
         while let Some(job) = next.take() {
             match job {

@@ -5,6 +5,6 @@ mod forged;
 mod sending;
 mod snapshots;
 mod suite;
-pub mod support;
+pub(crate) mod support;
 mod throughput;
 mod voters;

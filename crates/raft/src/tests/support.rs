@@ -11,10 +11,10 @@ use encamp_ops::{Operation, Reply};
 
 /// A directory that goes with the test.
 #[derive(Debug)]
-pub struct TempDir(PathBuf);
+pub(crate) struct TempDir(PathBuf);
 
 impl TempDir {
-    pub fn new() -> TempDir {
+    pub(crate) fn new() -> TempDir {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let n = COUNT.fetch_add(1, Ordering::Relaxed);
         let dir = std::env::temp_dir().join(format!("encamp-raft-{}-{n}", std::process::id()));
@@ -22,7 +22,7 @@ impl TempDir {
         TempDir(dir)
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 }
@@ -35,14 +35,14 @@ impl Drop for TempDir {
 
 /// Remembers what was done at each index.
 #[derive(Debug, Default)]
-pub struct Recorder {
+pub(crate) struct Recorder {
     /// 1 for an operation, 0 for an entry without one; index 1 first.
     pub seen: Mutex<Vec<u8>>,
     pub restored: AtomicU64,
 }
 
 impl Recorder {
-    pub fn applied(&self) -> u64 {
+    pub(crate) fn applied(&self) -> u64 {
         self.seen.lock().unwrap().iter().map(|s| u64::from(*s)).sum()
     }
 
@@ -85,16 +85,16 @@ impl Machine for Recorder {
     }
 }
 
-pub fn peer(n: u64) -> Peer {
+pub(crate) fn peer(n: u64) -> Peer {
     Peer { name: format!("server-{n}.global"), address: format!("127.0.0.1:{}", 4646 + n) }
 }
 
-pub fn alone(dir: &TempDir) -> Settings {
+pub(crate) fn alone(dir: &TempDir) -> Settings {
     Settings::alone(dir.path().join("raft"), 1.into(), peer(1))
 }
 
 /// Waits until it holds, at most 20 s.
-pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(20);
     while !holds() {
         assert!(Instant::now() < end, "{what} did not happen");
@@ -102,7 +102,7 @@ pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-pub async fn led(node: &Consensus) {
+pub(crate) async fn led(node: &Consensus) {
     let mut watch = node.leadership();
     let leads = watch.wait_for(|l| l.is_leader);
     tokio::time::timeout(Duration::from_secs(20), leads).await.expect("a leader in time").expect("running");

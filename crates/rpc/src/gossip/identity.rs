@@ -47,7 +47,7 @@ impl Identity {
     }
 
     /// Its name among all regions.
-    pub fn full_name(&self) -> String {
+    pub(crate) fn full_name(&self) -> String {
         format!("{}.{}", self.name, self.region)
     }
 

@@ -112,12 +112,12 @@ impl Gossip {
     }
 
     /// Where a server answers calls, if it is known to be alive.
-    pub fn address_of(&self, id: ServerId) -> Option<String> {
+    pub(crate) fn address_of(&self, id: ServerId) -> Option<String> {
         lock(&self.0.table).alive(id).map(|k| k.rpc.clone())
     }
 
     /// Where a server answers calls, whether it is alive or not.
-    pub fn last_address_of(&self, id: ServerId) -> Option<String> {
+    pub(crate) fn last_address_of(&self, id: ServerId) -> Option<String> {
         lock(&self.0.table).last(id).map(|k| k.rpc.clone())
     }
 
@@ -132,12 +132,12 @@ impl Gossip {
     }
 
     /// Greets whoever is at an address; if it is a server, it answers with those it knows.
-    pub async fn announce(&self, to: SocketAddr) {
+    pub(crate) async fn announce(&self, to: SocketAddr) {
         let _ = self.0.commands.send(Command::Announce(to)).await;
     }
 
     /// The server that is reached at one of some addresses, whatever address it advertises; none if no server answers in time.
-    pub async fn who_is_at(&self, addresses: &[SocketAddr], within: Duration) -> Option<Identity> {
+    pub(crate) async fn who_is_at(&self, addresses: &[SocketAddr], within: Duration) -> Option<Identity> {
         let (answer, answered) = oneshot::channel();
         let number = ids::random();
         lock(&self.0.asked).insert(number, answer);

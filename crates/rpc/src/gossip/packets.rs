@@ -11,7 +11,7 @@ use super::identity::Identity;
 use encamp_host::ids;
 
 /// Longest content of a datagram, in bytes; with what seals it, it fits into one frame of the usual networks.
-pub const LONGEST: usize = 1350;
+pub(crate) const LONGEST: usize = 1350;
 /// First byte of an open datagram.
 const OPEN: u8 = 1;
 /// First byte of a sealed one.
@@ -24,12 +24,12 @@ const GREETING_LENGTH: usize = 512;
 
 /// Writes MessagePack.
 #[derive(Debug, Clone, Copy)]
-pub struct Packed;
+pub(crate) struct Packed;
 
 /// What can't be written or read.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct PackedError(String);
+pub(crate) struct PackedError(String);
 
 fn put<T: Serialize>(value: &T, mut buf: impl BufMut) -> Result<(), PackedError> {
     let bytes = rmp_serde::to_vec(value).map_err(|e| PackedError(e.to_string()))?;
@@ -67,7 +67,7 @@ impl Codec<Identity> for Packed {
 /// Messages beside the membership protocol. A server may be reached at addresses that it does not advertise, but the protocol
 /// knows it by its advertised address only: a joining server asks for that first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Greeting {
+pub(crate) enum Greeting {
     /// Asks which server is there; the answer repeats the number.
     Ask(u64),
     /// Names the answering server.
@@ -77,7 +77,7 @@ pub enum Greeting {
 impl Greeting {
     /// The content of a datagram. Questions are as long as answers, so that a forged sender address cannot
     /// amplify traffic.
-    pub fn content(&self) -> Option<Vec<u8>> {
+    pub(crate) fn content(&self) -> Option<Vec<u8>> {
         let mut bytes = vec![GREETING];
         bytes.extend(rmp_serde::to_vec(self).ok()?);
         if matches!(self, Greeting::Ask(_)) {
@@ -87,7 +87,7 @@ impl Greeting {
     }
 
     /// The greeting in the content of a datagram, if it is one.
-    pub fn read(content: &[u8]) -> Option<Greeting> {
+    pub(crate) fn read(content: &[u8]) -> Option<Greeting> {
         let (_, rest) = content.split_first().filter(|(first, _)| **first == GREETING)?;
         let greeting: Greeting = get(rest).ok()?;
         let short = matches!(greeting, Greeting::Ask(_)) && content.len() < GREETING_LENGTH;
@@ -96,11 +96,11 @@ impl Greeting {
 }
 
 /// Closes and opens datagrams. With a key, open ones are refused.
-pub struct Envelope(Option<LessSafeKey>);
+pub(crate) struct Envelope(Option<LessSafeKey>);
 
 impl Envelope {
     /// With the bytes of a key, of any length, or without one.
-    pub fn new(key: Option<&[u8]>) -> Envelope {
+    pub(crate) fn new(key: Option<&[u8]>) -> Envelope {
         let key = key.and_then(|k| {
             let mut digest = Sha256::new();
             digest.update(b"encamp gossip 1");
@@ -111,12 +111,12 @@ impl Envelope {
     }
 
     /// Whether there is a key.
-    pub fn seals(&self) -> bool {
+    pub(crate) fn seals(&self) -> bool {
         self.0.is_some()
     }
 
     /// The datagram; none if it could not be sealed.
-    pub fn close(&self, content: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn close(&self, content: &[u8]) -> Option<Vec<u8>> {
         let Some(key) = &self.0 else {
             return Some([&[OPEN], content].concat());
         };
@@ -132,7 +132,7 @@ impl Envelope {
     }
 
     /// The content of a datagram; none if it is not of this cluster.
-    pub fn open(&self, datagram: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn open(&self, datagram: &[u8]) -> Option<Vec<u8>> {
         match (&self.0, datagram.split_first()?) {
             (None, (&OPEN, content)) => Some(content.to_vec()),
             (Some(key), (&SEALED, rest)) => {

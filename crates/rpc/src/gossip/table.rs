@@ -11,7 +11,7 @@ const MOST: usize = 1024;
 
 /// Servers by ID.
 #[derive(Debug, Default)]
-pub struct Table(BTreeMap<ServerId, (Identity, Status)>);
+pub(crate) struct Table(BTreeMap<ServerId, (Identity, Status)>);
 
 impl Table {
     fn put(&mut self, identity: &Identity, status: Status) {
@@ -26,17 +26,17 @@ impl Table {
     }
 
     /// A server answers.
-    pub fn up(&mut self, identity: &Identity) {
+    pub(crate) fn up(&mut self, identity: &Identity) {
         self.put(identity, Status::Alive);
     }
 
     /// A server does not answer any more, or said that it leaves.
-    pub fn down(&mut self, identity: &Identity) {
+    pub(crate) fn down(&mut self, identity: &Identity) {
         self.put(identity, Status::Failed);
     }
 
     /// What was known under one identity has another one now.
-    pub fn renamed(&mut self, old: &Identity, new: &Identity) {
+    pub(crate) fn renamed(&mut self, old: &Identity, new: &Identity) {
         if old.id != new.id {
             self.down(old);
         }
@@ -44,7 +44,7 @@ impl Table {
     }
 
     /// A server that does not answer has left for good; with `prune` it is forgotten. False if no such server is known.
-    pub fn force_leave(&mut self, name: &str, prune: bool) -> bool {
+    pub(crate) fn force_leave(&mut self, name: &str, prune: bool) -> bool {
         let named = |k: &Identity| k.name == name || k.full_name() == name;
         let found = self.0.iter_mut().find(|(_, (k, s))| named(k) && *s != Status::Alive);
         let Some((id, entry)) = found.map(|(id, entry)| (*id, entry)) else { return false };
@@ -56,22 +56,22 @@ impl Table {
     }
 
     /// The server with an ID, if it answers.
-    pub fn alive(&self, id: ServerId) -> Option<&Identity> {
+    pub(crate) fn alive(&self, id: ServerId) -> Option<&Identity> {
         self.0.get(&id).filter(|(_, s)| *s == Status::Alive).map(|(k, _)| k)
     }
 
     /// The server with an ID, as it was last heard of.
-    pub fn last(&self, id: ServerId) -> Option<&Identity> {
+    pub(crate) fn last(&self, id: ServerId) -> Option<&Identity> {
         self.0.get(&id).map(|(k, _)| k)
     }
 
     /// Those that answer.
-    pub fn all_alive(&self) -> Vec<Identity> {
+    pub(crate) fn all_alive(&self) -> Vec<Identity> {
         self.0.values().filter(|(_, s)| *s == Status::Alive).map(|(k, _)| k.clone()).collect()
     }
 
     /// All, by name.
-    pub fn known(&self) -> Vec<KnownServer> {
+    pub(crate) fn known(&self) -> Vec<KnownServer> {
         let mut all: Vec<KnownServer> = self.0.values().map(|(k, s)| k.known(*s)).collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all

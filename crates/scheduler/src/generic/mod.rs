@@ -27,7 +27,7 @@ const MAX_SERVICE_ATTEMPTS: u32 = 5;
 const MAX_BATCH_ATTEMPTS: u32 = 2;
 
 /// Processes an evaluation of a service or batch job; its trigger was checked.
-pub fn process(
+pub(crate) fn process(
     snapshot: &Snapshot,
     eval: &Evaluation,
     ctx: &mut Context,

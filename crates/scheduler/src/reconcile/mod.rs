@@ -61,7 +61,7 @@ pub enum UpdateCheck {
 }
 
 /// Tells what the current job means for an allocation of the given group.
-pub type CheckUpdate<'a> = dyn FnMut(&Arc<Allocation>, &TaskGroup) -> UpdateCheck + 'a;
+pub(crate) type CheckUpdate<'a> = dyn FnMut(&Arc<Allocation>, &TaskGroup) -> UpdateCheck + 'a;
 
 /// An allocation to stop.
 #[derive(Debug, Clone)]

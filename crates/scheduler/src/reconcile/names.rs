@@ -43,7 +43,12 @@ impl NameIndex {
 
     /// Takes `n` names for canaries: those of the allocations that are to be replaced first, then free ones, then
     /// ones past the count. Names of existing canaries are left out.
-    pub fn next_canaries(&mut self, n: usize, existing: &HashSet<&str>, destructive: &BTreeSet<usize>) -> Vec<String> {
+    pub(crate) fn next_canaries(
+        &mut self,
+        n: usize,
+        existing: &HashSet<&str>,
+        destructive: &BTreeSet<usize>,
+    ) -> Vec<String> {
         let mut out = Vec::new();
         let mut taken = Vec::new();
         let replaced = destructive.range(..self.count).copied();
@@ -73,7 +78,7 @@ impl NameIndex {
     }
 
     /// Replaces a name that two allocations have by a free one.
-    pub fn make_unique(&mut self, name: &mut String) {
+    pub(crate) fn make_unique(&mut self, name: &mut String) {
         let number = name.strip_prefix(&self.prefix).and_then(|rest| rest.strip_suffix(']'));
         let i = number.and_then(|n| n.parse().ok()).unwrap_or(0);
         if self.duplicates.get(&i).is_some_and(|n| *n > 0) {

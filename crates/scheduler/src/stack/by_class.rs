@@ -2,7 +2,7 @@
 
 /// A value per class, for classes that were asked about.
 #[derive(Debug, Clone)]
-pub struct ByClass<T>(Vec<Option<T>>);
+pub(crate) struct ByClass<T>(Vec<Option<T>>);
 
 impl<T> Default for ByClass<T> {
     fn default() -> ByClass<T> {
@@ -12,12 +12,12 @@ impl<T> Default for ByClass<T> {
 
 impl<T: Copy> ByClass<T> {
     /// What is known of a class.
-    pub fn get(&self, class: usize) -> Option<T> {
+    pub(crate) fn get(&self, class: usize) -> Option<T> {
         self.0.get(class).copied().flatten()
     }
 
     /// Remembers what holds for a class.
-    pub fn set(&mut self, class: usize, value: T) {
+    pub(crate) fn set(&mut self, class: usize, value: T) {
         if self.0.len() <= class {
             self.0.resize(class + 1, None);
         }
@@ -25,14 +25,14 @@ impl<T: Copy> ByClass<T> {
     }
 
     /// Forgets a class.
-    pub fn forget(&mut self, class: usize) {
+    pub(crate) fn forget(&mut self, class: usize) {
         if let Some(v) = self.0.get_mut(class) {
             *v = None;
         }
     }
 
     /// All classes up to the last that is known.
-    pub fn iter(&self) -> impl Iterator<Item = Option<T>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Option<T>> {
         self.0.iter().copied()
     }
 }

@@ -76,20 +76,20 @@ pub struct CompiledGroup {
 }
 
 /// The constraints of a group, then those of each task.
-pub fn constraints(group: &TaskGroup) -> Constraints {
+pub(crate) fn constraints(group: &TaskGroup) -> Constraints {
     let all = group.constraints.iter().chain(group.tasks.iter().flat_map(|t| &t.constraints));
     Constraints::new(all.map(Check::from).collect())
 }
 
 /// Whether the first `distinct_hosts` among the constraints is in force.
-pub fn distinct_hosts(constraints: &[Constraint]) -> bool {
+pub(crate) fn distinct_hosts(constraints: &[Constraint]) -> bool {
     let c = constraints.iter().find(|c| c.operand == "distinct_hosts");
     c.is_some_and(|c| !matches!(c.rtarget.as_str(), "0" | "f" | "F" | "false" | "FALSE" | "False"))
 }
 
 /// Whether a group depends on more than computed classes: by a constraint of its own or of a task, or because it asks
 /// for a CSI volume.
-pub fn escaped(group: &TaskGroup) -> bool {
+pub(crate) fn escaped(group: &TaskGroup) -> bool {
     let mut constraints = group.constraints.iter().chain(group.tasks.iter().flat_map(|t| &t.constraints));
     constraints.any(|c| escapes(&c.ltarget) || escapes(&c.rtarget))
         || group.volumes.iter().flatten().any(|(_, v)| v.r#type == "csi")

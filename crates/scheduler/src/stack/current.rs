@@ -14,7 +14,7 @@ use encamp_model::*;
 use encamp_state::{AllocEntry, IdHash, NodeEntry, State};
 
 /// The job being placed.
-pub struct CurrentJob {
+pub(crate) struct CurrentJob {
     /// The job.
     pub job: Arc<Job>,
     /// Its own constraints.
@@ -35,7 +35,7 @@ pub struct CurrentJob {
 }
 
 /// One group with what its searches share.
-pub struct GroupState {
+pub(crate) struct GroupState {
     /// The group, prepared.
     pub compiled: Arc<CompiledGroup>,
     /// Its constraints and those of its tasks.
@@ -52,7 +52,7 @@ pub struct GroupState {
 
 impl CurrentJob {
     /// Prepares a job. The scheduler configuration is merged with that of the job's pool (`docs/spec/scheduling.md §9`).
-    pub fn new(state: &State, job: &Arc<Job>, system: bool) -> CurrentJob {
+    pub(crate) fn new(state: &State, job: &Arc<Job>, system: bool) -> CurrentJob {
         let config = state.scheduler_config.as_ref();
         let pool = state.node_pool(&job.node_pool).and_then(|p| p.scheduler_configuration.as_ref());
         let algorithm = pool
@@ -84,12 +84,12 @@ impl CurrentJob {
     }
 
     /// Whether any of the job's own constraints depends on more than computed classes.
-    pub fn escaped(&self) -> bool {
+    pub(crate) fn escaped(&self) -> bool {
         self.constraints.escaped()
     }
 
     /// The number of a group of this job in `groups`; it is prepared when it is asked for first.
-    pub fn number(&mut self, state: &State, group: &TaskGroup, totals: &mut SpreadTotals) -> usize {
+    pub(crate) fn number(&mut self, state: &State, group: &TaskGroup, totals: &mut SpreadTotals) -> usize {
         if let Some(i) = self.groups.iter().position(|g| g.compiled.name == group.name) {
             return i;
         }
@@ -107,12 +107,12 @@ impl CurrentJob {
     }
 
     /// How many proposed allocations of this job ID on the node are in the group, whatever their namespace.
-    pub fn count_own(&self, plan: &WorkingPlan, entry: &NodeEntry, group: &str) -> usize {
+    pub(crate) fn count_own(&self, plan: &WorkingPlan, entry: &NodeEntry, group: &str) -> usize {
         self.own_on(plan, entry).filter(|a| a.alloc.task_group == group).count()
     }
 
     /// Whether the node holds a proposed allocation of this job, or of the given group of it.
-    pub fn has_own(&self, plan: &WorkingPlan, entry: &NodeEntry, group: Option<&str>) -> bool {
+    pub(crate) fn has_own(&self, plan: &WorkingPlan, entry: &NodeEntry, group: Option<&str>) -> bool {
         self.own_on(plan, entry)
             .any(|a| a.alloc.namespace == self.job.namespace && group.is_none_or(|g| a.alloc.task_group == g))
     }
@@ -125,7 +125,7 @@ impl CurrentJob {
 
 impl GroupState {
     /// The share of affinity weights the node meets, negative ones included (`docs/spec/scheduling.md §7.5`).
-    pub fn affinity(&mut self, entry: &NodeEntry, class: usize) -> f64 {
+    pub(crate) fn affinity(&mut self, entry: &NodeEntry, class: usize) -> f64 {
         let group = &*self.compiled;
         let shared = group.affinities_by_class && entry.info.class_holds;
         if shared && let Some(known) = self.affinity_by_class.get(class) {

@@ -11,7 +11,7 @@ use encamp_state::{NodeEntry, NodeInfo};
 
 /// A typed device attribute or literal.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub(crate) enum Value {
     /// A whole number and its unit (index into [`UNITS`]).
     Int(i64, Option<usize>),
     /// A number and its unit.
@@ -65,7 +65,7 @@ fn unit_index(name: &str) -> Option<usize> {
 
 impl Value {
     /// Parses a literal: a number with an optional unit, a truth value, else text.
-    pub fn parse(s: &str) -> Value {
+    pub(crate) fn parse(s: &str) -> Value {
         let (mut number, mut u) = (s, None);
         if s.ends_with(|c: char| c.is_alphabetic()) {
             let longest = UNITS.iter().enumerate().filter(|(_, u)| s.ends_with(u.0)).max_by_key(|(_, u)| u.0.len());
@@ -270,7 +270,7 @@ pub struct DeviceAsk {
 
 /// Instances offered for one request.
 #[derive(Debug, Clone)]
-pub struct DeviceOffer {
+pub(crate) struct DeviceOffer {
     /// What the task gets.
     pub device: AllocatedDeviceResource,
     /// Numbers of the instances on the node.
@@ -309,7 +309,7 @@ impl DeviceAsk {
     }
 
     /// Sum of the absolute weights of the affinities.
-    pub fn total_weight(&self) -> f64 {
+    pub(crate) fn total_weight(&self) -> f64 {
         self.affinities.iter().map(|a| a.weight.unsigned_abs() as f64).sum()
     }
 
@@ -319,7 +319,7 @@ impl DeviceAsk {
 
     /// Chooses instances given how often each is used already. Groups are taken by vendor, type and name, a later one of
     /// equal score replacing an earlier one; instances by ID.
-    pub fn assign(&self, node: &NodeEntry, used: impl Fn(usize) -> bool) -> Result<DeviceOffer, &'static str> {
+    pub(crate) fn assign(&self, node: &NodeEntry, used: impl Fn(usize) -> bool) -> Result<DeviceOffer, &'static str> {
         let groups = node.node.node_resources.as_ref().map_or(&[][..], |r| &r.devices);
         if groups.is_empty() {
             return Err("no devices available");
@@ -367,12 +367,12 @@ impl DeviceAsk {
 }
 
 /// Sort key of a device group.
-pub fn key(d: &NodeDeviceResource) -> (&str, &str, &str) {
+pub(crate) fn key(d: &NodeDeviceResource) -> (&str, &str, &str) {
     (&d.vendor, &d.r#type, &d.name)
 }
 
 /// Whether the node could serve all requests if nothing were in use; a request may be spread over several groups.
-pub fn feasible(asks: &[DeviceAsk], groups: &[NodeDeviceResource]) -> bool {
+pub(crate) fn feasible(asks: &[DeviceAsk], groups: &[NodeDeviceResource]) -> bool {
     if asks.is_empty() {
         return true;
     }
@@ -391,7 +391,7 @@ pub fn feasible(asks: &[DeviceAsk], groups: &[NodeDeviceResource]) -> bool {
 }
 
 /// The instance numbers of a group on a node.
-pub fn instances_of(info: &NodeInfo, group: usize) -> std::ops::Range<usize> {
+pub(crate) fn instances_of(info: &NodeInfo, group: usize) -> std::ops::Range<usize> {
     info.devices[group]..info.devices[group + 1]
 }
 

@@ -14,17 +14,17 @@ use encamp_model::quote::quoted;
 use encamp_model::version::{VersionConstraints, VersionRules};
 
 /// The reason of every node after the first of a class that can't run the job or group.
-pub const CLASS_INELIGIBLE: &str = "computed class ineligible";
+pub(crate) const CLASS_INELIGIBLE: &str = "computed class ineligible";
 
 /// The reason of nodes without a driver of the group.
-pub const MISSING_DRIVERS: &str = "missing drivers";
+pub(crate) const MISSING_DRIVERS: &str = "missing drivers";
 
 /// Verdicts on one job or group by class.
 type Verdicts = ByClass<bool>;
 
 /// Verdicts per computed class, by the class numbers of the node index; groups are numbered by name.
 #[derive(Debug, Clone, Default)]
-pub struct ClassCache {
+pub(crate) struct ClassCache {
     job: Verdicts,
     groups: Vec<(String, Verdicts)>,
     /// Classes with a verdict, so that forgetting costs no more than remembering.
@@ -33,7 +33,7 @@ pub struct ClassCache {
 
 impl ClassCache {
     /// The number of a group.
-    pub fn group_number(&mut self, name: &str) -> usize {
+    pub(crate) fn group_number(&mut self, name: &str) -> usize {
         self.groups.iter().position(|(n, _)| n == name).unwrap_or_else(|| {
             self.groups.push((name.to_string(), Verdicts::default()));
             self.groups.len() - 1
@@ -41,7 +41,7 @@ impl ClassCache {
     }
 
     /// Forgets all verdicts, keeps the numbers.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         for class in self.known.drain(..) {
             self.job.forget(class);
             self.groups.iter_mut().for_each(|(_, v)| v.forget(class));
@@ -49,23 +49,23 @@ impl ClassCache {
     }
 
     /// The job's verdict on a class.
-    pub fn job(&self, class: usize) -> Option<bool> {
+    pub(crate) fn job(&self, class: usize) -> Option<bool> {
         self.job.get(class)
     }
 
     /// Remembers the job's verdict.
-    pub fn set_job(&mut self, class: usize, eligible: bool) {
+    pub(crate) fn set_job(&mut self, class: usize, eligible: bool) {
         self.known.push(class);
         self.job.set(class, eligible);
     }
 
     /// A group's verdict on a class.
-    pub fn group(&self, group: usize, class: usize) -> Option<bool> {
+    pub(crate) fn group(&self, group: usize, class: usize) -> Option<bool> {
         self.groups.get(group)?.1.get(class)
     }
 
     /// Remembers a group's verdict.
-    pub fn set_group(&mut self, group: usize, class: usize, eligible: bool) {
+    pub(crate) fn set_group(&mut self, group: usize, class: usize, eligible: bool) {
         self.known.push(class);
         if let Some((_, v)) = self.groups.get_mut(group) {
             v.set(class, eligible);
@@ -74,7 +74,7 @@ impl ClassCache {
 
     /// What a blocked evaluation remembers (`§5.4`): eligible if any group can run there, ineligible if none can, and
     /// always ineligible where the job can't.
-    pub fn eligibility(&self, names: &[String]) -> BTreeMap<String, bool> {
+    pub(crate) fn eligibility(&self, names: &[String]) -> BTreeMap<String, bool> {
         let mut out: BTreeMap<String, bool> = BTreeMap::new();
         for (_, verdicts) in &self.groups {
             for (name, v) in names.iter().zip(verdicts.iter()) {
@@ -101,7 +101,7 @@ impl ClassCache {
 /// Constraints with what they said about each computed class. Unlike the [`ClassCache`] this only saves work: it never
 /// changes what a node is told.
 #[derive(Debug, Clone)]
-pub struct Constraints {
+pub(crate) struct Constraints {
     checks: Vec<Check>,
     /// The first check that fails, if any; nothing is remembered where checks depend on more than the class.
     by_class: Option<ByClass<Option<usize>>>,
@@ -109,23 +109,23 @@ pub struct Constraints {
 
 impl Constraints {
     /// Constraints in the order in which they are checked.
-    pub fn new(checks: Vec<Check>) -> Constraints {
+    pub(crate) fn new(checks: Vec<Check>) -> Constraints {
         let by_class = (!checks.iter().any(|c| c.escaped)).then(ByClass::default);
         Constraints { checks, by_class }
     }
 
     /// All of them.
-    pub fn checks(&self) -> &[Check] {
+    pub(crate) fn checks(&self) -> &[Check] {
         &self.checks
     }
 
     /// Whether any depends on more than the computed class.
-    pub fn escaped(&self) -> bool {
+    pub(crate) fn escaped(&self) -> bool {
         self.by_class.is_none()
     }
 
     /// The first constraint the node does not meet. `class_holds`: what is true of the class is true of the node.
-    pub fn failing(&mut self, node: &Node, class: usize, class_holds: bool) -> Option<&Check> {
+    pub(crate) fn failing(&mut self, node: &Node, class: usize, class_holds: bool) -> Option<&Check> {
         if self.checks.is_empty() {
             return None;
         }
@@ -144,13 +144,13 @@ impl Constraints {
 /// The network check. It keeps the mode and ports of the last group that had a network, also for groups that have
 /// none (a quirk of the reference).
 #[derive(Debug, Clone, Default)]
-pub struct NetworkCheck {
+pub(crate) struct NetworkCheck {
     group: Option<Arc<CompiledGroup>>,
 }
 
 impl NetworkCheck {
     /// Takes over the group's network, if it has one.
-    pub fn set_group(&mut self, group: &Arc<CompiledGroup>) {
+    pub(crate) fn set_group(&mut self, group: &Arc<CompiledGroup>) {
         if group.network.is_some() {
             self.group = Some(group.clone());
         }
@@ -199,7 +199,7 @@ fn parses_true(v: &str) -> bool {
 }
 
 /// Whether a node has a driver that works.
-pub fn has_driver(node: &Node, driver: &str) -> bool {
+pub(crate) fn has_driver(node: &Node, driver: &str) -> bool {
     match node.drivers.get(driver) {
         Some(d) => d.detected && d.healthy,
         None => node.attributes.get(&format!("driver.{driver}")).is_some_and(|v| parses_true(v)),
@@ -208,7 +208,7 @@ pub fn has_driver(node: &Node, driver: &str) -> bool {
 
 /// The checks of a group that the class cache covers, in order. `Some` tells why the node can't.
 /// `failing` gives the text of the first constraint that is not met.
-pub fn group_refuses(
+pub(crate) fn group_refuses(
     group: &CompiledGroup,
     failing: impl FnOnce(&Node) -> Option<String>,
     network: &NetworkCheck,

@@ -11,7 +11,7 @@ const TOP: usize = 5;
 
 /// Counters of one search.
 #[derive(Debug, Clone, Default)]
-pub struct Tally {
+pub(crate) struct Tally {
     evaluated: i64,
     filtered: i64,
     exhausted: i64,
@@ -40,19 +40,19 @@ fn bump_class(m: &mut BTreeMap<String, i64>, node: &Node) {
 
 impl Tally {
     /// A node was drawn.
-    pub fn evaluate(&mut self) {
+    pub(crate) fn evaluate(&mut self) {
         self.evaluated += 1;
     }
 
     /// A node can't run the group.
-    pub fn filter(&mut self, node: &Node, reason: Cow<'static, str>) {
+    pub(crate) fn filter(&mut self, node: &Node, reason: Cow<'static, str>) {
         self.filtered += 1;
         bump_class(&mut self.class_filtered, node);
         bump(&mut self.constraint_filtered, reason);
     }
 
     /// A node can't run it for a constraint whose text is borrowed.
-    pub fn filter_text(&mut self, node: &Node, reason: &str) {
+    pub(crate) fn filter_text(&mut self, node: &Node, reason: &str) {
         self.filtered += 1;
         bump_class(&mut self.class_filtered, node);
         match self.constraint_filtered.get_mut(reason) {
@@ -64,19 +64,19 @@ impl Tally {
     }
 
     /// A node has too little of something.
-    pub fn exhaust(&mut self, node: &Node, dimension: Cow<'static, str>) {
+    pub(crate) fn exhaust(&mut self, node: &Node, dimension: Cow<'static, str>) {
         self.exhausted += 1;
         bump_class(&mut self.class_exhausted, node);
         bump(&mut self.dimension_exhausted, dimension);
     }
 
     /// The node in that slot was scored.
-    pub fn score(&mut self, slot: u32, norm_score: f64, parts: ScoreParts) {
+    pub(crate) fn score(&mut self, slot: u32, norm_score: f64, parts: ScoreParts) {
         self.top.offer(Scored { slot, norm_score, parts });
     }
 
     /// The metrics, without what only the caller knows.
-    pub fn into_metric(self, state: &State) -> AllocMetric {
+    pub(crate) fn into_metric(self, state: &State) -> AllocMetric {
         let owned = |m: BTreeMap<Cow<'static, str>, i64>| m.into_iter().map(|(k, v)| (k.into_owned(), v)).collect();
         AllocMetric {
             nodes_evaluated: self.evaluated,
@@ -94,7 +94,7 @@ impl Tally {
 
 /// The scores of a node by scorer.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct ScoreParts {
+pub(crate) struct ScoreParts {
     /// Fit score.
     pub binpack: f64,
     /// Device score, if any device affinity has a weight.
@@ -105,7 +105,7 @@ pub struct ScoreParts {
 
 /// The scores that only service and batch jobs have.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct GenericScores {
+pub(crate) struct GenericScores {
     /// Other allocations of the group on the node.
     pub anti_affinity: f64,
     /// The allocation failed there before.

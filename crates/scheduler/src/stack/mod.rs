@@ -138,7 +138,7 @@ impl Stack {
     }
 
     /// Whether the scheduler configuration lets jobs of this kind evict others; without one everybody may.
-    pub fn preemption_enabled(&self) -> bool {
+    pub(crate) fn preemption_enabled(&self) -> bool {
         self.state.scheduler_config.as_ref().is_none_or(|c| match self.kind {
             StackKind::Service => c.preemption_config.service_scheduler_enabled,
             StackKind::Batch => c.preemption_config.batch_scheduler_enabled,
@@ -163,7 +163,7 @@ impl Stack {
     }
 
     /// Sets exactly one candidate.
-    pub fn set_node(&mut self, node: &NodeEntry) {
+    pub(crate) fn set_node(&mut self, node: &NodeEntry) {
         self.nodes.clear();
         self.nodes.push(node.slot);
         self.restart();

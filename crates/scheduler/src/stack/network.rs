@@ -13,13 +13,13 @@ const MAX_DRAWS: usize = 20;
 
 /// What one placement was offered so far.
 #[derive(Debug, Clone, Default)]
-pub struct Offers {
+pub(crate) struct Offers {
     ports: Vec<(String, i64)>,
     mbits: Vec<(String, i64)>,
 }
 
 /// The ports of a node as one placement sees them: what is used, and what was already offered to this placement.
-pub struct PortView<'a> {
+pub(crate) struct PortView<'a> {
     /// The node's addresses.
     pub info: &'a NodeInfo,
     /// What others use.
@@ -29,7 +29,7 @@ pub struct PortView<'a> {
 }
 
 /// Bandwidth of a device that is in use: by others, and by what the placement was offered so far.
-pub fn used_mbits(usage: &NodeUsage, offers: &Offers, device: &str) -> i64 {
+pub(crate) fn used_mbits(usage: &NodeUsage, offers: &Offers, device: &str) -> i64 {
     let offered = offers.mbits.iter().filter(|(d, _)| d == device);
     offered.fold(usage.mbits.get(device).copied().unwrap_or(0), |sum, (_, m)| sum.saturating_add(*m))
 }
@@ -65,7 +65,7 @@ impl PortView<'_> {
 
     /// Assigns the ports of a group network: reserved ones first, then dynamic ones, each on the first address of its
     /// host network that has it. `hosts` are the resolved host networks of the ports in that order.
-    pub fn assign_group(
+    pub(crate) fn assign_group(
         &mut self,
         ask: &NetworkResource,
         hosts: &[String],
@@ -109,7 +109,7 @@ impl PortView<'_> {
     }
 
     /// Assigns a (deprecated) task network: the first device and address on which bandwidth and ports suffice.
-    pub fn assign_task(
+    pub(crate) fn assign_task(
         &mut self,
         node: &Node,
         ask: &NetworkResource,
@@ -201,7 +201,7 @@ fn addresses_of(cidr: &str, ip: &str) -> Box<dyn Iterator<Item = String>> {
 }
 
 /// The group's network as the allocation gets it (`docs/spec/scheduling.md §7.1` step 4).
-pub fn group_network(node: &Node, ask: &NetworkResource, ports: &[AllocatedPortMapping]) -> NetworkResource {
+pub(crate) fn group_network(node: &Node, ask: &NetworkResource, ports: &[AllocatedPortMapping]) -> NetworkResource {
     let ip = node.node_resources.as_ref().map_or("", |r| match &r.node_networks {
         Some(networks) if !networks.is_empty() => {
             let host = networks.iter().find(|n| n.mode == "host");
@@ -222,7 +222,7 @@ pub fn group_network(node: &Node, ask: &NetworkResource, ports: &[AllocatedPortM
 }
 
 /// The host networks of a network's ports, reserved ones first; `None` if a template can't be resolved on the node.
-pub fn resolve_hosts(node: &Node, ask: &NetworkResource) -> Option<Vec<String>> {
+pub(crate) fn resolve_hosts(node: &Node, ask: &NetworkResource) -> Option<Vec<String>> {
     ask.reserved_ports
         .iter()
         .chain(&ask.dynamic_ports)
@@ -234,7 +234,7 @@ pub fn resolve_hosts(node: &Node, ask: &NetworkResource) -> Option<Vec<String>> 
 }
 
 /// The host networks of a network's ports, reserved ones first, if they do not depend on the node.
-pub fn fixed_hosts(ask: &NetworkResource) -> Option<Vec<String>> {
+pub(crate) fn fixed_hosts(ask: &NetworkResource) -> Option<Vec<String>> {
     let ports = ask.reserved_ports.iter().chain(&ask.dynamic_ports);
     ports
         .map(|p| match Target::parse(&p.host_network) {
@@ -247,7 +247,7 @@ pub fn fixed_hosts(ask: &NetworkResource) -> Option<Vec<String>> {
 
 /// Whether [`PortView::assign_group`] is sure to succeed on an empty offer: every reserved port has a free address,
 /// and every dynamic port more free ports than can be taken. `false` says nothing.
-pub fn surely_assignable(info: &NodeInfo, usage: &NodeUsage, ask: &NetworkResource, hosts: &[String]) -> bool {
+pub(crate) fn surely_assignable(info: &NodeInfo, usage: &NodeUsage, ask: &NetworkResource, hosts: &[String]) -> bool {
     let (reserved_hosts, dynamic_hosts) = hosts.split_at(ask.reserved_ports.len().min(hosts.len()));
     let used = |a: usize, port: u16| {
         info.addresses[a].reserved.contains(port) || usage.ports.get(a).is_some_and(|s| s.contains(port))

@@ -13,7 +13,7 @@ pub const PRIORITY_DELTA: i64 = 10;
 
 /// Who asks.
 #[derive(Debug, Clone, Copy)]
-pub struct Asker<'a> {
+pub(crate) struct Asker<'a> {
     /// The job being placed.
     pub job: &'a Job,
 }
@@ -109,7 +109,7 @@ impl Room {
 
 /// Victims for CPU, memory and disk (`§8.3`), in the order in which they are reported. The penalty for victims of one job
 /// never applies: planned evictions carry no group name.
-pub fn for_resources(
+pub(crate) fn for_resources(
     asker: Asker,
     node: &NodeEntry,
     proposed: &[Arc<AllocEntry>],
@@ -214,7 +214,7 @@ impl Holder<'_> {
 }
 
 /// Victims for ports and bandwidth (`§8.4`), given the bandwidth in use per device; an allocation that holds two asked ports is listed twice.
-pub fn for_network(
+pub(crate) fn for_network(
     asker: Asker,
     node: &NodeEntry,
     proposed: &[Arc<AllocEntry>],
@@ -304,7 +304,7 @@ fn victims_on_device(
 }
 
 /// Victims for one device request (`§8.5`).
-pub fn for_devices(
+pub(crate) fn for_devices(
     asker: Asker,
     node: &NodeEntry,
     proposed: &[Arc<AllocEntry>],
@@ -364,7 +364,7 @@ pub fn for_devices(
 }
 
 /// The `preemption` score: 1 for cheap victims, towards 0 for important ones (`§8.6`).
-pub fn score(victims: &[Arc<AllocEntry>]) -> f64 {
+pub(crate) fn score(victims: &[Arc<AllocEntry>]) -> f64 {
     let max = victims.iter().map(|a| a.priority()).max().unwrap_or(0) as f64;
     let sum = victims.iter().fold(0, |sum: i64, a| sum.saturating_add(a.priority()));
     let net = if max == 0.0 { 0.0 } else { max + sum as f64 / max };

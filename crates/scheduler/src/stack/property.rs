@@ -10,7 +10,7 @@ use encamp_model::{Allocation, Job};
 use encamp_state::{IdHash, NodeEntry, State};
 
 /// Every value that is no explicit target counts under this one.
-pub const OTHERS: &str = "*";
+pub(crate) const OTHERS: &str = "*";
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
@@ -42,7 +42,7 @@ struct Value {
 
 /// The uses of one property by a job, or by one of its groups. Values are numbered as they are met.
 #[derive(Debug, Clone)]
-pub struct PropertySet {
+pub(crate) struct PropertySet {
     /// The property as written.
     pub attribute: String,
     target: Target,
@@ -64,7 +64,13 @@ pub struct PropertySet {
 
 impl PropertySet {
     /// Counts what is stored. With `explicit` values all others count under `*`.
-    pub fn new(state: &State, job: &Job, group: Option<&str>, attribute: &str, explicit: Vec<String>) -> PropertySet {
+    pub(crate) fn new(
+        state: &State,
+        job: &Job,
+        group: Option<&str>,
+        attribute: &str,
+        explicit: Vec<String>,
+    ) -> PropertySet {
         let mut set = PropertySet {
             attribute: attribute.into(),
             target: Target::parse(attribute),
@@ -89,7 +95,7 @@ impl PropertySet {
     }
 
     /// Counts the plan's changes since the last call.
-    pub fn update(&mut self, state: &State, plan: &WorkingPlan) {
+    pub(crate) fn update(&mut self, state: &State, plan: &WorkingPlan) {
         for change in &plan.changes()[self.cursor.min(plan.changes().len())..] {
             match change {
                 Change::Placed(a) if a.terminal() => {}
@@ -122,7 +128,7 @@ impl PropertySet {
     }
 
     /// The number of the node's own value, `None` if it lacks the property.
-    pub fn value(&mut self, node: &NodeEntry, class: usize) -> Option<usize> {
+    pub(crate) fn value(&mut self, node: &NodeEntry, class: usize) -> Option<usize> {
         let shared = node.info.class_holds;
         if shared && let Some(known) = self.by_class.as_ref().and_then(|c| c.get(class)) {
             return known;
@@ -153,27 +159,27 @@ impl PropertySet {
     }
 
     /// The text of a value.
-    pub fn text(&self, value: usize) -> &str {
+    pub(crate) fn text(&self, value: usize) -> &str {
         &self.values[value].text
     }
 
     /// How many values have numbers.
-    pub fn value_count(&self) -> usize {
+    pub(crate) fn value_count(&self) -> usize {
         self.values.len()
     }
 
     /// How many allocations use the value after the plan; `None` if none is known to.
-    pub fn combined(&self, value: usize) -> Option<i64> {
+    pub(crate) fn combined(&self, value: usize) -> Option<i64> {
         self.values.get(value)?.counts.combined()
     }
 
     /// The same for all that counts under the same value.
-    pub fn combined_with_others(&self, value: usize) -> Option<i64> {
+    pub(crate) fn combined_with_others(&self, value: usize) -> Option<i64> {
         self.combined(self.values.get(value)?.counted_under)
     }
 
     /// Smallest and largest count over all values in use.
-    pub fn extremes(&self) -> Option<(i64, i64)> {
+    pub(crate) fn extremes(&self) -> Option<(i64, i64)> {
         self.extremes
     }
 
@@ -191,25 +197,31 @@ impl PropertySet {
 
 /// A `distinct_property` constraint.
 #[derive(Debug, Clone)]
-pub struct DistinctProperty {
+pub(crate) struct DistinctProperty {
     set: PropertySet,
     allowed: Result<u64, String>,
 }
 
 impl DistinctProperty {
     /// For the whole job, or for one group.
-    pub fn new(state: &State, job: &Job, group: Option<&str>, attribute: &str, allowed: &str) -> DistinctProperty {
+    pub(crate) fn new(
+        state: &State,
+        job: &Job,
+        group: Option<&str>,
+        attribute: &str,
+        allowed: &str,
+    ) -> DistinctProperty {
         let parsed = if allowed.is_empty() { Ok(1) } else { parse_count(allowed) };
         DistinctProperty { set: PropertySet::new(state, job, group, attribute, Vec::new()), allowed: parsed }
     }
 
     /// Counts the plan's changes.
-    pub fn update(&mut self, state: &State, plan: &WorkingPlan) {
+    pub(crate) fn update(&mut self, state: &State, plan: &WorkingPlan) {
         self.set.update(state, plan);
     }
 
     /// Why the node can't be used, if it can't.
-    pub fn refuses(&mut self, node: &NodeEntry, class: usize) -> Option<String> {
+    pub(crate) fn refuses(&mut self, node: &NodeEntry, class: usize) -> Option<String> {
         let allowed = match &self.allowed {
             Ok(n) => *n,
             Err(e) => return Some(e.clone()),

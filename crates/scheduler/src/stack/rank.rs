@@ -14,7 +14,7 @@ use encamp_model::{AllocatedResources, AllocatedTaskResources, NetworkResource};
 use encamp_state::{AllocEntry, AllocUsage, NodeEntry, NodeUsage};
 
 /// Why a node that could run the group in principle can't now.
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// Something is used up: the dimension.
     Exhausted(Cow<'static, str>),
     /// Passed over without a trace: a host network that can't be resolved past a cached class.
@@ -26,7 +26,7 @@ fn exhausted(text: impl Into<Cow<'static, str>>) -> Refusal {
 }
 
 /// A node with what it gives.
-pub struct Fitted {
+pub(crate) struct Fitted {
     /// Resources of the allocation; `None` where the node surely has the ports and they wait until it is chosen.
     pub resources: Option<Arc<AllocatedResources>>,
     /// Victims: ports and networks, then devices, then the rest.
@@ -38,7 +38,7 @@ pub struct Fitted {
 }
 
 /// How to look at the node.
-pub struct Terms<'a> {
+pub(crate) struct Terms<'a> {
     /// Who asks.
     pub asker: Asker<'a>,
     /// May evict.
@@ -75,7 +75,7 @@ impl<'a> Proposed<'a> {
 }
 
 /// Tries to place the group on the node.
-pub fn fit_group(
+pub(crate) fn fit_group(
     group: &CompiledGroup,
     node: &NodeEntry,
     plan: &WorkingPlan,
@@ -137,7 +137,7 @@ fn has_late_ports(group: &CompiledGroup, node: &NodeEntry, usage: &NodeUsage) ->
 }
 
 /// The resources of a placement whose ports waited until its node was chosen.
-pub fn assign_late(
+pub(crate) fn assign_late(
     group: &CompiledGroup,
     node: &NodeEntry,
     plan: &WorkingPlan,

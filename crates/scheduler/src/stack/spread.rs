@@ -17,7 +17,7 @@ struct Detail {
 
 /// The spreads that concern one group.
 #[derive(Debug, Clone, Default)]
-pub struct GroupSpreads {
+pub(crate) struct GroupSpreads {
     sets: Vec<PropertySet>,
     /// By set: what is wanted for its attribute.
     details: Vec<Detail>,
@@ -27,7 +27,7 @@ pub struct GroupSpreads {
 
 /// What the whole evaluation shares: the sum of weights never shrinks, the lowest boost is remembered.
 #[derive(Debug, Clone, Copy)]
-pub struct SpreadTotals {
+pub(crate) struct SpreadTotals {
     weights: f64,
     lowest: f64,
 }
@@ -40,7 +40,7 @@ impl Default for SpreadTotals {
 
 impl GroupSpreads {
     /// The job's spreads, then the group's. Adds their weights to the evaluation's sum.
-    pub fn new(state: &State, job: &Job, group: &TaskGroup, totals: &mut SpreadTotals) -> GroupSpreads {
+    pub(crate) fn new(state: &State, job: &Job, group: &TaskGroup, totals: &mut SpreadTotals) -> GroupSpreads {
         let mut out = GroupSpreads::default();
         let mut details: BTreeMap<&str, Detail> = BTreeMap::new();
         for s in job.spreads.iter().chain(&group.spreads) {
@@ -58,19 +58,19 @@ impl GroupSpreads {
     }
 
     /// Whether there is nothing to spread by.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.sets.is_empty()
     }
 
     /// Counts the plan's changes.
-    pub fn update(&mut self, state: &State, plan: &WorkingPlan) {
+    pub(crate) fn update(&mut self, state: &State, plan: &WorkingPlan) {
         for s in &mut self.sets {
             s.update(state, plan);
         }
     }
 
     /// The score of a node of that computed class; 0 is not reported.
-    pub fn score(&mut self, entry: &NodeEntry, class: usize, totals: &mut SpreadTotals) -> f64 {
+    pub(crate) fn score(&mut self, entry: &NodeEntry, class: usize, totals: &mut SpreadTotals) -> f64 {
         let sets = self.sets.iter_mut().zip(&self.details).zip(&mut self.wanted);
         sets.map(|((set, detail), wanted)| boost(set, detail, wanted, entry, class, totals)).sum()
     }

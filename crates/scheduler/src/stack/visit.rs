@@ -11,7 +11,7 @@ use crate::working_plan::WorkingPlan;
 use encamp_state::{AllocEntry, NodeEntry};
 
 /// One option that passed feasibility and fit, with its score.
-pub struct Ranked {
+pub(crate) struct Ranked {
     node: Arc<NodeEntry>,
     fitted: rank::Fitted,
     /// The mean of its scores.
@@ -20,13 +20,13 @@ pub struct Ranked {
 
 impl Ranked {
     /// Its score, and who has to go.
-    pub fn outcome(self) -> (f64, Vec<Arc<AllocEntry>>) {
+    pub(crate) fn outcome(self) -> (f64, Vec<Arc<AllocEntry>>) {
         (self.score, self.fitted.preempted)
     }
 }
 
 /// One search's fixed inputs.
-pub struct Search<'a> {
+pub(crate) struct Search<'a> {
     /// The group's number in the current job.
     pub number: usize,
     /// The group, prepared.

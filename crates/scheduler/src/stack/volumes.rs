@@ -11,7 +11,7 @@ const NO_HOST_VOLUMES: &str = "missing compatible host volumes";
 
 /// The volumes a group asks for, as one search sees them.
 #[derive(Debug, Clone, Default)]
-pub struct VolumeChecks {
+pub(crate) struct VolumeChecks {
     host: Vec<(String, VolumeRequest)>,
     csi: Vec<(String, Option<Arc<CsiVolume>>, bool)>,
     /// CSI volumes that do not exist: no node can do.
@@ -24,7 +24,13 @@ pub struct VolumeChecks {
 
 impl VolumeChecks {
     /// Looks up what the group asks for, in the order of the request's alias.
-    pub fn new(state: &State, plan: &WorkingPlan, job: &Job, group: &TaskGroup, alloc_name: &str) -> VolumeChecks {
+    pub(crate) fn new(
+        state: &State,
+        plan: &WorkingPlan,
+        job: &Job,
+        group: &TaskGroup,
+        alloc_name: &str,
+    ) -> VolumeChecks {
         let mut out = VolumeChecks { namespace: job.namespace.clone(), job_id: job.id.clone(), ..Default::default() };
         for r in group.volumes.iter().flatten().map(|(_, r)| r) {
             let src = r.source_for(alloc_name);
@@ -47,12 +53,12 @@ impl VolumeChecks {
     }
 
     /// Names of what is missing for blocked evaluations.
-    pub fn missing_resources(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn missing_resources(&self) -> impl Iterator<Item = String> {
         self.missing.iter().map(|id| format!("csi-volume:{}:{id}", self.namespace))
     }
 
     /// Why the node can't be used, if it can't.
-    pub fn refuses(&mut self, state: &State, plan: &WorkingPlan, node: &NodeEntry) -> Option<Cow<'static, str>> {
+    pub(crate) fn refuses(&mut self, state: &State, plan: &WorkingPlan, node: &NodeEntry) -> Option<Cow<'static, str>> {
         for i in 0..self.host.len() {
             if !self.host_volume_fits(i, state, plan, node) {
                 return Some(NO_HOST_VOLUMES.into());

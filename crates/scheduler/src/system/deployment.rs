@@ -12,7 +12,7 @@ use encamp_state::index::client_version;
 const MIN_CLIENT_VERSION: &str = "1.11.0";
 
 /// The job's deployments while its nodes are gone through.
-pub struct DeploymentTracker<'a> {
+pub(crate) struct DeploymentTracker<'a> {
     /// Absent when the job is gone.
     job: Option<&'a Job>,
     stopped: bool,
@@ -29,12 +29,12 @@ pub struct DeploymentTracker<'a> {
 }
 
 /// The update strategy of a group, unless it does nothing.
-pub fn update_strategy(group: &TaskGroup) -> Option<&UpdateStrategy> {
+pub(crate) fn update_strategy(group: &TaskGroup) -> Option<&UpdateStrategy> {
     group.update.as_ref().filter(|u| !u.is_empty())
 }
 
 /// A status change of a deployment.
-pub fn status_update(d: &Deployment, status: &str, description: &str) -> DeploymentStatusUpdate {
+pub(crate) fn status_update(d: &Deployment, status: &str, description: &str) -> DeploymentStatusUpdate {
     DeploymentStatusUpdate {
         deployment_id: d.id.clone(),
         status: status.into(),
@@ -44,7 +44,7 @@ pub fn status_update(d: &Deployment, status: &str, description: &str) -> Deploym
 
 impl<'a> DeploymentTracker<'a> {
     /// Starts with the latest deployment of the job. Sysbatch jobs have none and get none: `enabled` is false.
-    pub fn new(
+    pub(crate) fn new(
         job: Option<&'a Job>,
         latest: Option<&Arc<Deployment>>,
         enabled: bool,
@@ -68,7 +68,7 @@ impl<'a> DeploymentTracker<'a> {
 
     /// Tells old deployments from the current one. Done for every node, so a stopped job cancels its deployment once
     /// per node. A failed or cancelled deployment of an older version stays current.
-    pub fn triage(&mut self) {
+    pub(crate) fn triage(&mut self) {
         let Some(d) = &self.current else { return };
         if self.stopped {
             if d.active() {
@@ -86,12 +86,12 @@ impl<'a> DeploymentTracker<'a> {
     }
 
     /// An allocation that is left alone makes a job that never had a deployment do without one.
-    pub fn same_version_seen(&mut self) {
+    pub(crate) fn same_version_seen(&mut self) {
         self.same_version = true;
     }
 
     /// Whether destructive updates of the group may be canaries.
-    pub fn wants_canaries(&self, group: &TaskGroup) -> bool {
+    pub(crate) fn wants_canaries(&self, group: &TaskGroup) -> bool {
         if update_strategy(group).is_none_or(|u| u.canary <= 0) {
             return false;
         }
@@ -102,7 +102,7 @@ impl<'a> DeploymentTracker<'a> {
     }
 
     /// Makes sure that a deployment covers the group, if one is due because of what is on this node.
-    pub fn ensure<'b, T: Iterator<Item = &'b Arc<Allocation>>>(
+    pub(crate) fn ensure<'b, T: Iterator<Item = &'b Arc<Allocation>>>(
         &mut self,
         group: &TaskGroup,
         updating: bool,
@@ -144,7 +144,7 @@ impl<'a> DeploymentTracker<'a> {
 
     /// Takes a first deployment back that must not be: something of the job's version runs already, or a client is
     /// too old to report health.
-    pub fn finish(&mut self, state: &State, ready: &ReadyNodes) {
+    pub(crate) fn finish(&mut self, state: &State, ready: &ReadyNodes) {
         if self.current.is_some() && self.had_none && (self.same_version || has_old_client(state, ready)) {
             self.current = None;
             self.updates.clear();

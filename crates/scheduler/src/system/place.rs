@@ -29,7 +29,7 @@ struct Tally {
 }
 
 /// Makes the changes of one attempt, node by node.
-pub struct Placer<'a, 'p> {
+pub(crate) struct Placer<'a, 'p> {
     snapshot: &'a Snapshot,
     eval: &'a Evaluation,
     job: &'a Arc<Job>,
@@ -49,7 +49,7 @@ pub struct Placer<'a, 'p> {
 
 impl<'a, 'p> Placer<'a, 'p> {
     /// A placer for the job, which is not stopped.
-    pub fn new(
+    pub(crate) fn new(
         snapshot: &'a Snapshot,
         eval: &'a Evaluation,
         job: &'a Arc<Job>,
@@ -80,7 +80,7 @@ impl<'a, 'p> Placer<'a, 'p> {
 
     /// Updates in place what can be; returns the entries that stay and those that have to be replaced. An entry that
     /// stays gives its place in the list to the last one, which decides who comes first under a limit.
-    pub fn update_in_place(
+    pub(crate) fn update_in_place(
         &mut self,
         mut entries: Vec<Entry<'a>>,
         ctx: &mut Context,
@@ -136,7 +136,13 @@ impl<'a, 'p> Placer<'a, 'p> {
     }
 
     /// Places what is missing and as many destructive updates as the limits allow.
-    pub fn place(&mut self, found: Reconciled<'a>, stay: &[Entry<'a>], destructive: Vec<Entry<'a>>, ctx: &mut Context) {
+    pub(crate) fn place(
+        &mut self,
+        found: Reconciled<'a>,
+        stay: &[Entry<'a>],
+        destructive: Vec<Entry<'a>>,
+        ctx: &mut Context,
+    ) {
         for e in found.place.iter().chain(stay).chain(&found.ignore).chain(&destructive) {
             self.rollout.group(&e.group.name).candidates += 1;
         }
@@ -259,7 +265,11 @@ impl<'a, 'p> Placer<'a, 'p> {
     }
 
     /// Hands over what was counted; returns the blocked evaluations.
-    pub fn finish(self, desired: &mut BTreeMap<String, DesiredUpdates>, outcome: &mut Outcome) -> Vec<Evaluation> {
+    pub(crate) fn finish(
+        self,
+        desired: &mut BTreeMap<String, DesiredUpdates>,
+        outcome: &mut Outcome,
+    ) -> Vec<Evaluation> {
         for (name, tally) in self.groups {
             if self.sysbatch && tally.refused > 0 {
                 // Unsigned in the reference too: destructive updates on filtered nodes were never counted as places.

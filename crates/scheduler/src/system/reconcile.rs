@@ -12,7 +12,7 @@ use encamp_model::*;
 use encamp_state::{AllocEntry, NodeEntry, State};
 
 /// What the reconciler looks at.
-pub struct Inputs<'a> {
+pub(crate) struct Inputs<'a> {
     /// The state.
     pub state: &'a State,
     /// The job, unless it is gone or stopped.
@@ -31,7 +31,7 @@ pub struct Inputs<'a> {
 
 /// One instance of a group on one node.
 #[derive(Debug, Clone)]
-pub struct Entry<'a> {
+pub(crate) struct Entry<'a> {
     /// Name of the allocation.
     pub name: &'a str,
     /// Its group in the current job.
@@ -48,7 +48,7 @@ pub struct Entry<'a> {
 
 /// What has to be done, each list in the order of nodes.
 #[derive(Debug, Default)]
-pub struct Reconciled<'a> {
+pub(crate) struct Reconciled<'a> {
     /// Missing allocations.
     pub place: Vec<Entry<'a>>,
     /// Allocations of another job version.
@@ -76,7 +76,7 @@ struct OnNode<'a> {
 }
 
 /// The names a job's allocations have on every node, ascending, with their groups.
-pub fn required_names(job: &Job) -> Vec<(String, &TaskGroup)> {
+pub(crate) fn required_names(job: &Job) -> Vec<(String, &TaskGroup)> {
     let mut out: Vec<(String, &TaskGroup)> = Vec::new();
     for g in &job.task_groups {
         out.extend((0..g.count).map(|i| (format!("{}.{}[{i}]", job.name, g.name), g)));
@@ -86,7 +86,7 @@ pub fn required_names(job: &Job) -> Vec<(String, &TaskGroup)> {
 }
 
 /// Compares what runs on each node with what should run there. Deployments are triaged and created on the way.
-pub fn reconcile<'a>(i: &Inputs<'a>, deployments: &mut DeploymentTracker) -> Reconciled<'a> {
+pub(crate) fn reconcile<'a>(i: &Inputs<'a>, deployments: &mut DeploymentTracker) -> Reconciled<'a> {
     let mut by_node: HashMap<&str, OnNode> = HashMap::new();
     for a in i.allocs.iter().map(|e| &e.alloc) {
         let on_node = by_node.entry(&a.node_id).or_default();

@@ -13,7 +13,7 @@ use encamp_state::State;
 
 /// Counts of one group.
 #[derive(Debug, Default)]
-pub struct GroupCounts {
+pub(crate) struct GroupCounts {
     /// Nodes that can run the group.
     pub candidates: i64,
     /// Destructive updates on such nodes, made or not.
@@ -32,7 +32,7 @@ struct PlannedCanary {
 }
 
 /// The deployment of an attempt with the counts it is judged by.
-pub struct Rollout<'a> {
+pub(crate) struct Rollout<'a> {
     job: Option<&'a Job>,
     deployment: Option<Deployment>,
     updates: Vec<DeploymentStatusUpdate>,
@@ -45,7 +45,7 @@ pub struct Rollout<'a> {
 
 impl<'a> Rollout<'a> {
     /// Starts with the deployment that is held and the status changes found so far.
-    pub fn new(
+    pub(crate) fn new(
         job: Option<&'a Job>,
         deployment: Option<Deployment>,
         updates: Vec<DeploymentStatusUpdate>,
@@ -54,33 +54,33 @@ impl<'a> Rollout<'a> {
     }
 
     /// ID of the deployment, empty without one.
-    pub fn deployment_id(&self) -> &str {
+    pub(crate) fn deployment_id(&self) -> &str {
         self.deployment.as_ref().map_or("", |d| &d.id)
     }
 
     /// ID of the deployment if it still goes on, else empty.
-    pub fn active_deployment_id(&self) -> &str {
+    pub(crate) fn active_deployment_id(&self) -> &str {
         self.deployment.as_ref().filter(|d| d.active()).map_or("", |d| &d.id)
     }
 
     /// The counts of a group.
-    pub fn group(&mut self, name: &'a str) -> &mut GroupCounts {
+    pub(crate) fn group(&mut self, name: &'a str) -> &mut GroupCounts {
         self.groups.entry(name).or_default()
     }
 
     /// Whether the allocation belongs to the deployment and has no verdict on its health yet.
-    pub fn awaits_health(&self, alloc: &Allocation) -> bool {
+    pub(crate) fn awaits_health(&self, alloc: &Allocation) -> bool {
         self.deployment.as_ref().is_some_and(|d| d.id == alloc.deployment_id) && alloc.health().is_none()
     }
 
     /// Remembers which canaries the placements replace.
-    pub fn note_replaced_canaries(&mut self, list: &[Entry]) {
+    pub(crate) fn note_replaced_canaries(&mut self, list: &[Entry]) {
         let canaries = list.iter().filter_map(|e| e.alloc.as_ref()).filter(|a| a.is_canary());
         self.replaced.extend(canaries.map(|a| a.id.clone()));
     }
 
     /// Counts a planned allocation.
-    pub fn placed(&mut self, entry: &Entry<'a>, alloc: &Allocation) {
+    pub(crate) fn placed(&mut self, entry: &Entry<'a>, alloc: &Allocation) {
         if self.replaced.contains(&alloc.previous_allocation) {
             self.replacements += 1;
         }
@@ -95,7 +95,7 @@ impl<'a> Rollout<'a> {
     }
 
     /// Corrects the plan and its counts for the deployment: totals, canaries that are too many, completion.
-    pub fn finish(
+    pub(crate) fn finish(
         &mut self,
         plan: &mut WorkingPlan,
         cluster: &State,

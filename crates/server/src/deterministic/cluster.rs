@@ -18,7 +18,7 @@ use encamp_raft::{Peer, ServerId};
 use encamp_telemetry::Metrics;
 
 /// The servers, and what they live on.
-pub struct Cluster {
+pub(crate) struct Cluster {
     /// What it all belongs to.
     pub sim: Arc<Sim>,
     /// How they reach each other.
@@ -53,7 +53,7 @@ fn settings(random: &mut Random) -> Settings {
 
 impl Cluster {
     /// As a seed wants it; no server runs yet.
-    pub fn new(seed: u64, sim: &Arc<Sim>) -> Arc<Cluster> {
+    pub(crate) fn new(seed: u64, sim: &Arc<Sim>) -> Arc<Cluster> {
         let mut random = Random::new(seed, "cluster");
         let size = if random.below(4) == 0 { 5 } else { 3 };
         let ids: Vec<ServerId> = (0..size).map(|at| id(at).parse().expect("an ID")).collect();
@@ -76,17 +76,17 @@ impl Cluster {
     }
 
     /// A stream of chance.
-    pub fn chance(&self, purpose: &str) -> Random {
+    pub(crate) fn chance(&self, purpose: &str) -> Random {
         Random::new(self.random.lock().unwrap_or_else(PoisonError::into_inner).number(), purpose)
     }
 
     /// How many servers there are when all run.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.members.len()
     }
 
     /// Starts all servers, which make a cluster.
-    pub async fn begin(&self) {
+    pub(crate) async fn begin(&self) {
         for at in 0..self.size() {
             self.start(at).await;
         }
@@ -98,7 +98,7 @@ impl Cluster {
     }
 
     /// Starts a server on what its disk holds.
-    pub async fn start(&self, at: Place) {
+    pub(crate) async fn start(&self, at: Place) {
         let start = self.network.begin(at);
         let disk = format!("{at}-{start}");
         self.sim.note(format_args!("server {at} starts"));
@@ -119,7 +119,7 @@ impl Cluster {
     }
 
     /// A server's power is cut: what it does from now on reaches nobody, and of its disk there is what was durable.
-    pub fn crash(&self, at: Place) {
+    pub(crate) fn crash(&self, at: Place) {
         let Some(gone) = self.network.leave(at) else { return };
         let (disk, damage) = self.disks()[at].after_crash();
         self.sim.note(format_args!("server {at} crashes: {} writes lost, {} torn", damage.lost, damage.torn));
@@ -131,27 +131,27 @@ impl Cluster {
     }
 
     /// Whether a server is in the middle of a write.
-    pub fn writes(&self, at: Place) -> bool {
+    pub(crate) fn writes(&self, at: Place) -> bool {
         self.disks()[at].busy()
     }
 
     /// Whether a server runs.
-    pub fn runs(&self, at: Place) -> bool {
+    pub(crate) fn runs(&self, at: Place) -> bool {
         self.network.server(at).is_some()
     }
 
     /// The servers that run.
-    pub fn servers(&self) -> Vec<(Place, Server)> {
+    pub(crate) fn servers(&self) -> Vec<(Place, Server)> {
         (0..self.size()).filter_map(|at| Some((at, self.network.server(at)?))).collect()
     }
 
     /// The server that leads, as far as it knows.
-    pub fn leader(&self) -> Option<(Place, Server)> {
+    pub(crate) fn leader(&self) -> Option<(Place, Server)> {
         self.servers().into_iter().find(|(_, s)| s.consensus().leadership().borrow().is_leader)
     }
 
     /// A server that has stopped by itself is broken: nothing that happens here may do that.
-    pub fn check_running(&self) {
+    pub(crate) fn check_running(&self) {
         for (at, server) in self.servers() {
             if let Some(why) = server.consensus().stopped() {
                 self.sim.broken(&format!("server {at} has stopped: {why}"));
@@ -160,7 +160,7 @@ impl Cluster {
     }
 
     /// Ends all servers, and waits for whoever still runs.
-    pub async fn end(&self) {
+    pub(crate) async fn end(&self) {
         for at in 0..self.size() {
             if let Some(server) = self.network.leave(at) {
                 server.shutdown().await;

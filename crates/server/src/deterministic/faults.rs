@@ -13,7 +13,7 @@ use encamp_model::random::Random;
 const AMBUSH: u64 = 500;
 
 /// Makes things go wrong until told to stop; all is well then, and all servers run.
-pub async fn happen(cluster: Arc<Cluster>, stop: Stop) {
+pub(crate) async fn happen(cluster: Arc<Cluster>, stop: Stop) {
     let mut random = cluster.chance("faults");
     while !stop.now() {
         tokio::time::sleep(Duration::from_millis(300 + random.below(5000))).await;

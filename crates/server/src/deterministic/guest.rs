@@ -65,12 +65,12 @@ thread_local! {
 }
 
 /// Whether this thread is a guest's, which may wait.
-pub fn may_wait() -> bool {
+pub(crate) fn may_wait() -> bool {
     BATON.with_borrow(Option::is_some)
 }
 
 /// Starts a guest. Its first turn comes when the runtime gets to it.
-pub fn spawn(work: impl FnOnce() + Send + 'static) {
+pub(crate) fn spawn(work: impl FnOnce() + Send + 'static) {
     let baton = Arc::new(Baton { turn: Mutex::new((Turn::Host, Waker::noop().clone())), moved: Condvar::new() });
     let (own, sim, runtime) = (baton.clone(), Sim::current(), tokio::runtime::Handle::current());
     sim.guest_began();
@@ -109,7 +109,7 @@ impl Drop for Host {
 }
 
 /// Waits for a future, as a guest.
-pub fn block_on<F: Future>(future: F) -> F::Output {
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let baton = BATON.with_borrow(Clone::clone).expect("only guests wait");
     let mut future = pin!(future);
     let mut waker = baton.lock().1.clone();

@@ -89,7 +89,7 @@ async fn carry_out(server: Server, id: String, wish: Wish) -> Result<u64, Error>
 }
 
 /// An operator, until told to stop.
-pub async fn operator(cluster: Arc<Cluster>, place: Place, stop: Stop) {
+pub(crate) async fn operator(cluster: Arc<Cluster>, place: Place, stop: Stop) {
     let mut random = cluster.chance("jobs");
     while !stop.now() {
         tokio::time::sleep(Duration::from_millis(50 + random.below(2500))).await;

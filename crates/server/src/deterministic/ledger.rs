@@ -10,13 +10,13 @@ type JobKey = (String, String);
 
 /// What a broker has handed out. It goes with the broker's memory.
 #[derive(Debug, Default)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     out: BTreeMap<String, JobKey>,
 }
 
 impl Ledger {
     /// An evaluation is handed out. True if it is to be handed out again, which is a bug made on purpose.
-    pub fn handed_out(&mut self, eval: &Evaluation, job: JobKey) -> bool {
+    pub(crate) fn handed_out(&mut self, eval: &Evaluation, job: JobKey) -> bool {
         if !sim::running() {
             return false;
         }
@@ -30,7 +30,7 @@ impl Ledger {
     }
 
     /// A delivery ended.
-    pub fn ended(&mut self, id: &str) {
+    pub(crate) fn ended(&mut self, id: &str) {
         self.out.remove(id);
     }
 }

@@ -4,11 +4,11 @@
 use std::collections::{HashSet, VecDeque};
 
 /// A value; `None`: there is none.
-pub type Value = Option<u64>;
+pub(crate) type Value = Option<u64>;
 
 /// What a client did, and what it was told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Did {
+pub(crate) enum Did {
     /// Read this.
     Read(Value),
     /// Wrote this, whatever was there.
@@ -21,7 +21,7 @@ pub enum Did {
 
 /// An operation of a client. Times are any numbers that rise.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub(crate) struct Call {
     /// When it began.
     pub from: i64,
     /// When the answer came; none: nobody knows whether it was done.
@@ -53,7 +53,7 @@ impl Call {
 ///
 /// # Errors
 /// There is no order.
-pub fn check(calls: &[Call]) -> Result<(), String> {
+pub(crate) fn check(calls: &[Call]) -> Result<(), String> {
     let calls = known(calls);
     let mut done = vec![false; calls.len()];
     let mut seen: HashSet<(Vec<bool>, Value)> = HashSet::new();

@@ -8,24 +8,25 @@
 //!
 //! The server does not know of it: it is the [simulation](encamp_host::simulation) that threads of a run turn to.
 
-pub mod cluster;
+pub(crate) mod cluster;
+#[allow(unreachable_pub)]
 #[path = "../../../../tests/property_support/count.rs"]
 mod count;
-pub mod disk;
-pub mod faults;
-pub mod guest;
-pub mod jobs;
-pub mod ledger;
-pub mod linear;
-pub mod network;
-pub mod nodes;
-pub mod registers;
-pub mod rest;
-pub mod run;
-pub mod sim;
+pub(crate) mod disk;
+pub(crate) mod faults;
+pub(crate) mod guest;
+pub(crate) mod jobs;
+pub(crate) mod ledger;
+pub(crate) mod linear;
+pub(crate) mod network;
+pub(crate) mod nodes;
+pub(crate) mod registers;
+pub(crate) mod rest;
+pub(crate) mod run;
+pub(crate) mod sim;
 mod tests;
-pub mod users;
-pub mod watch;
+pub(crate) mod users;
+pub(crate) mod watch;
 
 /// What a rule found wrong, or nothing.
 type Verdict = Result<(), String>;

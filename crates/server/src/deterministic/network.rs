@@ -21,11 +21,11 @@ use encamp_raft::{Message, Peer, Pending, ServerId, Transport, TransportError};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where messages come from and go to: servers from 0, everybody else after them.
-pub type Place = usize;
+pub(crate) type Place = usize;
 
 /// How the network is at the moment.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Weather {
+pub(crate) struct Weather {
     /// Messages that are lost, of a thousand.
     pub loss: u64,
     /// Messages between servers that come twice, of a thousand.
@@ -54,14 +54,14 @@ struct Inner {
 
 /// The network; clones share it.
 #[derive(Clone)]
-pub struct Network {
+pub(crate) struct Network {
     inner: Arc<Mutex<Inner>>,
     sim: Arc<Sim>,
 }
 
 /// What became of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lost {
+pub(crate) enum Lost {
     /// It never began.
     Refused,
     /// Nobody knows.
@@ -70,7 +70,7 @@ pub enum Lost {
 
 impl Network {
     /// Between servers with these IDs.
-    pub fn new(seed: u64, sim: Arc<Sim>, ids: &[ServerId]) -> Network {
+    pub(crate) fn new(seed: u64, sim: Arc<Sim>, ids: &[ServerId]) -> Network {
         let inner = Inner {
             random: Random::new(seed, "network"),
             weather: Weather { delay: 3, ..Weather::default() },
@@ -86,41 +86,41 @@ impl Network {
     }
 
     /// Changes the weather.
-    pub fn set_weather(&self, weather: Weather) {
+    pub(crate) fn set_weather(&self, weather: Weather) {
         self.lock().weather = weather;
     }
 
     /// From now on nothing gets from the one place to the other.
-    pub fn cut(&self, links: Vec<(Place, Place)>) {
+    pub(crate) fn cut(&self, links: Vec<(Place, Place)>) {
         self.lock().cut = links;
     }
 
     /// A server is about to start at a place; gives the number of the start.
-    pub fn begin(&self, at: Place) -> u64 {
+    pub(crate) fn begin(&self, at: Place) -> u64 {
         let seat = &mut self.lock().seats[at];
         seat.start += 1;
         seat.start
     }
 
     /// The server of a start can be reached.
-    pub fn join(&self, at: Place, server: Server) {
+    pub(crate) fn join(&self, at: Place, server: Server) {
         self.lock().seats[at].server = Some(server);
     }
 
     /// Nobody reaches the server any more, and nothing it sends arrives.
-    pub fn leave(&self, at: Place) -> Option<Server> {
+    pub(crate) fn leave(&self, at: Place) -> Option<Server> {
         let seat = &mut self.lock().seats[at];
         seat.start += 1;
         seat.server.take()
     }
 
     /// The server at a place.
-    pub fn server(&self, at: Place) -> Option<Server> {
+    pub(crate) fn server(&self, at: Place) -> Option<Server> {
         self.lock().seats[at].server.clone()
     }
 
     /// Where a server is.
-    pub fn place_of(&self, id: ServerId) -> Option<Place> {
+    pub(crate) fn place_of(&self, id: ServerId) -> Option<Place> {
         self.lock().ids.get(&id).copied()
     }
 
@@ -158,7 +158,7 @@ impl Network {
     ///
     /// # Errors
     /// The server is down, or there was no answer in time.
-    pub async fn call<T: Send + 'static>(
+    pub(crate) async fn call<T: Send + 'static>(
         &self,
         (from, to): (Place, Place),
         patience: Duration,
@@ -193,13 +193,13 @@ impl Network {
     }
 
     /// The network as the server of a start sees it.
-    pub fn end(&self, at: Place, start: u64) -> Arc<End> {
+    pub(crate) fn end(&self, at: Place, start: u64) -> Arc<End> {
         Arc::new(End { network: self.clone(), at, start })
     }
 }
 
 /// A server's end of the network.
-pub struct End {
+pub(crate) struct End {
     network: Network,
     at: Place,
     start: u64,
@@ -259,7 +259,7 @@ enum Carried {
 }
 
 /// An end that can be handed to consensus.
-pub struct Line(pub Arc<End>);
+pub(crate) struct Line(pub Arc<End>);
 
 impl Transport for Line {
     fn send<'a>(&'a self, to: ServerId, peer: &'a Peer, message: Message) -> Pending<'a> {

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(4);
 const SECRET: &str = "secret";
 
 /// A node agent.
-pub struct Node {
+pub(crate) struct Node {
     cluster: Arc<Cluster>,
     place: Place,
     id: String,
@@ -51,7 +51,7 @@ type Reply<T> = Result<T, Error>;
 
 impl Node {
     /// A node at a place. `calm`: nothing goes wrong any more.
-    pub fn new(cluster: Arc<Cluster>, place: Place, calm: Stop) -> Node {
+    pub(crate) fn new(cluster: Arc<Cluster>, place: Place, calm: Stop) -> Node {
         let mut random = cluster.chance("node");
         Node {
             id: random.uuid(),
@@ -69,7 +69,7 @@ impl Node {
     }
 
     /// Its ID.
-    pub fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         &self.id
     }
 
@@ -85,7 +85,7 @@ impl Node {
     }
 
     /// Lives until the cluster ends.
-    pub async fn live(mut self) {
+    pub(crate) async fn live(mut self) {
         loop {
             tokio::time::sleep(Duration::from_millis(100 + self.random.below(500))).await;
             if !self.calm.now() && self.random.below(150) == 0 {

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Which register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Register {
+pub(crate) enum Register {
     /// A variable.
     Variable(u64),
     /// A job.
@@ -32,7 +32,7 @@ pub enum Register {
 
 impl Register {
     /// All of them.
-    pub const ALL: [Register; 4] =
+    pub(crate) const ALL: [Register; 4] =
         [Register::Variable(0), Register::Variable(1), Register::Variable(2), Register::Job(0)];
 
     fn key(self) -> (String, String) {
@@ -43,7 +43,7 @@ impl Register {
     }
 
     /// What a server's state holds, and its index.
-    pub fn read(self, server: &Server) -> (Value, u64) {
+    pub(crate) fn read(self, server: &Server) -> (Value, u64) {
         let (store, key) = (server.snapshot(), self.key());
         match self {
             Register::Variable(_) => store.variable(&key.0, &key.1).map_or((None, 0), |v| {
@@ -104,7 +104,7 @@ enum Written {
 
 /// What all clients saw.
 #[derive(Default)]
-pub struct History(Mutex<Seen>);
+pub(crate) struct History(Mutex<Seen>);
 
 #[derive(Default)]
 struct Seen {
@@ -124,13 +124,13 @@ impl History {
     }
 
     /// Notes a call that began at a time. `answered`: it is over.
-    pub fn note(&self, register: Register, from: i64, answered: bool, did: Did) {
+    pub(crate) fn note(&self, register: Register, from: i64, answered: bool, did: Did) {
         let to = answered.then(ids::now);
         self.lock().calls.entry(register).or_default().push(Call { from, to, did });
     }
 
     /// How many calls there were, and how many of them nobody knows the end of.
-    pub fn size(&self) -> (usize, usize) {
+    pub(crate) fn size(&self) -> (usize, usize) {
         let seen = self.lock();
         let calls = || seen.calls.values().flatten();
         (calls().count(), calls().filter(|c| c.to.is_none()).count())
@@ -140,7 +140,7 @@ impl History {
     ///
     /// # Errors
     /// It can't.
-    pub fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let seen = self.lock();
         seen.calls
             .iter()
@@ -149,7 +149,7 @@ impl History {
 }
 
 /// A client, until it is told to stop.
-pub async fn client(cluster: Arc<Cluster>, place: Place, history: Arc<History>, stop: Stop) {
+pub(crate) async fn client(cluster: Arc<Cluster>, place: Place, history: Arc<History>, stop: Stop) {
     let mut random = cluster.chance("registers");
     let mut known: BTreeMap<Register, (Value, u64)> = BTreeMap::new();
     while !stop.now() {

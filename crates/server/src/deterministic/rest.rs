@@ -26,7 +26,7 @@ fn progress(cluster: &Cluster) -> (u64, bool) {
 }
 
 /// Waits until nothing is left to do; what keeps it from that is broken.
-pub async fn come(cluster: &Cluster, nodes: &[String]) {
+pub(crate) async fn come(cluster: &Cluster, nodes: &[String]) {
     let deadline = tokio::time::Instant::now() + LONGEST;
     let (mut why, mut newest, mut since) = (String::new(), 0, tokio::time::Instant::now());
     while tokio::time::Instant::now() < deadline && since.elapsed() < STUCK {

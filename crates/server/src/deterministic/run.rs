@@ -17,7 +17,7 @@ use encamp_host::ids;
 const CLIENTS: usize = 3;
 
 /// What became of a seed.
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// The first broken rule, with what happened before.
     pub broken: Option<String>,
     /// A digest of all that happened: the same for the same seed.
@@ -27,7 +27,7 @@ pub struct Outcome {
 }
 
 /// Runs a seed.
-pub fn run(seed: u64, bug: Option<Bug>, aloud: bool) -> Outcome {
+pub(crate) fn run(seed: u64, bug: Option<Bug>, aloud: bool) -> Outcome {
     let sim = Sim::new(seed, bug, aloud);
     let _inside = sim.enter();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();

@@ -27,7 +27,7 @@ const SHOWN: usize = 60;
 
 /// A bug made on purpose, to see whether it is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bug {
+pub(crate) enum Bug {
     /// Disks say that data is durable one write too early.
     AckBeforeFsync,
     /// The broker hands an evaluation out although somebody has it.
@@ -37,7 +37,7 @@ pub enum Bug {
 }
 
 /// Everything a seed decides, and what became of it.
-pub struct Sim {
+pub(crate) struct Sim {
     epoch: OnceLock<Instant>,
     ids: Mutex<Random>,
     disks: Mutex<BTreeMap<String, Arc<Disk>>>,
@@ -65,24 +65,24 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Whether this thread belongs to a simulation.
-pub fn running() -> bool {
+pub(crate) fn running() -> bool {
     CURRENT.with_borrow(Option::is_some)
 }
 
 /// Whether this thread's simulation has a bug.
-pub fn has(bug: Bug) -> bool {
+pub(crate) fn has(bug: Bug) -> bool {
     CURRENT.with_borrow(|c| c.as_ref().is_some_and(|s| s.bug == Some(bug)))
 }
 
 /// The text of a panic.
-pub fn text_of(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn text_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default()
 }
 
 impl Sim {
     /// For a seed; `aloud` prints what happens.
-    pub fn new(seed: u64, bug: Option<Bug>, aloud: bool) -> Arc<Sim> {
+    pub(crate) fn new(seed: u64, bug: Option<Bug>, aloud: bool) -> Arc<Sim> {
         let trace = Trace { aloud, digest: 0xcbf2_9ce4_8422_2325, last: VecDeque::new() };
         Arc::new(Sim {
             epoch: OnceLock::new(),
@@ -97,34 +97,34 @@ impl Sim {
     }
 
     /// The simulation this thread belongs to.
-    pub fn current() -> Arc<Sim> {
+    pub(crate) fn current() -> Arc<Sim> {
         CURRENT.with_borrow(Clone::clone).expect("a thread of a simulation")
     }
 
     /// Makes this thread one of the simulation, until the guard is dropped.
-    pub fn enter(self: &Arc<Self>) -> Inside {
+    pub(crate) fn enter(self: &Arc<Self>) -> Inside {
         CURRENT.set(Some(self.clone()));
         Inside { _host: simulation::enter(self.clone()) }
     }
 
     /// The clock begins now.
-    pub fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.epoch.get_or_init(Instant::now);
     }
 
     /// The made-up time, in Unix nanoseconds.
-    pub fn now(&self) -> i64 {
+    pub(crate) fn now(&self) -> i64 {
         let passed = self.elapsed().as_nanos();
         START.saturating_add(i64::try_from(passed).unwrap_or(i64::MAX))
     }
 
     /// Puts a disk in.
-    pub fn mount(&self, name: &str, disk: Arc<Disk>) {
+    pub(crate) fn mount(&self, name: &str, disk: Arc<Disk>) {
         lock(&self.disks).insert(name.into(), disk);
     }
 
     /// Notes what happens: it is part of the digest.
-    pub fn note(&self, what: fmt::Arguments<'_>) {
+    pub(crate) fn note(&self, what: fmt::Arguments<'_>) {
         let ms = (self.now() - START) / 1_000_000;
         let line = format!("{ms:>7} {what}");
         let mut trace = lock(&self.trace);
@@ -139,35 +139,35 @@ impl Sim {
     }
 
     /// Tells more, to whoever looks at one seed alone.
-    pub fn tell(&self, what: fmt::Arguments<'_>) {
+    pub(crate) fn tell(&self, what: fmt::Arguments<'_>) {
         if lock(&self.trace).aloud {
             println!("        {what}");
         }
     }
 
     /// A rule is broken; the first one counts.
-    pub fn broken(&self, what: &str) {
+    pub(crate) fn broken(&self, what: &str) {
         self.note(format_args!("BROKEN: {what}"));
         lock(&self.broken).get_or_insert_with(|| what.to_string());
     }
 
     /// The first rule that was broken.
-    pub fn verdict(&self) -> Option<String> {
+    pub(crate) fn verdict(&self) -> Option<String> {
         lock(&self.broken).clone()
     }
 
     /// A digest of all that was noted.
-    pub fn digest(&self) -> u64 {
+    pub(crate) fn digest(&self) -> u64 {
         lock(&self.trace).digest
     }
 
     /// How long it has been running.
-    pub fn elapsed(&self) -> Duration {
+    pub(crate) fn elapsed(&self) -> Duration {
         self.epoch.get().map_or(Duration::ZERO, Instant::elapsed)
     }
 
     /// The last lines that were noted.
-    pub fn last_lines(&self) -> String {
+    pub(crate) fn last_lines(&self) -> String {
         lock(&self.trace).last.iter().map(|l| format!("  {l}\n")).collect()
     }
 
@@ -180,7 +180,7 @@ impl Sim {
     }
 
     /// How many guests there are.
-    pub fn guests(&self) -> usize {
+    pub(crate) fn guests(&self) -> usize {
         self.guests.load(Ordering::Acquire)
     }
 }
@@ -213,7 +213,7 @@ impl Simulation for Sim {
 }
 
 /// This thread belongs to a simulation until this is dropped.
-pub struct Inside {
+pub(crate) struct Inside {
     _host: simulation::Inside,
 }
 

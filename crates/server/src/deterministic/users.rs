@@ -9,22 +9,22 @@ use encamp_model::random::Random;
 
 /// Tells everybody to stop.
 #[derive(Clone, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
     /// From now on.
-    pub fn set(&self) {
+    pub(crate) fn set(&self) {
         self.0.store(true, Ordering::Release);
     }
 
     /// Whether it is time.
-    pub fn now(&self) -> bool {
+    pub(crate) fn now(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }
 
 /// The server that some server takes for the leader. That may be long over.
-pub fn find_leader(cluster: &Cluster, random: &mut Random) -> Option<Place> {
+pub(crate) fn find_leader(cluster: &Cluster, random: &mut Random) -> Option<Place> {
     let servers = cluster.servers();
     let (at, asked) = random.pick(&servers)?;
     let leadership = asked.consensus().leadership().borrow().clone();

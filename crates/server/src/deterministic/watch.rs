@@ -15,7 +15,7 @@ use encamp_state::{State, StateStore};
 
 /// What was seen so far.
 #[derive(Default)]
-pub struct Watch(Mutex<Seen>);
+pub(crate) struct Watch(Mutex<Seen>);
 
 #[derive(Default)]
 struct Seen {
@@ -28,7 +28,7 @@ struct Seen {
 }
 
 /// A server applied an operation; called for every server, in the order of the log.
-pub fn applied(index: u64, op: &Operation, store: &StateStore) {
+pub(crate) fn applied(index: u64, op: &Operation, store: &StateStore) {
     if sim::running() {
         let sim = Sim::current();
         sim.watch.applied(&sim, index, op, store);
@@ -36,7 +36,7 @@ pub fn applied(index: u64, op: &Operation, store: &StateStore) {
 }
 
 /// A server applied an entry without an operation.
-pub fn skipped(index: u64) {
+pub(crate) fn skipped(index: u64) {
     if sim::running() {
         let sim = Sim::current();
         sim.watch.entered(&sim, index, (0, "entry without an operation"));
@@ -49,7 +49,7 @@ impl Watch {
     }
 
     /// A server sends a message to another one: of a term there is one leader alone.
-    pub fn message(&self, sim: &Sim, from: Place, to: Place, message: &Message) {
+    pub(crate) fn message(&self, sim: &Sim, from: Place, to: Place, message: &Message) {
         let (what, vote, entries) = match message {
             Message::Append(m) => ("append", &m.vote, m.entries.len()),
             Message::Vote(m) => ("vote", &m.vote, 0),
@@ -122,7 +122,7 @@ impl Watch {
     }
 
     /// A client was told that its write is at an index: it was applied there, and so it stays.
-    pub fn acknowledged(&self, sim: &Sim, index: u64) {
+    pub(crate) fn acknowledged(&self, sim: &Sim, index: u64) {
         let mut seen = self.lock();
         seen.told = seen.told.max(index);
         if !seen.entries.contains_key(&index) {
@@ -132,17 +132,17 @@ impl Watch {
     }
 
     /// The highest index that was acknowledged.
-    pub fn told(&self) -> u64 {
+    pub(crate) fn told(&self) -> u64 {
         self.lock().told
     }
 
     /// Something occurred.
-    pub fn count(&self, what: &'static str, n: u64) {
+    pub(crate) fn count(&self, what: &'static str, n: u64) {
         *self.lock().counts.entry(what).or_default() += n;
     }
 
     /// What occurred: operations by name, terms with a leader, and more.
-    pub fn counts(&self) -> BTreeMap<&'static str, u64> {
+    pub(crate) fn counts(&self) -> BTreeMap<&'static str, u64> {
         let seen = self.lock();
         let mut counts = seen.counts.clone();
         counts.insert("terms with a leader", seen.leaders.len() as u64);
@@ -152,7 +152,7 @@ impl Watch {
 
 /// Nothing is given away twice: counted from the records alone. What a job `may` still replace can run beside its replacement: its
 /// node rejected its part of the plan (`docs/spec/server.md §7`).
-pub fn given_once(state: &State, may: impl Fn(&Job) -> bool) -> Verdict {
+pub(crate) fn given_once(state: &State, may: impl Fn(&Job) -> bool) -> Verdict {
     for id in state.nodes().map(|n| &n.node.id) {
         within_capacity(state, id).map_err(|e| format!("node {id}: {e}: {:?}", live_on(state, id)))?;
     }

@@ -57,7 +57,7 @@ fn stub(e: &Evaluation) -> EvaluationStub {
 }
 
 /// Whether nothing that still runs, or is still to be replaced, depends on an evaluation.
-pub fn safe_to_delete(store: &StateStore, eval: &Evaluation) -> bool {
+pub(crate) fn safe_to_delete(store: &StateStore, eval: &Evaluation) -> bool {
     let job = store.state().job(&eval.namespace, &eval.job_id);
     if job.is_none_or(|j| j.stop || j.status == "dead") {
         return true;
@@ -94,7 +94,7 @@ pub fn check_delete(request: &EvalDeleteRequest) -> Result<(), Error> {
 ///
 /// # Errors
 /// 500.
-pub fn check_paused(server: &Server) -> Result<(), Error> {
+pub(crate) fn check_paused(server: &Server) -> Result<(), Error> {
     let paused = server.snapshot().state().scheduler_config.as_ref().is_some_and(|c| c.pause_eval_broker);
     if paused && !server.queues().broker().enabled() {
         Ok(())

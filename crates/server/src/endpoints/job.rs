@@ -24,7 +24,7 @@ use encamp_state::StateStore;
 pub const REJECTED: &str = "Job registration, dispatch, and scale are disabled by the scheduler configuration";
 
 /// Whether the caller may do what it asks with a job; the error is the answer.
-pub type Permit<'a> = &'a (dyn Fn(&Job) -> Result<(), Error> + Send + Sync);
+pub(crate) type Permit<'a> = &'a (dyn Fn(&Job) -> Result<(), Error> + Send + Sync);
 
 /// Where a request about a job wants to go, besides what it says itself (§4.2).
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,7 +38,7 @@ pub struct Target<'a> {
 }
 
 /// What admission has to know about the cluster right now.
-pub fn admission_context(server: &Server, store: &StateStore) -> ServerContext {
+pub(crate) fn admission_context(server: &Server, store: &StateStore) -> ServerContext {
     let state = store.state();
     ServerContext {
         namespaces: state.namespaces().map(|n| n.as_ref().clone()).collect(),
@@ -53,7 +53,7 @@ pub fn admission_context(server: &Server, store: &StateStore) -> ServerContext {
 ///
 /// # Errors
 /// 403.
-pub fn check_accepting(store: &StateStore, exempt: bool) -> Result<(), Error> {
+pub(crate) fn check_accepting(store: &StateStore, exempt: bool) -> Result<(), Error> {
     let rejects = store.state().scheduler_config.as_ref().is_some_and(|c| c.reject_job_registration);
     if rejects && !exempt { Err(Error::denied(REJECTED)) } else { Ok(()) }
 }

@@ -19,7 +19,7 @@ impl From<KeyringError> for Error {
 ///
 /// # Errors
 /// The key can't be made or written.
-pub async fn make_first(server: &Server) -> Result<(), Error> {
+pub(crate) async fn make_first(server: &Server) -> Result<(), Error> {
     if server.snapshot().root_keys().next().is_some() {
         return Ok(());
     }

@@ -17,17 +17,17 @@ use encamp_ops::{NodeRegister, Operation};
 use encamp_state::{State, StateStore, Table};
 
 /// Most reports in one call; nodes that have more make several calls.
-pub const MOST_REPORTS: usize = 10_000;
+pub(crate) const MOST_REPORTS: usize = 10_000;
 /// Most events of a node in one call.
-pub const MOST_EVENTS: usize = 100;
+pub(crate) const MOST_EVENTS: usize = 100;
 /// Most services in one call.
-pub const MOST_SERVICES: usize = 1_000;
+pub(crate) const MOST_SERVICES: usize = 1_000;
 /// Most registered services of one allocation.
-pub const MOST_SERVICES_OF_ALLOC: usize = 512;
+pub(crate) const MOST_SERVICES_OF_ALLOC: usize = 512;
 /// Most allocations that are asked for in one call.
-pub const MOST_IDS: usize = 10_000;
+pub(crate) const MOST_IDS: usize = 10_000;
 /// Most identities that are asked for in one call.
-pub const MOST_IDENTITIES: usize = 1_000;
+pub(crate) const MOST_IDENTITIES: usize = 1_000;
 /// Longest ID, name or datacenter of a node, in bytes.
 const LONGEST_NAME: usize = 256;
 

@@ -9,7 +9,7 @@ use encamp_ops::Operation;
 pub const IDENTITY_TTL: i64 = 24 * HOUR;
 
 /// Whether every cluster has the pool.
-pub fn built_in(name: &str) -> bool {
+pub(crate) fn built_in(name: &str) -> bool {
     matches!(name, "all" | "default")
 }
 

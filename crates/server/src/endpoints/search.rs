@@ -75,7 +75,7 @@ pub struct FuzzyMatch {
 ///
 /// # Errors
 /// 500: an unknown word.
-pub fn contexts(word: &str) -> Result<Vec<&'static str>, Error> {
+pub(crate) fn contexts(word: &str) -> Result<Vec<&'static str>, Error> {
     if word == "all" {
         return Ok(CONTEXTS.to_vec());
     }

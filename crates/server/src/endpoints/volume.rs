@@ -13,7 +13,7 @@ use encamp_scheduler::constraint::Check;
 use encamp_state::State;
 
 /// The plugin that every node has.
-pub const DEFAULT_PLUGIN: &str = "mkdir";
+pub(crate) const DEFAULT_PLUGIN: &str = "mkdir";
 
 const ACCESS_MODES: [&str; 4] =
     ["single-node-reader-only", "single-node-writer", "single-node-single-writer", "single-node-multi-writer"];

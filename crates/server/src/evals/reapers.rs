@@ -6,11 +6,11 @@ use crate::evals::broker::{CORE, DELIVERY_LIMIT};
 use encamp_model::{Evaluation, SECOND};
 
 /// Shortest wait of the evaluation that follows a failed one, in nanoseconds.
-pub const FOLLOW_UP_DELAY: i64 = 60 * SECOND;
+pub(crate) const FOLLOW_UP_DELAY: i64 = 60 * SECOND;
 /// How much longer it may be, in nanoseconds.
-pub const FOLLOW_UP_SPREAD: u64 = 300 * SECOND.unsigned_abs();
+pub(crate) const FOLLOW_UP_SPREAD: u64 = 300 * SECOND.unsigned_abs();
 /// How often the reaper of cancelable evaluations looks at least, in nanoseconds.
-pub const REAP_INTERVAL: i64 = 5 * SECOND;
+pub(crate) const REAP_INTERVAL: i64 = 5 * SECOND;
 
 /// The ModifyTime of an evaluation that is changed now: never before, or at, its creation (`docs/spec/server.md §3.1`).
 pub fn modify_time(eval: &Evaluation, now: i64) -> i64 {

@@ -10,7 +10,7 @@ use encamp_state::Table;
 const SCALING_EVENTS_KEPT: usize = 20;
 
 /// Writes pools; the built-in ones cannot be changed.
-pub fn put_pools(txn: &mut Txn, pools: &[NodePool]) -> Result<(), String> {
+pub(crate) fn put_pools(txn: &mut Txn, pools: &[NodePool]) -> Result<(), String> {
     for pool in pools {
         if built_in_pool(&pool.name) {
             return Err(format!("modifying node pool {:?} is not allowed", pool.name));
@@ -27,12 +27,12 @@ pub fn put_pools(txn: &mut Txn, pools: &[NodePool]) -> Result<(), String> {
 }
 
 /// Whether every cluster has the pool.
-pub fn built_in_pool(name: &str) -> bool {
+pub(crate) fn built_in_pool(name: &str) -> bool {
     matches!(name, "all" | "default")
 }
 
 /// Removes pools.
-pub fn delete_pools(txn: &mut Txn, names: &[String]) -> Result<(), String> {
+pub(crate) fn delete_pools(txn: &mut Txn, names: &[String]) -> Result<(), String> {
     for name in names {
         if built_in_pool(name) {
             return Err(format!("deleting node pool {name:?} is not allowed"));
@@ -47,7 +47,7 @@ pub fn delete_pools(txn: &mut Txn, names: &[String]) -> Result<(), String> {
 }
 
 /// Writes namespaces.
-pub fn put_namespaces(txn: &mut Txn, namespaces: &[Namespace]) -> Result<(), String> {
+pub(crate) fn put_namespaces(txn: &mut Txn, namespaces: &[Namespace]) -> Result<(), String> {
     for ns in namespaces {
         let mut ns = ns.clone();
         ns.create_index = txn.store.state().namespace(&ns.name).map_or(txn.index, |n| n.create_index);
@@ -60,7 +60,7 @@ pub fn put_namespaces(txn: &mut Txn, namespaces: &[Namespace]) -> Result<(), Str
 }
 
 /// Removes namespaces nothing lives in any more.
-pub fn delete_namespaces(txn: &mut Txn, names: &[String]) -> Result<(), String> {
+pub(crate) fn delete_namespaces(txn: &mut Txn, names: &[String]) -> Result<(), String> {
     for name in names {
         if name == "default" {
             return Err("can not delete default namespace".into());
@@ -83,7 +83,7 @@ pub fn delete_namespaces(txn: &mut Txn, names: &[String]) -> Result<(), String> 
 }
 
 /// Writes the scheduler configuration; false if the compare-and-set did not match.
-pub fn scheduler_config(txn: &mut Txn, config: &SchedulerConfiguration, cas: Option<u64>) -> bool {
+pub(crate) fn scheduler_config(txn: &mut Txn, config: &SchedulerConfiguration, cas: Option<u64>) -> bool {
     let stored = txn.store.state().scheduler_config.clone();
     if cas.is_some_and(|n| stored.as_ref().map_or(0, |c| c.modify_index) != n) {
         return false;
@@ -97,7 +97,7 @@ pub fn scheduler_config(txn: &mut Txn, config: &SchedulerConfiguration, cas: Opt
 }
 
 /// Writes the autopilot configuration; false if the compare-and-set did not match.
-pub fn autopilot(txn: &mut Txn, config: &AutopilotConfiguration, cas: Option<u64>) -> bool {
+pub(crate) fn autopilot(txn: &mut Txn, config: &AutopilotConfiguration, cas: Option<u64>) -> bool {
     let stored = txn.store.autopilot().cloned();
     if cas.is_some_and(|n| stored.as_ref().map_or(0, |c| c.modify_index) != n) {
         return false;
@@ -111,7 +111,7 @@ pub fn autopilot(txn: &mut Txn, config: &AutopilotConfiguration, cas: Option<u64
 }
 
 /// Names the cluster, once.
-pub fn cluster_metadata(txn: &mut Txn, meta: &ClusterMetadata) -> Result<(), String> {
+pub(crate) fn cluster_metadata(txn: &mut Txn, meta: &ClusterMetadata) -> Result<(), String> {
     if txn.store.cluster_metadata().is_none() {
         txn.store.set_cluster_metadata(Arc::new(meta.clone()));
         txn.other(Table::ClusterMeta);
@@ -120,7 +120,12 @@ pub fn cluster_metadata(txn: &mut Txn, meta: &ClusterMetadata) -> Result<(), Str
 }
 
 /// Notes that a group was scaled, or that it failed to be: newest first.
-pub fn scaling_event(txn: &mut Txn, job: &(String, String), group: &str, event: &ScalingEvent) -> Result<(), String> {
+pub(crate) fn scaling_event(
+    txn: &mut Txn,
+    job: &(String, String),
+    group: &str,
+    event: &ScalingEvent,
+) -> Result<(), String> {
     let mut events = match txn.store.scaling_events(&job.0, &job.1) {
         Some(e) => JobScalingEvents::clone(e),
         None => JobScalingEvents { namespace: job.0.clone(), job_id: job.1.clone(), ..Default::default() },
@@ -135,7 +140,7 @@ pub fn scaling_event(txn: &mut Txn, job: &(String, String), group: &str, event: 
 }
 
 /// Registers services. An unchanged registration is left alone.
-pub fn put_services(txn: &mut Txn, services: &[ServiceRegistration]) -> Result<(), String> {
+pub(crate) fn put_services(txn: &mut Txn, services: &[ServiceRegistration]) -> Result<(), String> {
     for s in services {
         let stored = txn.store.service(&s.namespace, &s.id);
         let mut new = s.clone();
@@ -156,12 +161,12 @@ pub fn put_services(txn: &mut Txn, services: &[ServiceRegistration]) -> Result<(
 }
 
 /// Removes a registration.
-pub fn delete_service(txn: &mut Txn, id: &(String, String)) -> Result<(), String> {
+pub(crate) fn delete_service(txn: &mut Txn, id: &(String, String)) -> Result<(), String> {
     if txn.remove_service(&id.0, &id.1) { Ok(()) } else { Err("service registration not found".into()) }
 }
 
 /// Removes all registrations of a node.
-pub fn delete_services_of_node(txn: &mut Txn, node_id: &str) -> Result<(), String> {
+pub(crate) fn delete_services_of_node(txn: &mut Txn, node_id: &str) -> Result<(), String> {
     let of_node = txn.store.services().filter(|s| s.node_id == node_id);
     let ids: Vec<_> = of_node.map(|s| (s.namespace.clone(), s.id.clone())).collect();
     for (ns, id) in ids {

@@ -12,7 +12,7 @@ use encamp_model::*;
 use encamp_state::{Id, IdHash};
 
 /// Allocations about to be written: each may be changed several times in one entry.
-pub struct Writes<'t, 's> {
+pub(crate) struct Writes<'t, 's> {
     /// The transaction.
     pub txn: &'t mut Txn<'s>,
     pending: Vec<Arc<Allocation>>,
@@ -24,11 +24,11 @@ pub struct Writes<'t, 's> {
 }
 
 /// Namespaces and IDs of jobs, and whether the last allocation of each that was written keeps it running.
-pub type Kept = BTreeMap<(Id, Id), bool>;
+pub(crate) type Kept = BTreeMap<(Id, Id), bool>;
 
 impl<'t, 's> Writes<'t, 's> {
     /// Nothing to write yet.
-    pub fn new(txn: &'t mut Txn<'s>) -> Writes<'t, 's> {
+    pub(crate) fn new(txn: &'t mut Txn<'s>) -> Writes<'t, 's> {
         Writes {
             txn,
             pending: Vec::new(),
@@ -40,7 +40,7 @@ impl<'t, 's> Writes<'t, 's> {
     }
 
     /// The allocation as it will be, else as it is stored.
-    pub fn current(&self, id: &str) -> Option<&Arc<Allocation>> {
+    pub(crate) fn current(&self, id: &str) -> Option<&Arc<Allocation>> {
         let id = Id::new(id);
         match self.positions.get(&id) {
             Some(i) => self.pending.get(*i),
@@ -49,13 +49,13 @@ impl<'t, 's> Writes<'t, 's> {
     }
 
     /// Takes an allocation as it shall be stored, and counts what changes with it.
-    pub fn write(&mut self, new: Allocation) {
+    pub(crate) fn write(&mut self, new: Allocation) {
         let old = self.current(&new.id).cloned();
         self.write_after(old.as_deref(), new);
     }
 
     /// The same for one of which is known how it is now.
-    pub fn write_after(&mut self, old: Option<&Allocation>, mut new: Allocation) {
+    pub(crate) fn write_after(&mut self, old: Option<&Allocation>, mut new: Allocation) {
         self.count_in_deployment(old, &mut new);
         let key = (Id::new(&new.namespace), Id::new(&new.job_id));
         let stored = || self.txn.store.summary(&new.namespace, &new.job_id).map(|s| JobSummary::clone(s));
@@ -142,7 +142,7 @@ impl<'t, 's> Writes<'t, 's> {
     }
 
     /// Writes it all; gives the jobs concerned, and whether each is kept running by its last allocation.
-    pub fn finish(self) -> Kept {
+    pub(crate) fn finish(self) -> Kept {
         let Writes { txn, pending, summaries, deployments, jobs, .. } = self;
         txn.put_allocs(pending);
         for d in deployments.into_values() {
@@ -156,7 +156,12 @@ impl<'t, 's> Writes<'t, 's> {
 }
 
 /// Reports of clients (§11).
-pub fn client_update(txn: &mut Txn, updates: &[Arc<Allocation>], evals: &[Evaluation], now: i64) -> Result<(), String> {
+pub(crate) fn client_update(
+    txn: &mut Txn,
+    updates: &[Arc<Allocation>],
+    evals: &[Evaluation],
+    now: i64,
+) -> Result<(), String> {
     let index = txn.index;
     let mut nodes: BTreeMap<Id, bool> = BTreeMap::new();
     let mut reconnected: Vec<Arc<Allocation>> = Vec::new();
@@ -251,7 +256,7 @@ fn cancel_followup(txn: &mut Txn, back: &Allocation, now: i64) {
 }
 
 /// Flags of an allocation that are set win, others stay.
-pub fn merge_transition(into: &mut DesiredTransition, from: &DesiredTransition) {
+pub(crate) fn merge_transition(into: &mut DesiredTransition, from: &DesiredTransition) {
     into.migrate = from.migrate.or(into.migrate);
     into.reschedule = from.reschedule.or(into.reschedule);
     into.force_reschedule = from.force_reschedule.or(into.force_reschedule);
@@ -260,7 +265,7 @@ pub fn merge_transition(into: &mut DesiredTransition, from: &DesiredTransition) 
 }
 
 /// Writes transitions alone; allocations that are gone are left out.
-pub fn put_transitions(txn: &mut Txn, transitions: &BTreeMap<String, DesiredTransition>) {
+pub(crate) fn put_transitions(txn: &mut Txn, transitions: &BTreeMap<String, DesiredTransition>) {
     let index = txn.index;
     let changed = transitions.iter().filter_map(|(id, t)| {
         let mut a = Allocation::clone(&txn.store.state().alloc(id)?.alloc);
@@ -273,7 +278,7 @@ pub fn put_transitions(txn: &mut Txn, transitions: &BTreeMap<String, DesiredTran
 }
 
 /// Allocations are told what to do, with the evaluations that see to it. Job statuses stay.
-pub fn transition(
+pub(crate) fn transition(
     txn: &mut Txn,
     transitions: &BTreeMap<String, DesiredTransition>,
     evals: &[Evaluation],
@@ -284,7 +289,7 @@ pub fn transition(
 }
 
 /// Brings the statuses of jobs up to date after a plan: the last allocation written of a job decides whether it runs.
-pub fn statuses_after_plan(txn: &mut Txn, jobs: Kept) {
+pub(crate) fn statuses_after_plan(txn: &mut Txn, jobs: Kept) {
     for ((namespace, job), runs) in jobs {
         status::refresh(txn, &namespace.to_string(), &job.to_string(), runs.then_some(job_status::RUNNING), false);
     }

@@ -12,7 +12,7 @@ use encamp_ops::{DeploymentAllocHealth, DeploymentPromotion, DeploymentStatus};
 const RUNNING: &str = "Deployment is running";
 
 /// Writes a status with its text. Terminal deployments keep theirs.
-pub fn set_status(txn: &mut Txn, u: &DeploymentStatusUpdate, now: i64) -> Result<(), String> {
+pub(crate) fn set_status(txn: &mut Txn, u: &DeploymentStatusUpdate, now: i64) -> Result<(), String> {
     let Some(d) = txn.store.state().deployment(&u.deployment_id) else {
         return Err(format!("Deployment ID {:?} couldn't be updated as it does not exist", u.deployment_id));
     };
@@ -39,7 +39,7 @@ pub fn set_status(txn: &mut Txn, u: &DeploymentStatusUpdate, now: i64) -> Result
 }
 
 /// A status with what follows: a rollback, an evaluation.
-pub fn status(txn: &mut Txn, s: &DeploymentStatus, limits: Limits) -> Result<(), String> {
+pub(crate) fn status(txn: &mut Txn, s: &DeploymentStatus, limits: Limits) -> Result<(), String> {
     set_status(txn, &s.update, s.now)?;
     follow(txn, s.job.as_ref(), s.eval.as_ref(), limits);
     Ok(())
@@ -55,7 +55,7 @@ fn follow(txn: &mut Txn, rollback: Option<&Arc<Job>>, evaluation: Option<&Evalua
 }
 
 /// Canaries are promoted: all of the chosen groups, or none.
-pub fn promote(txn: &mut Txn, p: &DeploymentPromotion) -> Result<(), String> {
+pub(crate) fn promote(txn: &mut Txn, p: &DeploymentPromotion) -> Result<(), String> {
     let index = txn.index;
     let Some(d) = txn.store.state().deployment(&p.id) else { return Err("deployment not found".into()) };
     let mut d = Deployment::clone(d);
@@ -113,7 +113,7 @@ pub fn promote(txn: &mut Txn, p: &DeploymentPromotion) -> Result<(), String> {
 }
 
 /// Health set by hand, with what follows.
-pub fn alloc_health(txn: &mut Txn, h: &DeploymentAllocHealth, limits: Limits) -> Result<(), String> {
+pub(crate) fn alloc_health(txn: &mut Txn, h: &DeploymentAllocHealth, limits: Limits) -> Result<(), String> {
     let index = txn.index;
     let mut writes = Writes::new(txn);
     let told = h.healthy.iter().map(|id| (id, true)).chain(h.unhealthy.iter().map(|id| (id, false)));

@@ -8,7 +8,7 @@ use super::{status, summary};
 use encamp_model::*;
 
 /// Writes evaluations and brings the statuses of their jobs up to date.
-pub fn update(txn: &mut Txn, evals: &[Evaluation]) -> Result<(), String> {
+pub(crate) fn update(txn: &mut Txn, evals: &[Evaluation]) -> Result<(), String> {
     write(txn, evals);
     let jobs: BTreeSet<(&str, &str)> = evals.iter().map(|e| (e.namespace.as_str(), e.job_id.as_str())).collect();
     for (namespace, job) in jobs {
@@ -18,7 +18,7 @@ pub fn update(txn: &mut Txn, evals: &[Evaluation]) -> Result<(), String> {
 }
 
 /// Writes evaluations.
-pub fn write(txn: &mut Txn, evals: &[Evaluation]) {
+pub(crate) fn write(txn: &mut Txn, evals: &[Evaluation]) {
     for eval in evals {
         let stored = txn.store.eval(&eval.id).map(|e| e.create_index);
         let mut eval = eval.clone();
@@ -47,7 +47,7 @@ fn cancel_blocked(txn: &mut Txn, done: &Evaluation) {
 }
 
 /// Removes evaluations and allocations. What is gone already is left alone.
-pub fn delete(txn: &mut Txn, evals: &[String], allocs: &[String]) -> Result<(), String> {
+pub(crate) fn delete(txn: &mut Txn, evals: &[String], allocs: &[String]) -> Result<(), String> {
     let mut jobs = BTreeSet::new();
     for id in evals {
         if let Some(old) = txn.store.remove_eval(id) {

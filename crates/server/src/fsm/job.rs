@@ -13,7 +13,7 @@ use encamp_ops::{JobDeregister, JobRegister, Reply};
 use encamp_state::Table;
 
 /// A job is registered.
-pub fn register(txn: &mut Txn, r: &JobRegister, limits: Limits) -> Result<Reply, String> {
+pub(crate) fn register(txn: &mut Txn, r: &JobRegister, limits: Limits) -> Result<Reply, String> {
     let job = &r.job;
     let (namespace, id) = (job.namespace.clone(), job.id.clone());
     let children = txn.store.children(&namespace, &job.parent_id);
@@ -42,7 +42,7 @@ pub fn register(txn: &mut Txn, r: &JobRegister, limits: Limits) -> Result<Reply,
 }
 
 /// Stores a new version of a job with all that follows from its specification.
-pub fn put_version(txn: &mut Txn, mut job: Job, limits: Limits) -> Arc<Job> {
+pub(crate) fn put_version(txn: &mut Txn, mut job: Job, limits: Limits) -> Arc<Job> {
     let index = txn.index;
     let old_status = match txn.store.state().job(&job.namespace, &job.id) {
         Some(old) => {
@@ -157,7 +157,7 @@ fn launches(txn: &mut Txn, job: &Job, now: i64) {
 }
 
 /// A job is stopped or purged. The evaluation is written in any case.
-pub fn deregister(txn: &mut Txn, d: &JobDeregister, limits: Limits) -> Result<(), String> {
+pub(crate) fn deregister(txn: &mut Txn, d: &JobDeregister, limits: Limits) -> Result<(), String> {
     let (namespace, id) = &d.job;
     if d.no_shutdown_delay {
         let now = DesiredTransition { no_shutdown_delay: Some(true), ..Default::default() };
@@ -185,12 +185,12 @@ pub fn deregister(txn: &mut Txn, d: &JobDeregister, limits: Limits) -> Result<()
 }
 
 /// Jobs are purged, all or none.
-pub fn batch_deregister(txn: &mut Txn, jobs: &[(String, String)]) -> Result<(), String> {
+pub(crate) fn batch_deregister(txn: &mut Txn, jobs: &[(String, String)]) -> Result<(), String> {
     jobs.iter().try_for_each(|(namespace, id)| purge::purge(txn, namespace, id))
 }
 
 /// A version is called stable or not: no new version.
-pub fn stability(txn: &mut Txn, job: &(String, String), version: u64, stable: bool) -> Result<(), String> {
+pub(crate) fn stability(txn: &mut Txn, job: &(String, String), version: u64, stable: bool) -> Result<(), String> {
     let Some(row) = txn.store.state().job_version(&job.0, &job.1, version) else { return Ok(()) };
     if row.stable != stable {
         let row = Job { stable, modify_index: txn.index, ..Job::clone(row) };
@@ -212,7 +212,7 @@ fn put_row(txn: &mut Txn, row: Job) {
 }
 
 /// Puts a tag on a version, or takes it off (§19.4).
-pub fn tag(
+pub(crate) fn tag(
     txn: &mut Txn,
     job: &(String, String),
     name: &str,

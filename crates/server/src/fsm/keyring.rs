@@ -7,7 +7,7 @@ use encamp_model::{WrappedRootKey, root_key_state as state};
 use encamp_state::Table;
 
 /// Writes a key. One that becomes active takes the place of the one before.
-pub fn put(txn: &mut Txn, key: &WrappedRootKey, rekey: bool) -> Result<(), String> {
+pub(crate) fn put(txn: &mut Txn, key: &WrappedRootKey, rekey: bool) -> Result<(), String> {
     let active = key.meta.state == state::ACTIVE;
     if rekey && !active {
         return Err("cannot rekey without setting the new key active".into());
@@ -38,7 +38,7 @@ pub fn put(txn: &mut Txn, key: &WrappedRootKey, rekey: bool) -> Result<(), Strin
 }
 
 /// Removes a key; unless it is forced, only one that no variable is encrypted with.
-pub fn delete(txn: &mut Txn, id: &str, force: bool) -> Result<(), String> {
+pub(crate) fn delete(txn: &mut Txn, id: &str, force: bool) -> Result<(), String> {
     if !force && txn.store.variables_of_key(id).next().is_some() {
         return Err("root key in use, cannot delete".into());
     }

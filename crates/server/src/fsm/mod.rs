@@ -19,7 +19,7 @@ mod plan;
 mod purge;
 mod status;
 mod summary;
-pub mod txn;
+pub(crate) mod txn;
 mod variable;
 mod volume;
 

@@ -25,7 +25,7 @@ fn add_event(node: &mut Node, event: &NodeEvent, index: u64) {
 }
 
 /// A node registers (§9.4).
-pub fn register(txn: &mut Txn, r: &NodeRegister) -> Result<(), String> {
+pub(crate) fn register(txn: &mut Txn, r: &NodeRegister) -> Result<(), String> {
     let index = txn.index;
     let mut node = r.node.clone();
     match txn.store.state().node(&node.id).map(|n| n.node.clone()) {
@@ -80,7 +80,7 @@ fn note_status(node: &mut Node, old: &str, index: u64) {
 }
 
 /// Nodes are removed.
-pub fn deregister(txn: &mut Txn, ids: &[String]) -> Result<(), String> {
+pub(crate) fn deregister(txn: &mut Txn, ids: &[String]) -> Result<(), String> {
     for id in ids {
         let node = stored(txn, id)?;
         if node.gc_volumes_on_node_gc {
@@ -96,7 +96,7 @@ pub fn deregister(txn: &mut Txn, ids: &[String]) -> Result<(), String> {
 }
 
 /// A node's status (§9.4).
-pub fn status(txn: &mut Txn, s: &NodeStatus) -> Result<(), String> {
+pub(crate) fn status(txn: &mut Txn, s: &NodeStatus) -> Result<(), String> {
     let mut node = stored(txn, &s.id)?;
     let old = std::mem::replace(&mut node.status, s.status.clone());
     note_status(&mut node, &old, txn.index);
@@ -116,7 +116,7 @@ pub fn status(txn: &mut Txn, s: &NodeStatus) -> Result<(), String> {
 }
 
 /// The same for several nodes; those that are gone are passed over.
-pub fn statuses(txn: &mut Txn, statuses: &[NodeStatus]) -> Result<(), String> {
+pub(crate) fn statuses(txn: &mut Txn, statuses: &[NodeStatus]) -> Result<(), String> {
     for s in statuses {
         if txn.store.state().node(&s.id).is_some() {
             status(txn, s)?;
@@ -126,7 +126,7 @@ pub fn statuses(txn: &mut Txn, statuses: &[NodeStatus]) -> Result<(), String> {
 }
 
 /// Drains begin, change or end (§12.1).
-pub fn drain(txn: &mut Txn, d: &NodeDrain) -> Result<(), String> {
+pub(crate) fn drain(txn: &mut Txn, d: &NodeDrain) -> Result<(), String> {
     for (id, update) in &d.nodes {
         let mut node = stored(txn, id)?;
         if update.complete && node.drain_strategy.is_none() {
@@ -196,7 +196,7 @@ fn set_drain(txn: &mut Txn, mut node: Node, update: &DrainUpdate, now: i64) {
 }
 
 /// A node takes allocations, or does not.
-pub fn eligibility(
+pub(crate) fn eligibility(
     txn: &mut Txn,
     id: &str,
     eligibility: &str,
@@ -221,7 +221,7 @@ pub fn eligibility(
 }
 
 /// A node that rejected too many plans takes no more (§7.7).
-pub fn mark_ineligible(txn: &mut Txn, id: &str, event: &NodeEvent) {
+pub(crate) fn mark_ineligible(txn: &mut Txn, id: &str, event: &NodeEvent) {
     let Ok(mut node) = stored(txn, id) else { return };
     node.scheduling_eligibility = "ineligible".into();
     add_event(&mut node, event, txn.index);
@@ -230,7 +230,7 @@ pub fn mark_ineligible(txn: &mut Txn, id: &str, event: &NodeEvent) {
 }
 
 /// Clients report events; the nodes count as unchanged.
-pub fn events(txn: &mut Txn, events: &BTreeMap<String, Vec<NodeEvent>>) -> Result<(), String> {
+pub(crate) fn events(txn: &mut Txn, events: &BTreeMap<String, Vec<NodeEvent>>) -> Result<(), String> {
     for (id, list) in events {
         let mut node = stored(txn, id)?;
         list.iter().for_each(|e| add_event(&mut node, e, txn.index));

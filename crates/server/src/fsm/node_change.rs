@@ -15,7 +15,7 @@ use encamp_model::{Evaluation, Node};
 use encamp_ops::{NodeChange, Operation, Reply};
 
 /// Applies a change, then writes its evaluations; gives their IDs.
-pub fn apply(txn: &mut Txn, c: &NodeChange, limits: Limits) -> Result<Reply, String> {
+pub(crate) fn apply(txn: &mut Txn, c: &NodeChange, limits: Limits) -> Result<Reply, String> {
     let ids: Vec<&str> = match &c.change {
         Operation::NodeRegister(r) => vec![&r.node.id],
         Operation::NodeStatus(s) => vec![&s.id],

@@ -11,7 +11,7 @@ use encamp_plan::apply::{keeps_volumes, merged_deployment, volume_claims};
 use encamp_state::Table;
 
 /// Applies accepted parts of a plan, in one transaction.
-pub fn apply(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
+pub(crate) fn apply(txn: &mut Txn, p: &PlanResults) -> Result<(), String> {
     let missing = |id: &str| format!("alloc {id} doesn't exist");
     let state = txn.store.state();
     if let Some(stop) = p.stops.iter().find(|s| state.alloc(&s.id).is_none()) {

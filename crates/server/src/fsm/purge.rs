@@ -9,7 +9,7 @@ use encamp_model::*;
 use encamp_state::Table;
 
 /// Purges a job; an error if it is not stored.
-pub fn purge(txn: &mut Txn, namespace: &str, id: &str) -> Result<(), String> {
+pub(crate) fn purge(txn: &mut Txn, namespace: &str, id: &str) -> Result<(), String> {
     let Some(job) = txn.store.state().job(namespace, id).cloned() else { return Err("job not found".into()) };
     leave_parent(txn, &job);
     txn.store.remove_job(namespace, id);

@@ -7,18 +7,18 @@ use encamp_model::*;
 use encamp_state::StateStore;
 
 /// Status words of jobs.
-pub mod job_status {
+pub(crate) mod job_status {
     /// Waits for evaluations or allocations.
-    pub const PENDING: &str = "pending";
+    pub(crate) const PENDING: &str = "pending";
     /// Runs, or launches others.
-    pub const RUNNING: &str = "running";
+    pub(crate) const RUNNING: &str = "running";
     /// Nothing is left to do.
-    pub const DEAD: &str = "dead";
+    pub(crate) const DEAD: &str = "dead";
 }
 use job_status::*;
 
 /// The status of a job. `deleting`: the entry removes evaluations of it.
-pub fn derive(store: &StateStore, job: &Job, deleting: bool) -> &'static str {
+pub(crate) fn derive(store: &StateStore, job: &Job, deleting: bool) -> &'static str {
     if job.r#type == "system" || job.is_parameterized() || job.periodic.is_some() {
         return if job.stop { DEAD } else { RUNNING };
     }
@@ -41,7 +41,7 @@ pub fn derive(store: &StateStore, job: &Job, deleting: bool) -> &'static str {
 }
 
 /// Brings the status of a stored job up to date, to `forced` if given.
-pub fn refresh(txn: &mut Txn, namespace: &str, id: &str, forced: Option<&'static str>, deleting: bool) {
+pub(crate) fn refresh(txn: &mut Txn, namespace: &str, id: &str, forced: Option<&'static str>, deleting: bool) {
     let Some(job) = txn.store.state().job(namespace, id) else { return };
     let status = forced.unwrap_or_else(|| derive(txn.store, job, deleting));
     if job.status == status {
@@ -55,7 +55,7 @@ pub fn refresh(txn: &mut Txn, namespace: &str, id: &str, forced: Option<&'static
 }
 
 /// Counts a change of a child's status in the summary of its parent (§19.2). `old` is empty for a new child.
-pub fn child_moved(txn: &mut Txn, job: &Job, old: &str) {
+pub(crate) fn child_moved(txn: &mut Txn, job: &Job, old: &str) {
     if job.parent_id.is_empty() || job.status == old {
         return;
     }
@@ -72,7 +72,7 @@ pub fn child_moved(txn: &mut Txn, job: &Job, old: &str) {
 }
 
 /// The counter of children with a status.
-pub fn counter<'c>(children: &'c mut JobChildrenSummary, status: &str) -> Option<&'c mut i64> {
+pub(crate) fn counter<'c>(children: &'c mut JobChildrenSummary, status: &str) -> Option<&'c mut i64> {
     match status {
         PENDING => Some(&mut children.pending),
         RUNNING => Some(&mut children.running),

@@ -5,7 +5,7 @@ use super::txn::Txn;
 use encamp_model::*;
 
 /// Makes the summary of a job that was registered, or adds its new groups.
-pub fn register(txn: &mut Txn, job: &Job) {
+pub(crate) fn register(txn: &mut Txn, job: &Job) {
     let stored = txn.store.summary(&job.namespace, &job.id);
     let mut summary = stored.map(|s| JobSummary::clone(s)).unwrap_or_else(|| JobSummary {
         job_id: job.id.clone(),
@@ -33,7 +33,7 @@ fn bucket<'s>(s: &'s mut TaskGroupSummary, client_status: &str) -> Option<&'s mu
 }
 
 /// Counts a written allocation. The job the allocation was placed with must be the one the summary is about.
-pub fn count(summary: &mut JobSummary, old: Option<&Allocation>, new: &Allocation) {
+pub(crate) fn count(summary: &mut JobSummary, old: Option<&Allocation>, new: &Allocation) {
     if new.job.as_ref().is_none_or(|j| j.create_index != summary.create_index) {
         return;
     }
@@ -61,7 +61,7 @@ pub fn count(summary: &mut JobSummary, old: Option<&Allocation>, new: &Allocatio
 }
 
 /// Notes what an evaluation left to place.
-pub fn queued(txn: &mut Txn, eval: &Evaluation) {
+pub(crate) fn queued(txn: &mut Txn, eval: &Evaluation) {
     if eval.queued_allocations.is_empty() {
         return;
     }
@@ -76,7 +76,7 @@ pub fn queued(txn: &mut Txn, eval: &Evaluation) {
 }
 
 /// Counts all summaries anew. `queued` is what dry runs on the leader found.
-pub fn reconcile(txn: &mut Txn, queued: &[(String, String, String, i64)]) -> Result<(), String> {
+pub(crate) fn reconcile(txn: &mut Txn, queued: &[(String, String, String, i64)]) -> Result<(), String> {
     let jobs: Vec<_> = txn.store.state().jobs().map(|j| j.current.clone()).collect();
     for job in jobs {
         let stored = txn.store.summary(&job.namespace, &job.id);

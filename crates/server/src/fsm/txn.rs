@@ -91,14 +91,14 @@ impl<'a> Txn<'a> {
     }
 
     /// Writes a node that registers.
-    pub fn put_node(&mut self, node: Node) {
+    pub(crate) fn put_node(&mut self, node: Node) {
         let node = Arc::new(node);
         self.store.put_node(node.clone());
         self.wrote_node(node);
     }
 
     /// Writes a stored node of which only status, eligibility, drain, events or books changed.
-    pub fn put_node_record(&mut self, node: Node) {
+    pub(crate) fn put_node_record(&mut self, node: Node) {
         let node = Arc::new(node);
         self.store.replace_node_record(node.clone());
         self.wrote_node(node);
@@ -110,7 +110,7 @@ impl<'a> Txn<'a> {
     }
 
     /// Writes a job row (current version and its row among the versions) as it is.
-    pub fn put_job(&mut self, job: Arc<Job>) {
+    pub(crate) fn put_job(&mut self, job: Arc<Job>) {
         self.store.put_job(job.clone());
         self.touch(Table::Jobs);
         self.touch(Table::JobVersion);
@@ -118,7 +118,7 @@ impl<'a> Txn<'a> {
     }
 
     /// Writes the counts of a job, if they differ.
-    pub fn put_summary(&mut self, mut summary: JobSummary) {
+    pub(crate) fn put_summary(&mut self, mut summary: JobSummary) {
         let old = self.store.summary(&summary.namespace, &summary.job_id);
         if old.is_some_and(|old| **old == summary) {
             return;
@@ -130,14 +130,14 @@ impl<'a> Txn<'a> {
     }
 
     /// Writes an evaluation as it is.
-    pub fn put_eval(&mut self, eval: Arc<Evaluation>) {
+    pub(crate) fn put_eval(&mut self, eval: Arc<Evaluation>) {
         self.store.put_eval(eval.clone());
         self.touch(Table::Evals);
         self.changes.push(Change::Eval(eval));
     }
 
     /// Writes allocations as they are.
-    pub fn put_allocs(&mut self, allocs: Vec<Arc<Allocation>>) {
+    pub(crate) fn put_allocs(&mut self, allocs: Vec<Arc<Allocation>>) {
         if allocs.is_empty() {
             return;
         }
@@ -147,7 +147,7 @@ impl<'a> Txn<'a> {
     }
 
     /// Writes a deployment.
-    pub fn put_deployment(&mut self, d: Deployment) {
+    pub(crate) fn put_deployment(&mut self, d: Deployment) {
         let d = Arc::new(d);
         self.store.put_deployment(d.clone());
         self.touch(Table::Deployment);
@@ -155,7 +155,7 @@ impl<'a> Txn<'a> {
     }
 
     /// Removes a deployment.
-    pub fn remove_deployment(&mut self, id: &str) {
+    pub(crate) fn remove_deployment(&mut self, id: &str) {
         if let Some(old) = self.store.remove_deployment(id) {
             self.touch(Table::Deployment);
             self.changes.push(Change::DeploymentGone(old));
@@ -163,7 +163,7 @@ impl<'a> Txn<'a> {
     }
 
     /// Removes allocations and their service registrations.
-    pub fn remove_allocs<'i>(&mut self, ids: impl IntoIterator<Item = &'i str>) {
+    pub(crate) fn remove_allocs<'i>(&mut self, ids: impl IntoIterator<Item = &'i str>) {
         let removed = self.store.remove_allocs(ids);
         if removed.is_empty() {
             return;
@@ -183,7 +183,7 @@ impl<'a> Txn<'a> {
     }
 
     /// Removes the service registrations of an allocation.
-    pub fn remove_services_of(&mut self, alloc_id: &str) {
+    pub(crate) fn remove_services_of(&mut self, alloc_id: &str) {
         let ids: Vec<_> = self.store.services_of_alloc(alloc_id).map(|s| (s.namespace.clone(), s.id.clone())).collect();
         for (ns, id) in ids {
             self.remove_service(&ns, &id);
@@ -191,7 +191,7 @@ impl<'a> Txn<'a> {
     }
 
     /// Removes a service registration; false if there is none.
-    pub fn remove_service(&mut self, namespace: &str, id: &str) -> bool {
+    pub(crate) fn remove_service(&mut self, namespace: &str, id: &str) -> bool {
         let Some(old) = self.store.remove_service(namespace, id) else { return false };
         self.touch(Table::ServiceRegistrations);
         self.changes.push(Change::ServiceGone(old));
@@ -206,7 +206,7 @@ impl<'a> Txn<'a> {
     }
 
     /// Writes a host volume as it is.
-    pub fn put_host_volume(&mut self, v: HostVolume) {
+    pub(crate) fn put_host_volume(&mut self, v: HostVolume) {
         let v = Arc::new(v);
         self.store.put_host_volume(v.clone());
         self.touch(Table::HostVolumes);
@@ -214,7 +214,7 @@ impl<'a> Txn<'a> {
     }
 
     /// Removes a host volume.
-    pub fn remove_host_volume(&mut self, id: &str) {
+    pub(crate) fn remove_host_volume(&mut self, id: &str) {
         if let Some(old) = self.store.remove_host_volume(id) {
             self.touch(Table::HostVolumes);
             self.changes.push(Change::HostVolumeGone(old));
@@ -222,7 +222,7 @@ impl<'a> Txn<'a> {
     }
 
     /// Removes a variable.
-    pub fn remove_variable(&mut self, namespace: &str, path: &str) {
+    pub(crate) fn remove_variable(&mut self, namespace: &str, path: &str) {
         if let Some(old) = self.store.remove_variable(namespace, path) {
             self.touch(Table::Variables);
             self.changes.push(Change::VariableGone(old));

@@ -8,7 +8,7 @@ use encamp_ops::{Sealed, VariableChange, VariableReply, VariableWrite};
 
 /// Writes, removes, locks or releases a variable; tells what became of it. Conflicts write nothing. Items whose key was
 /// removed meanwhile are refused: nobody could decrypt them.
-pub fn write(txn: &mut Txn, w: &VariableWrite) -> Result<VariableReply, String> {
+pub(crate) fn write(txn: &mut Txn, w: &VariableWrite) -> Result<VariableReply, String> {
     if let VariableChange::Set(sealed) | VariableChange::Acquire(sealed, _) = &w.change
         && txn.store.root_key(&sealed.key_id).is_none()
     {

@@ -7,7 +7,7 @@ use encamp_model::*;
 use encamp_state::State;
 
 /// Writes a volume; its name is the only one on its node. It is ready once its node has it.
-pub fn put(txn: &mut Txn, volume: &HostVolume) -> Result<(), String> {
+pub(crate) fn put(txn: &mut Txn, volume: &HostVolume) -> Result<(), String> {
     let state = txn.store.state();
     if state.namespace(&volume.namespace).is_none() {
         return Err(format!("host volume {:?} is in nonexistent namespace {:?}", volume.name, volume.namespace));
@@ -31,7 +31,7 @@ pub fn put(txn: &mut Txn, volume: &HostVolume) -> Result<(), String> {
 }
 
 /// Removes a volume that nobody uses.
-pub fn delete(txn: &mut Txn, id: &str) -> Result<(), String> {
+pub(crate) fn delete(txn: &mut Txn, id: &str) -> Result<(), String> {
     let state = txn.store.state();
     let volume = state.host_volume(id).ok_or_else(|| format!("no such volume: {id}"))?;
     refuse_used(state, volume)?;
@@ -63,7 +63,7 @@ fn has(node: &Node, id: &str) -> bool {
 }
 
 /// A node told what it has: volumes become ready, or are not there any more.
-pub fn follow(txn: &mut Txn, node: &Node) {
+pub(crate) fn follow(txn: &mut Txn, node: &Node) {
     let of_node = txn.store.state().host_volumes().filter(|v| v.node_id == node.id);
     let changed: Vec<HostVolume> = of_node
         .filter_map(|v| {

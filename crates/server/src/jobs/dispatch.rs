@@ -6,7 +6,7 @@ use std::sync::Arc;
 use encamp_model::{Bytes, Evaluation, Job, SECOND, quoted};
 
 /// The largest payload in bytes.
-pub const MOST_PAYLOAD: usize = 16 * 1024;
+pub(crate) const MOST_PAYLOAD: usize = 16 * 1024;
 
 /// A request to dispatch a parameterized job.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -64,7 +64,7 @@ pub fn check<'a>(
 }
 
 /// The child that an earlier request with this token made, if there is one.
-pub fn made_by<'a>(token: &str, children: impl IntoIterator<Item = &'a Arc<Job>>) -> Option<&'a Arc<Job>> {
+pub(crate) fn made_by<'a>(token: &str, children: impl IntoIterator<Item = &'a Arc<Job>>) -> Option<&'a Arc<Job>> {
     if token.is_empty() {
         return None;
     }

@@ -11,7 +11,7 @@ type Key = (String, String);
 
 /// Whether a job launches by itself: periodic, enabled, not stopped, not parameterized. What a parameterized job
 /// dispatched may be periodic.
-pub fn is_active(job: &Job) -> bool {
+pub(crate) fn is_active(job: &Job) -> bool {
     job.periodic.as_ref().is_some_and(|p| p.enabled) && !job.stop && !job.is_parameterized()
 }
 
@@ -118,7 +118,7 @@ impl PeriodicTracker {
     /// The next launch that is due, if there is one. The job's next launch counts from the time this one was scheduled
     /// for, so that late calls do not shift it. Whether children may overlap is the caller's to ask
     /// ([`may_launch`]).
-    pub fn pop_due(&mut self, now: i64) -> Option<Launch> {
+    pub(crate) fn pop_due(&mut self, now: i64) -> Option<Launch> {
         if self.next_deadline().is_none_or(|t| t > now) {
             return None;
         }
@@ -144,7 +144,7 @@ impl PeriodicTracker {
 }
 
 /// Checks a request for a launch on demand; `job` is what is stored under the ID. Errors are the texts of the API.
-pub fn check_force(job_id: &str, job: Option<&Job>) -> Result<(), String> {
+pub(crate) fn check_force(job_id: &str, job: Option<&Job>) -> Result<(), String> {
     if job_id.is_empty() {
         return Err("missing job ID for evaluation".into());
     }
@@ -157,7 +157,7 @@ pub fn check_force(job_id: &str, job: Option<&Job>) -> Result<(), String> {
 
 /// Whether a new leader is to launch the job once, since launches were missed: its next launch after the last one is
 /// over. Fails if the job's last launch is not known (`docs/spec/server.md §14.5`).
-pub fn missed_launch(job: &Job, last_launch: Option<i64>, now: i64) -> Result<bool, String> {
+pub(crate) fn missed_launch(job: &Job, last_launch: Option<i64>, now: i64) -> Result<bool, String> {
     let Some(config) = job.periodic.as_ref().filter(|_| is_active(job)) else { return Ok(false) };
     let last = last_launch.ok_or_else(|| {
         format!(
@@ -171,7 +171,7 @@ pub fn missed_launch(job: &Job, last_launch: Option<i64>, now: i64) -> Result<bo
 
 /// Whether a scheduled launch may happen: always, unless the job prohibits overlap and a child still has work to do, in
 /// evaluations or allocations (`docs/spec/server.md §14.3`).
-pub fn may_launch(store: &StateStore, job: &Job) -> bool {
+pub(crate) fn may_launch(store: &StateStore, job: &Job) -> bool {
     !job.periodic.as_ref().is_some_and(|p| p.prohibit_overlap) || !children_run(store, job)
 }
 
@@ -207,7 +207,7 @@ pub fn evaluation(child: &Job, now: i64, id: String) -> Evaluation {
 }
 
 /// The time at which a child was launched, from its ID; `None` if that is not one of a periodic job's child.
-pub fn launch_time(child_id: &str) -> Option<i64> {
+pub(crate) fn launch_time(child_id: &str) -> Option<i64> {
     let (_, seconds) = child_id.rsplit_once("/periodic-")?;
     seconds.parse::<i64>().ok()?.checked_mul(SECOND)
 }

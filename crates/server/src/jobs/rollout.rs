@@ -9,7 +9,7 @@ use encamp_model::{Deployment, DeploymentStatusUpdate, Evaluation, Job};
 /// The description of a deployment that goes on.
 pub const RUNNING: &str = "Deployment is running";
 /// The description of a deployment that was paused.
-pub const PAUSED: &str = "Deployment is paused";
+pub(crate) const PAUSED: &str = "Deployment is paused";
 
 /// Why a deployment fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +88,7 @@ fn differs(job: &Job, other: &Job) -> bool {
 }
 
 /// Whether any group of a deployment goes back by itself when it fails.
-pub fn any_auto_revert(deployment: &Deployment) -> bool {
+pub(crate) fn any_auto_revert(deployment: &Deployment) -> bool {
     deployment.task_groups.values().flatten().any(|g| g.auto_revert)
 }
 

@@ -8,9 +8,9 @@ use sha2::{Digest, Sha256};
 use encamp_model::*;
 
 /// The audience of identities that are for this cluster itself.
-pub const AUDIENCE: &str = "nomadproject.io";
+pub(crate) const AUDIENCE: &str = "nomadproject.io";
 /// The name of the identity every task has, and of the one of nodes.
-pub const DEFAULT: &str = "default";
+pub(crate) const DEFAULT: &str = "default";
 
 /// What the subjects of introductions begin with.
 const INTRODUCTION: &str = "node-introduction";
@@ -84,7 +84,7 @@ fn one_or_many<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D::Error>
 
 /// Who issues a token, where and when.
 #[derive(Debug, Clone, Copy)]
-pub struct Issue<'a> {
+pub(crate) struct Issue<'a> {
     /// The region.
     pub region: &'a str,
     /// `oidc_issuer`, empty for none.
@@ -101,7 +101,7 @@ impl Issue<'_> {
     }
 
     /// The claims of a task's identity; none if the allocation has no such task.
-    pub fn task(
+    pub(crate) fn task(
         &self,
         alloc: &Allocation,
         task: &str,
@@ -134,7 +134,7 @@ impl Issue<'_> {
     }
 
     /// The claims of a node's identity. `ttl` in nanoseconds.
-    pub fn node(&self, node: &Node, ttl: i64, jti: String) -> Claims {
+    pub(crate) fn node(&self, node: &Node, ttl: i64, jti: String) -> Claims {
         Claims {
             sub: format!("node:{}:{}:{}:{DEFAULT}", self.region, node.node_pool, node.id),
             aud: vec![AUDIENCE.into()],
@@ -147,7 +147,7 @@ impl Issue<'_> {
     }
 
     /// The claims of a token that introduces a node which is not registered yet. `name` may be empty: any node of the pool.
-    pub fn introduction(&self, name: &str, pool: &str, ttl: i64, jti: String) -> Claims {
+    pub(crate) fn introduction(&self, name: &str, pool: &str, ttl: i64, jti: String) -> Claims {
         Claims {
             sub: [INTRODUCTION, self.region, pool, name, DEFAULT].join(":"),
             aud: vec![AUDIENCE.into()],
@@ -167,7 +167,7 @@ impl Claims {
     }
 
     /// Whether the token is valid at a time, in Unix nanoseconds; clocks may differ a little (§10.3).
-    pub fn is_current(&self, now: i64) -> bool {
+    pub(crate) fn is_current(&self, now: i64) -> bool {
         let now = now / SECOND;
         self.nbf <= now.saturating_add(LEEWAY) && (self.exp == 0 || now <= self.exp.saturating_add(LEEWAY))
     }
@@ -185,7 +185,7 @@ impl Claims {
 
 /// The `jti` of a default identity: always the same, so that it can be signed when it is asked for, as often as it is, and is
 /// still one token.
-pub fn fixed_id(alloc_id: &str, task: &str) -> String {
+pub(crate) fn fixed_id(alloc_id: &str, task: &str) -> String {
     let hash = Sha256::digest(format!("{alloc_id}/{task}/{DEFAULT}"));
     let mut bytes = [0; 16];
     bytes.iter_mut().zip(hash).for_each(|(to, from)| *to = from);

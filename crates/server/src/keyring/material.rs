@@ -15,7 +15,7 @@ use encamp_host::ids;
 use encamp_model::{Bytes, RootKey, WrappedRootKey};
 
 /// The algorithm of data keys, as keys name it.
-pub const ALGORITHM: &str = "aes256-gcm";
+pub(crate) const ALGORITHM: &str = "aes256-gcm";
 /// Bytes of a data key or key-encryption key.
 const KEY_LEN: usize = 32;
 /// Bits of an RSA key.
@@ -35,7 +35,7 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    pub fn public(&self) -> Option<PublicKey> {
+    pub(crate) fn public(&self) -> Option<PublicKey> {
         let parts = PublicKeyComponents::<Vec<u8>>::from(self.rsa.as_ref()?.public());
         Some(PublicKey { key_id: self.id.to_string(), n: parts.n, e: parts.e })
     }
@@ -137,7 +137,7 @@ pub(super) fn open(key: &LessSafeKey, with: &[u8], data: &[u8]) -> Option<Zeroiz
 ///
 /// # Errors
 /// The system has no random numbers.
-pub fn generate(meta: RootKey) -> Result<WrappedRootKey, KeyringError> {
+pub(crate) fn generate(meta: RootKey) -> Result<WrappedRootKey, KeyringError> {
     let (kek, data_key, rsa_key) = (random_key()?, random_key()?, rsa_key()?);
     let wrapping = aead(&*kek).ok_or(KeyringError::NoRandom)?;
     let wrap = |part: &[u8]| seal(&wrapping, meta.key_id.as_bytes(), part).map(Bytes);

@@ -6,7 +6,7 @@
 
 pub mod claims;
 pub mod jwt;
-pub mod material;
+pub(crate) mod material;
 #[cfg(test)]
 mod tests;
 
@@ -157,7 +157,7 @@ impl Keyring {
     ///
     /// # Errors
     /// The key is unknown, or the data is not what was encrypted with it.
-    pub fn decrypt(&self, key_id: &str, data: &[u8]) -> Result<Zeroizing<Vec<u8>>, KeyringError> {
+    pub(crate) fn decrypt(&self, key_id: &str, data: &[u8]) -> Result<Zeroizing<Vec<u8>>, KeyringError> {
         let key = self.key(key_id)?;
         material::open(&key.data, key_id.as_bytes(), data).ok_or_else(|| KeyringError::Undecryptable(key_id.into()))
     }
@@ -175,7 +175,7 @@ impl Keyring {
     ///
     /// # Errors
     /// The key is unknown or can't sign, or the claims are no JSON object.
-    pub fn sign_with(&self, key_id: &str, claims: &impl Serialize) -> Result<String, KeyringError> {
+    pub(crate) fn sign_with(&self, key_id: &str, claims: &impl Serialize) -> Result<String, KeyringError> {
         jwt::sign(&*self.key(key_id)?, claims)
     }
 
@@ -196,7 +196,7 @@ impl Keyring {
 ///
 /// # Errors
 /// The system has no random numbers, or the agent is stopping.
-pub async fn new_key(state: &str, publish_time: i64) -> Result<Arc<WrappedRootKey>, KeyringError> {
+pub(crate) async fn new_key(state: &str, publish_time: i64) -> Result<Arc<WrappedRootKey>, KeyringError> {
     let meta = RootKey {
         key_id: ids::uuid(),
         state: state.into(),

@@ -32,7 +32,7 @@ const RETRY: Duration = Duration::from_secs(5);
 const PLANS_WAIT: Duration = Duration::from_secs(10);
 
 /// A snapshot that replaces the state, and where its index goes.
-pub type Restore = (Bytes, oneshot::Sender<Result<u64, Error>>);
+pub(crate) type Restore = (Bytes, oneshot::Sender<Result<u64, Error>>);
 
 /// Follows elections until the server stops.
 pub async fn follow(server: Server, mut restores: mpsc::Receiver<Restore>) {
@@ -152,7 +152,7 @@ fn revoke(server: &Server) {
 
 /// Switches broker and blocked tracker as the scheduler configuration says, and fills them from the store when they are
 /// switched on (§2.2 steps 7 and 9, §2.4).
-pub fn evaluate_unless_paused(server: &Server) {
+pub(crate) fn evaluate_unless_paused(server: &Server) {
     let store = server.snapshot();
     let paused = store.state().scheduler_config.as_ref().is_some_and(|c| c.pause_eval_broker);
     let was = server.queues().broker().enabled();

@@ -25,7 +25,7 @@ pub fn start(server: &Server, tasks: &mut JoinSet<()>) {
 }
 
 /// Records how far consensus is on this server, whether it leads or not; ends with the server.
-pub async fn of_consensus(server: Server) {
+pub(crate) async fn of_consensus(server: Server) {
     let mut every = tokio::time::interval(EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut leadership = server.consensus().leadership();

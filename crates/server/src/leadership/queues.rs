@@ -135,7 +135,7 @@ impl Queues {
     }
 
     /// Woken when periodic jobs come, change or go.
-    pub fn periodic_changed(&self) -> &Notify {
+    pub(crate) fn periodic_changed(&self) -> &Notify {
         &self.periodic_changed
     }
 
@@ -154,7 +154,7 @@ impl Queues {
     // ---- evaluations
 
     /// Wakes workers if something became ready.
-    pub fn wake_workers(&self, broker: &mut Broker) {
+    pub(crate) fn wake_workers(&self, broker: &mut Broker) {
         if !broker.take_signals().is_empty() {
             self.wake_all();
         }
@@ -166,7 +166,7 @@ impl Queues {
     }
 
     /// Enqueues evaluations.
-    pub fn enqueue(&self, evals: impl IntoIterator<Item = (Arc<Evaluation>, Option<String>)>) {
+    pub(crate) fn enqueue(&self, evals: impl IntoIterator<Item = (Arc<Evaluation>, Option<String>)>) {
         let mut broker = self.broker();
         broker.enqueue_all(evals, ids::now());
         self.wake_workers(&mut broker);
@@ -194,7 +194,7 @@ impl Queues {
     }
 
     /// [`Queues::dequeue`] without holding a thread.
-    pub async fn dequeue_async(&self, schedulers: &[String], timeout: Duration) -> Option<Delivery> {
+    pub(crate) async fn dequeue_async(&self, schedulers: &[String], timeout: Duration) -> Option<Delivery> {
         let look = async {
             loop {
                 // Registered before the look, so that nothing is missed in between.
@@ -253,7 +253,7 @@ impl Queues {
     }
 
     /// Switches broker and blocked tracker.
-    pub fn set_evaluating(&self, enabled: bool) {
+    pub(crate) fn set_evaluating(&self, enabled: bool) {
         let mut broker = self.broker();
         if broker.enabled() != enabled {
             broker.set_enabled(enabled);
@@ -270,12 +270,12 @@ impl Queues {
     // ---- plans
 
     /// What a plan holds until it is answered.
-    pub fn on_its_way(&self) -> Arc<()> {
+    pub(crate) fn on_its_way(&self) -> Arc<()> {
         self.on_its_way.clone()
     }
 
     /// Whether no plan is on its way: none waits, is checked, or is being committed.
-    pub fn planned_out(&self) -> bool {
+    pub(crate) fn planned_out(&self) -> bool {
         Arc::strong_count(&self.on_its_way) == 1
     }
 
@@ -288,7 +288,7 @@ impl Queues {
     }
 
     /// The next plan; waits up to `timeout`.
-    pub fn next_plan(&self, timeout: Duration) -> Option<PendingPlan> {
+    pub(crate) fn next_plan(&self, timeout: Duration) -> Option<PendingPlan> {
         let mut plans = self.plans();
         for _ in 0..2 {
             if self.stopping() {
@@ -303,7 +303,7 @@ impl Queues {
     }
 
     /// Switches the plan queue; plans that wait when it is switched off are answered.
-    pub fn set_planning(&self, enabled: bool) {
+    pub(crate) fn set_planning(&self, enabled: bool) {
         let flushed = self.plans().set_enabled(enabled);
         for p in flushed {
             let _ = p.answer.try_send(Err(FLUSHED.into()));

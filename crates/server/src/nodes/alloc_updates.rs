@@ -36,7 +36,7 @@ struct State {
 
 /// The reports that wait to be written.
 #[derive(Default)]
-pub struct AllocUpdates(Mutex<State>);
+pub(crate) struct AllocUpdates(Mutex<State>);
 
 impl AllocUpdates {
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -47,7 +47,7 @@ impl AllocUpdates {
     ///
     /// # Errors
     /// There is no leader, or the state machine refused.
-    pub async fn add(&self, server: &Server, allocs: Vec<Allocation>) -> Outcome {
+    pub(crate) async fn add(&self, server: &Server, allocs: Vec<Allocation>) -> Outcome {
         let (sender, receiver) = oneshot::channel();
         let first = {
             let mut state = self.lock();

@@ -3,7 +3,7 @@
 //! - [`heartbeat`]: when a node counts as lost. [`node_status`]: what is written then. [`node_evals`]: which jobs are to be looked at.
 //! - [`alloc_updates`]: reports, gathered.
 
-pub mod alloc_updates;
+pub(crate) mod alloc_updates;
 pub mod heartbeat;
 pub mod node_evals;
-pub mod node_status;
+pub(crate) mod node_status;

@@ -10,29 +10,29 @@ use encamp_scheduler::reschedule;
 use encamp_state::State;
 
 /// Node status words.
-pub mod node_status {
+pub(crate) mod node_status {
     /// Registered, but it has to report first.
-    pub const INIT: &str = "initializing";
+    pub(crate) const INIT: &str = "initializing";
     /// Takes part.
-    pub const READY: &str = "ready";
+    pub(crate) const READY: &str = "ready";
     /// Was not heard of for too long.
-    pub const DOWN: &str = "down";
+    pub(crate) const DOWN: &str = "down";
     /// Was not heard of, but has allocations that may come back.
-    pub const DISCONNECTED: &str = "disconnected";
+    pub(crate) const DISCONNECTED: &str = "disconnected";
 }
 use node_status::{DISCONNECTED, DOWN, INIT, READY};
 
 /// Subsystem of the events a node gets for what happens to its membership.
 pub const CLUSTER: &str = "Cluster";
 /// Event of a node that came back without registering.
-pub const REREGISTERED_BY_HEARTBEAT: &str = "Node reregistered by heartbeat";
+pub(crate) const REREGISTERED_BY_HEARTBEAT: &str = "Node reregistered by heartbeat";
 /// Event of a node that was not heard of in time.
 pub const HEARTBEAT_MISSED: &str = "Node heartbeat missed";
 /// Event of a node whose pool does not exist yet.
-pub const WAITING_FOR_POOL: &str = "Node registered but waiting for node pool to be created";
+pub(crate) const WAITING_FOR_POOL: &str = "Node registered but waiting for node pool to be created";
 
 /// Whether a node may have the status.
-pub fn is_status(word: &str) -> bool {
+pub(crate) fn is_status(word: &str) -> bool {
     matches!(word, INIT | READY | DOWN | DISCONNECTED)
 }
 
@@ -103,7 +103,7 @@ pub fn decide_status(
 }
 
 /// Whether a change of status makes evaluations (`docs/spec/server.md §9.3` step 4).
-pub fn transition_makes_evals(before: &str, after: &str) -> bool {
+pub(crate) fn transition_makes_evals(before: &str, after: &str) -> bool {
     match (before, after) {
         (_, DOWN) | (INIT | DOWN, READY) => true,
         (DISCONNECTED, other) | (other, DISCONNECTED) => other != DISCONNECTED,
@@ -112,7 +112,7 @@ pub fn transition_makes_evals(before: &str, after: &str) -> bool {
 }
 
 /// Whether a registration makes evaluations (`docs/spec/server.md §9.5`). `before` is absent for a new node.
-pub fn registration_makes_evals(before: Option<&Node>, after: &Node) -> bool {
+pub(crate) fn registration_makes_evals(before: Option<&Node>, after: &Node) -> bool {
     let Some(old) = before else { return transition_makes_evals(INIT, &after.status) };
     let devices = |n: &Node| n.node_resources.as_ref().map(|r| r.devices.clone()).unwrap_or_default();
     transition_makes_evals(&old.status, &after.status)

@@ -17,7 +17,7 @@ use encamp_state::State;
 const TOGETHER: usize = 1000;
 
 /// Heartbeats of nodes did not come in time (§9.2). All changes are proposed together: they share entries of the log.
-pub async fn missed_heartbeats(server: Server, ids: Vec<String>) {
+pub(crate) async fn missed_heartbeats(server: Server, ids: Vec<String>) {
     let _timer = server.metrics().timer("nomad.heartbeat.invalidate");
     let snapshot = server.snapshot();
     // Some may have been heard of since their timers fired.
@@ -68,7 +68,7 @@ pub struct Changed {
 
 impl Changed {
     /// The index the evaluations were written at, 0 if there are none.
-    pub fn eval_index(&self) -> u64 {
+    pub(crate) fn eval_index(&self) -> u64 {
         if self.eval_ids.is_empty() { 0 } else { self.index }
     }
 }
@@ -77,7 +77,7 @@ impl Changed {
 ///
 /// # Errors
 /// The change is refused, or there is no leader.
-pub async fn change(server: &Server, change: Operation) -> Result<Changed, Error> {
+pub(crate) async fn change(server: &Server, change: Operation) -> Result<Changed, Error> {
     let op = NodeChange { change, seed: ids::random(), now: ids::now() };
     let (index, reply) = server.commit_shared(Operation::NodeChange(Box::new(op)).into()).await?;
     let eval_ids = if let Reply::Evaluations(made) = reply { made } else { Vec::new() };
@@ -89,7 +89,7 @@ pub async fn change(server: &Server, change: Operation) -> Result<Changed, Error
 ///
 /// # Errors
 /// The node is gone, or there is no leader.
-pub async fn set_status(
+pub(crate) async fn set_status(
     server: &Server,
     node: &Node,
     status: &str,
@@ -108,7 +108,7 @@ pub async fn set_status(
 ///
 /// # Errors
 /// There is no leader.
-pub async fn evaluate(server: &Server, node: &Node) -> Result<Changed, Error> {
+pub(crate) async fn evaluate(server: &Server, node: &Node) -> Result<Changed, Error> {
     let snapshot = server.snapshot();
     let state = snapshot.state();
     let made = node_evals(state, &system_jobs(state), node, node.modify_index, ids::now(), &mut ids::uuid);

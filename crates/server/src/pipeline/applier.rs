@@ -37,7 +37,7 @@ const AHEAD_AT_MOST: Duration = Duration::from_millis(100);
 type Ended = Option<u64>;
 
 /// The applier's state.
-pub struct Applier {
+pub(crate) struct Applier {
     server: Server,
     /// The state with the plans on their way, as it will be.
     ahead: Option<StateStore>,
@@ -73,7 +73,7 @@ impl Applier {
     }
 
     /// Runs until the server stops.
-    pub fn run(server: Server) {
+    pub(crate) fn run(server: Server) {
         let mut applier = Applier::new(server);
         while !applier.server.queues().stopping() {
             if let Some(pending) = applier.server.queues().next_plan(IDLE) {

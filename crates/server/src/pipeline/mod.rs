@@ -7,7 +7,7 @@
 
 pub mod applier;
 pub mod errands;
-pub mod plan_queue;
+pub(crate) mod plan_queue;
 pub mod planner;
 pub mod rejection;
 pub(crate) mod travel;

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use thiserror::Error;
 
 /// The answer to every plan that waited when the leader stepped down.
-pub const FLUSHED: &str = "plan queue flushed";
+pub(crate) const FLUSHED: &str = "plan queue flushed";
 
 /// This server is not the leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -79,7 +79,7 @@ impl<T> PlanQueue<T> {
     }
 
     /// Adds a plan.
-    pub fn enqueue(&mut self, priority: i64, item: T) -> Result<(), PlanQueueDisabled> {
+    pub(crate) fn enqueue(&mut self, priority: i64, item: T) -> Result<(), PlanQueueDisabled> {
         if !self.enabled {
             return Err(PlanQueueDisabled);
         }

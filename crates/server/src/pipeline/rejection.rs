@@ -11,9 +11,9 @@ const BURST: i64 = 10;
 /// Nanoseconds until one more node can be taken out: 5 in 30 minutes.
 const REFILL: i64 = 6 * MINUTE;
 /// Subsystem of the event a node gets when it is taken out.
-pub const EVENT_SUBSYSTEM: &str = "Scheduler";
+pub(crate) const EVENT_SUBSYSTEM: &str = "Scheduler";
 /// Text of that event.
-pub const EVENT_MESSAGE: &str = "Node marked as ineligible for scheduling due to multiple plan rejections, see \
+pub(crate) const EVENT_MESSAGE: &str = "Node marked as ineligible for scheduling due to multiple plan rejections, see \
                                  plan_rejection_tracker in the configuration of the servers";
 
 /// The `plan_rejection_tracker` block of the configuration.
@@ -41,7 +41,7 @@ struct Rejections {
 
 /// Counts rejections per node and says when a node has had too many. Times are Unix nanoseconds.
 #[derive(Debug)]
-pub struct RejectionTracker {
+pub(crate) struct RejectionTracker {
     settings: RejectionSettings,
     nodes: HashMap<String, Rejections>,
     /// What is left of the limit: nanoseconds, `REFILL` of them per node.
@@ -52,12 +52,12 @@ pub struct RejectionTracker {
 
 impl RejectionTracker {
     /// Nothing counted yet.
-    pub fn new(settings: RejectionSettings) -> RejectionTracker {
+    pub(crate) fn new(settings: RejectionSettings) -> RejectionTracker {
         RejectionTracker { settings, nodes: HashMap::new(), credit: BURST * REFILL, refilled: None, uses: 0 }
     }
 
     /// A plan was rejected for the node. Tells whether the node is to be made ineligible.
-    pub fn add(&mut self, node_id: &str, now: i64) -> bool {
+    pub(crate) fn add(&mut self, node_id: &str, now: i64) -> bool {
         if !self.settings.enabled {
             return false;
         }
@@ -92,7 +92,7 @@ impl RejectionTracker {
     }
 
     /// Rejections that count now, by node (gauge `plan.rejection_tracker.node_score`).
-    pub fn scores(&self, now: i64) -> impl Iterator<Item = (&str, usize)> {
+    pub(crate) fn scores(&self, now: i64) -> impl Iterator<Item = (&str, usize)> {
         let start = now.saturating_sub(self.settings.node_window);
         self.nodes.iter().map(move |(id, r)| (id.as_str(), r.times.iter().filter(|t| **t >= start).count()))
     }

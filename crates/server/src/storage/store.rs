@@ -54,7 +54,7 @@ impl Store {
     }
 
     /// Stops telling.
-    pub fn unlisten(&self) {
+    pub(crate) fn unlisten(&self) {
         *self.listener.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
@@ -79,7 +79,7 @@ impl Store {
     }
 
     /// Follows the index of the last entry that was applied.
-    pub fn follow_applied(&self) -> latest::Receiver<u64> {
+    pub(crate) fn follow_applied(&self) -> latest::Receiver<u64> {
         self.applied.subscribe()
     }
 

@@ -15,7 +15,7 @@ const RETRY: i64 = 10 * SECOND;
 const DOUBLINGS: u32 = 6;
 
 /// Namespace and path.
-pub type Key = (String, String);
+pub(crate) type Key = (String, String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -128,7 +128,7 @@ impl LockTimers {
     }
 
     /// Whether a lock that was to be given back still is: it may have been acquired again meanwhile.
-    pub fn is_ending(&self, lost: &Lost) -> bool {
+    pub(crate) fn is_ending(&self, lost: &Lost) -> bool {
         let timer = self.timers.get(&lost.key);
         timer.is_some_and(|t| t.lock_id == lost.lock_id && matches!(t.phase, Phase::Ending(_)))
     }

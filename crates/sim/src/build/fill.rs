@@ -25,7 +25,7 @@ struct Pool {
 
 impl Builder {
     /// All other jobs, until there are enough allocations or no room is left.
-    pub fn counted_jobs(&mut self) -> Result<(), String> {
+    pub(crate) fn counted_jobs(&mut self) -> Result<(), String> {
         let mut pools = Vec::new();
         for kinds in &POOLS {
             let patterns = kinds.iter().map(Pattern::new).collect::<Result<Vec<_>, _>>()?;

@@ -12,7 +12,7 @@ use encamp_snapshot::file::{FORMAT_VERSION, SnapshotFile};
 
 impl Builder {
     /// The finished cluster.
-    pub fn finish(self) -> Cluster {
+    pub(crate) fn finish(self) -> Cluster {
         let summary = self.summary();
         let facts = self.ground.spots.iter().map(|s| NodeFacts {
             ip: s.info.addresses.first().map(|a| a.ip.clone()).unwrap_or_default(),

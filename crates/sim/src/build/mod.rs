@@ -25,7 +25,7 @@ const NEARLY_EMPTY: i64 = 80;
 const OVER: usize = 15;
 
 /// A cluster in the making.
-pub struct Builder {
+pub(crate) struct Builder {
     options: ClusterOptions,
     server: ServerContext,
     ground: Ground,
@@ -72,7 +72,7 @@ struct Placed {
 
 impl Builder {
     /// The nodes, without any job.
-    pub fn new(options: &ClusterOptions) -> Builder {
+    pub(crate) fn new(options: &ClusterOptions) -> Builder {
         let mut random = Random::new(options.seed, "nodes");
         let classes = nodes::classes(options.nodes, &mut random);
         let conditions = nodes::conditions(&classes, &mut random);
@@ -101,12 +101,12 @@ impl Builder {
     }
 
     /// Number of allocations so far.
-    pub fn placed(&self) -> usize {
+    pub(crate) fn placed(&self) -> usize {
         self.placements.len()
     }
 
     /// Number of allocations the nodes have room for: what they hold, and as many that are over as go with those.
-    pub fn room(&self) -> usize {
+    pub(crate) fn room(&self) -> usize {
         let live = self.placed().saturating_sub(self.over);
         live.saturating_mul(100) / (100 - OVER)
     }
@@ -121,7 +121,7 @@ impl Builder {
     }
 
     /// System jobs, each on all nodes of its classes, as far as they leave most of the allocations to other jobs.
-    pub fn system_jobs(&mut self) -> Result<(), String> {
+    pub(crate) fn system_jobs(&mut self) -> Result<(), String> {
         let mut budget = self.options.allocs.saturating_mul(3) / 10;
         for kind in &SYSTEM {
             let nodes: Vec<u32> = kind.classes.iter().flat_map(|c| self.ground.of_class(*c)).copied().collect();
@@ -158,7 +158,7 @@ impl Builder {
     }
 
     /// Jobs without allocations of their own, and stopped jobs.
-    pub fn idle_jobs(&mut self) -> Result<(), String> {
+    pub(crate) fn idle_jobs(&mut self) -> Result<(), String> {
         for kind in &TEMPLATES {
             let mut pattern = Pattern::new(kind)?;
             for _ in 0..(self.options.allocs / 10_000).max(1) {

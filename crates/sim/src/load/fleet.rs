@@ -34,7 +34,7 @@ pub struct FleetOptions {
 pub type Connect = Arc<dyn Fn() -> Arc<dyn Servers> + Send + Sync>;
 
 /// Nodes that reach servers at these addresses over the network.
-pub fn over_network(addresses: Vec<String>) -> Connect {
+pub(crate) fn over_network(addresses: Vec<String>) -> Connect {
     let pool = Pool::new(PoolSettings::default());
     Arc::new(move || Arc::new(Remote::new(pool.another(), addresses.clone())))
 }
@@ -102,7 +102,7 @@ impl Fleet {
     }
 
     /// Starts all.
-    pub fn start_all(&mut self) {
+    pub(crate) fn start_all(&mut self) {
         (0..self.len()).for_each(|n| self.start(n));
     }
 
@@ -114,7 +114,7 @@ impl Fleet {
     }
 
     /// Kills all.
-    pub fn kill_all(&mut self) {
+    pub(crate) fn kill_all(&mut self) {
         (0..self.len()).for_each(|n| self.kill(n));
     }
 }

@@ -41,7 +41,7 @@ impl Memory {
 }
 
 /// A node.
-pub struct SimNode {
+pub(crate) struct SimNode {
     node: Node,
     memory: Mutex<Memory>,
     random: Mutex<Random>,
@@ -61,13 +61,13 @@ impl Drop for Live {
 
 impl SimNode {
     /// A node that has not started yet. `node` has an ID and a secret; `seed` decides its waits.
-    pub fn new(node: Node, seed: u64, quick: bool, tally: Arc<Tally>) -> SimNode {
+    pub(crate) fn new(node: Node, seed: u64, quick: bool, tally: Arc<Tally>) -> SimNode {
         let random = Mutex::new(Random::new(seed, &node.id));
         SimNode { node, memory: Mutex::default(), random, tally, quick }
     }
 
     /// Its ID.
-    pub fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         &self.node.id
     }
 
@@ -81,7 +81,7 @@ impl SimNode {
     }
 
     /// Runs until it is dropped. `gate` bounds how many register at once.
-    pub async fn live(&self, servers: &dyn Servers, gate: &Semaphore) {
+    pub(crate) async fn live(&self, servers: &dyn Servers, gate: &Semaphore) {
         let who = Mutex::new(Credentials {
             node_id: self.node.id.clone(),
             secret_id: self.node.secret_id.clone(),

@@ -55,7 +55,7 @@ fn gauge(text: &str, name: &str) -> Option<f64> {
 ///
 /// # Errors
 /// The server does not answer, or does not lead.
-pub async fn awaited(client: &Client) -> Result<f64, LoadError> {
+pub(crate) async fn awaited(client: &Client) -> Result<f64, LoadError> {
     let active = gauge(&metrics(client).await?, "nomad_nomad_heartbeat_active");
     active.ok_or_else(|| LoadError("the server does not tell how many nodes it awaits".into()))
 }
@@ -122,7 +122,7 @@ pub async fn consensus(client: &Client, name: &str) -> Result<u64, LoadError> {
 ///
 /// # Errors
 /// The server does not answer, or does not tell.
-pub async fn snapshot_due(client: &Client) -> Result<bool, LoadError> {
+pub(crate) async fn snapshot_due(client: &Client) -> Result<bool, LoadError> {
     let told = agent(client).await?;
     let threshold = told.pointer("/config/Server/RaftSnapshotThreshold").and_then(Value::as_u64);
     let threshold = threshold.ok_or_else(|| LoadError("the server does not tell when it writes snapshots".into()))?;

@@ -119,7 +119,7 @@ pub async fn leader(servers: &[ServerProcess]) -> Result<usize, LoadError> {
 }
 
 /// Processor time that servers have used, in seconds.
-pub fn cpu_seconds(servers: &[ServerProcess]) -> f64 {
+pub(crate) fn cpu_seconds(servers: &[ServerProcess]) -> f64 {
     servers.iter().map(ServerProcess::cpu_seconds).sum()
 }
 
@@ -180,7 +180,7 @@ impl ServerProcess {
     }
 
     /// Most memory it ever had in RAM, in bytes; 0 if it is not known.
-    pub fn peak_rss(&self) -> u64 {
+    pub(crate) fn peak_rss(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap_or_default();
         let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
         let kib = line.and_then(|l| l.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
@@ -188,7 +188,7 @@ impl ServerProcess {
     }
 
     /// Processor time it has used, in seconds; 0 if it is not known.
-    pub fn cpu_seconds(&self) -> f64 {
+    pub(crate) fn cpu_seconds(&self) -> f64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
         // The name of the program may hold anything: fields are counted behind it.
         let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);

@@ -63,7 +63,7 @@ impl Services {
     ///
     /// # Errors
     /// The servers refuse one.
-    pub async fn register_all(&self, stage: &Stage<'_>) -> Result<(), LoadError> {
+    pub(crate) async fn register_all(&self, stage: &Stage<'_>) -> Result<(), LoadError> {
         for number in 0..self.len() {
             self.register(stage, number, 0).await?;
         }

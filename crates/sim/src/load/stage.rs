@@ -98,7 +98,7 @@ impl<'a> Stage<'a> {
     ///
     /// # Errors
     /// A server refuses.
-    pub async fn all_schedulers(&self) -> Result<(), LoadError> {
+    pub(crate) async fn all_schedulers(&self) -> Result<(), LoadError> {
         self.schedulers(machine().cpus).await
     }
 
@@ -158,7 +158,7 @@ impl<'a> Stage<'a> {
     ///
     /// # Errors
     /// The server does not answer, or it takes an hour.
-    pub async fn rolled_out(&self) -> Result<(), LoadError> {
+    pub(crate) async fn rolled_out(&self) -> Result<(), LoadError> {
         let none = |n: &usize| {
             self.tell(format!("{n} deployments are under way"));
             *n == 0

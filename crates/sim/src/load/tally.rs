@@ -38,12 +38,12 @@ impl Tally {
     }
 
     /// A server gave a TTL that ends then.
-    pub fn ttl_until(&self, time: i64) {
+    pub(crate) fn ttl_until(&self, time: i64) {
         self.last_ttl.fetch_max(time, Ordering::Relaxed);
     }
 
     /// When the last TTL ends, in Unix nanoseconds.
-    pub fn last_ttl(&self) -> i64 {
+    pub(crate) fn last_ttl(&self) -> i64 {
         self.last_ttl.load(Ordering::Relaxed)
     }
 }

@@ -32,11 +32,11 @@ struct Seen {
 
 /// What was read so far.
 #[derive(Debug, Default)]
-pub struct Timings(BTreeMap<&'static str, Seen>);
+pub(crate) struct Timings(BTreeMap<&'static str, Seen>);
 
 impl Timings {
     /// Reads a server's metrics until it is dropped.
-    pub async fn watch(&mut self, client: &Client) {
+    pub(crate) async fn watch(&mut self, client: &Client) {
         loop {
             tokio::time::sleep(EVERY).await;
             // One that is missed is made up for by the next.
@@ -48,7 +48,7 @@ impl Timings {
     ///
     /// # Errors
     /// The server does not answer.
-    pub async fn read(&mut self, client: &Client) -> Result<(), LoadError> {
+    pub(crate) async fn read(&mut self, client: &Client) -> Result<(), LoadError> {
         self.take(&probe::metrics(client).await?);
         Ok(())
     }
@@ -79,7 +79,7 @@ impl Timings {
     }
 
     /// What was seen.
-    pub fn finish(self) -> Vec<Timing> {
+    pub(crate) fn finish(self) -> Vec<Timing> {
         let timing = |(name, mut seen): (&str, Seen)| {
             seen.medians.sort_by(f64::total_cmp);
             let p50_ms = seen.medians.get(seen.medians.len() / 2).copied().unwrap_or_default();

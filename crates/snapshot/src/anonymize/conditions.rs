@@ -11,7 +11,7 @@ use super::words;
 use encamp_model::{Constraint, Node, regexp};
 
 /// Whether a node satisfies some constraint.
-pub type Test = Box<dyn Fn(&Node) -> bool>;
+pub(crate) type Test = Box<dyn Fn(&Node) -> bool>;
 
 /// What the scheduler's room knows and this one may not.
 pub struct Judge<'a> {
@@ -94,7 +94,7 @@ pub fn reference(names: &mut Names, text: &str) -> String {
 }
 
 /// What a value that is compared with a reference becomes.
-pub fn value_of(names: &mut Names, reference: &str, value: &str) -> String {
+pub(crate) fn value_of(names: &mut Names, reference: &str, value: &str) -> String {
     literal(names, Side::of(reference).kind(), value, false)
 }
 
@@ -107,7 +107,7 @@ fn literal(names: &mut Names, kind: Option<Kind>, text: &str, set: bool) -> Stri
 }
 
 /// All conditions of a cluster.
-pub struct Conditions<'a> {
+pub(crate) struct Conditions<'a> {
     judge: &'a Judge<'a>,
     nodes: &'a [Node],
     /// What hardware is called on the nodes.
@@ -119,7 +119,7 @@ pub struct Conditions<'a> {
 
 impl<'a> Conditions<'a> {
     /// Of a cluster of these nodes.
-    pub fn new(nodes: &'a [Node], judge: &'a Judge<'a>) -> Conditions<'a> {
+    pub(crate) fn new(nodes: &'a [Node], judge: &'a Judge<'a>) -> Conditions<'a> {
         let devices = nodes.iter().flat_map(|n| &n.node_resources).flat_map(|r| &r.devices);
         let mut hardware = BTreeSet::new();
         for d in devices {
@@ -130,7 +130,7 @@ impl<'a> Conditions<'a> {
     }
 
     /// What a constraint or the condition of an affinity becomes.
-    pub fn rename(&mut self, names: &mut Names, condition: &Condition) -> Condition {
+    pub(crate) fn rename(&mut self, names: &mut Names, condition: &Condition) -> Condition {
         if !names.collecting()
             && let Some(known) = self.known.get(condition)
         {
@@ -198,7 +198,7 @@ impl<'a> Conditions<'a> {
     }
 
     /// What a condition of a device request becomes. What hardware is called stays.
-    pub fn rename_device(&self, names: &mut Names, (left, operand, right): &Condition) -> Condition {
+    pub(crate) fn rename_device(&self, names: &mut Names, (left, operand, right): &Condition) -> Condition {
         let ids = left == "${device.ids}" || right == "${device.ids}";
         let mut side = |text: &str| self.device_side(names, text, operand == "regexp", ids);
         (side(left), operand.clone(), side(right))
@@ -230,7 +230,7 @@ impl<'a> Conditions<'a> {
     }
 
     /// What the name of a device request, or a part of it, becomes.
-    pub fn hardware(&self, names: &mut Names, text: &str) -> String {
+    pub(crate) fn hardware(&self, names: &mut Names, text: &str) -> String {
         let parts = text.split('/').map(|part| match self.hardware.contains(part) {
             true => part.to_string(),
             false => names.name(Kind::Key, part),
@@ -239,7 +239,7 @@ impl<'a> Conditions<'a> {
     }
 
     /// What the datacenters of a job become: the names that match a pattern, and one for the pattern.
-    pub fn datacenters(&self, names: &mut Names, patterns: &[String]) -> Vec<String> {
+    pub(crate) fn datacenters(&self, names: &mut Names, patterns: &[String]) -> Vec<String> {
         let existing: BTreeSet<&str> = self.nodes.iter().map(|n| n.datacenter.as_str()).collect();
         let mut out = Vec::new();
         for pattern in patterns {

@@ -172,7 +172,7 @@ impl Names {
     }
 
     /// The replacement of a key of metadata; `unique.` in front has a meaning and stays.
-    pub fn meta_key(&mut self, key: &str) -> String {
+    pub(crate) fn meta_key(&mut self, key: &str) -> String {
         match key.strip_prefix("unique.") {
             Some(rest) => format!("unique.{}", self.name(Kind::Meta, rest)),
             None => self.name(Kind::Meta, key),
@@ -180,7 +180,7 @@ impl Names {
     }
 
     /// The replacement of an attribute's key: its parts that clients do not define.
-    pub fn attribute_key(&mut self, key: &str) -> String {
+    pub(crate) fn attribute_key(&mut self, key: &str) -> String {
         key.split('.').map(|part| self.name(Kind::Word, part)).collect::<Vec<_>>().join(".")
     }
 
@@ -226,7 +226,7 @@ impl Names {
     }
 
     /// Whether the value stays as it is.
-    pub fn keeps_value(&self, text: &str) -> bool {
+    pub(crate) fn keeps_value(&self, text: &str) -> bool {
         self.keeps(Kind::Value) || self.harmless.contains(text) || words::harmless(text)
     }
 

@@ -8,7 +8,7 @@ use super::rules::{JOB, Key, Rule, Table};
 use super::words;
 
 /// Replaces everything in the objects of a cluster.
-pub struct Walk<'a> {
+pub(crate) struct Walk<'a> {
     /// The replacements.
     pub names: Names,
     /// Constraints and affinities.
@@ -18,25 +18,25 @@ pub struct Walk<'a> {
 }
 
 /// The text of a member.
-pub fn member<'v>(object: &'v Map<String, Value>, name: &str) -> &'v str {
+pub(crate) fn member<'v>(object: &'v Map<String, Value>, name: &str) -> &'v str {
     object.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 impl<'a> Walk<'a> {
     /// Starts with these.
-    pub fn new(names: Names, conditions: Conditions<'a>) -> Walk<'a> {
+    pub(crate) fn new(names: Names, conditions: Conditions<'a>) -> Walk<'a> {
         Walk { names, conditions, scope: String::new() }
     }
 
     /// An object of a job: what is hidden in it is hidden alike in all versions and allocations of the job.
-    pub fn object_of_job(&mut self, table: &Table, object: &mut Map<String, Value>, namespace: &str, job: &str) {
+    pub(crate) fn object_of_job(&mut self, table: &Table, object: &mut Map<String, Value>, namespace: &str, job: &str) {
         let before = std::mem::replace(&mut self.scope, format!("{namespace}\n{job}"));
         self.object(table, object);
         self.scope = before;
     }
 
     /// The members of an object.
-    pub fn object(&mut self, table: &Table, object: &mut Map<String, Value>) {
+    pub(crate) fn object(&mut self, table: &Table, object: &mut Map<String, Value>) {
         for (name, mut value) in std::mem::take(object) {
             let known = table.members.iter().find(|(member, _)| *member == name);
             let stays = match (known, &table.other) {
@@ -194,7 +194,7 @@ fn numbers_only(value: &mut Value) -> bool {
 }
 
 /// The ID of a job: those of jobs made by another one begin with its ID.
-pub fn job_id(names: &mut Names, id: &str) -> String {
+pub(crate) fn job_id(names: &mut Names, id: &str) -> String {
     let made = ["/dispatch-", "/periodic-"].into_iter().find_map(|sep| Some((id.split_once(sep)?, sep)));
     let Some(((parent, rest), separator)) = made else { return names.name(Kind::Job, id) };
     let digits = rest.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
@@ -213,7 +213,7 @@ fn indexed(names: &mut Names, name: &str) -> String {
 }
 
 /// The name of an allocation: ID or name of the job, group, index.
-pub fn allocation_name(names: &mut Names, name: &str, group: &str) -> String {
+pub(crate) fn allocation_name(names: &mut Names, name: &str, group: &str) -> String {
     let (base, index) = name.split_at(name.rfind('[').unwrap_or(name.len()));
     let digits = index.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'[' | b']'));
     match base.strip_suffix(group).and_then(|b| b.strip_suffix('.')).filter(|_| digits) {

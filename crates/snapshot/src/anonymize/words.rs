@@ -80,25 +80,25 @@ const CONFIG_KEYS: &str = "\
     shm_size source sysctl target tty type ulimit volumes work_dir";
 
 /// Whether a text is known to tell nothing.
-pub fn harmless(text: &str) -> bool {
+pub(crate) fn harmless(text: &str) -> bool {
     static SET: LazyLock<HashSet<&str>> = LazyLock::new(|| WORDS.split(' ').collect());
     text.is_empty() || text == "no placement" || SET.contains(text)
 }
 
 /// Whether a part of an attribute's key is one that clients define.
-pub fn segment(text: &str) -> bool {
+pub(crate) fn segment(text: &str) -> bool {
     static SET: LazyLock<HashSet<&str>> = LazyLock::new(|| SEGMENTS.split(' ').collect());
     SET.contains(text) || harmless(text)
 }
 
 /// Whether a key of a driver configuration is one that drivers define.
-pub fn config_key(text: &str) -> bool {
+pub(crate) fn config_key(text: &str) -> bool {
     static SET: LazyLock<HashSet<&str>> = LazyLock::new(|| CONFIG_KEYS.split(' ').collect());
     SET.contains(text)
 }
 
 /// Whether the values of an attribute may stay.
-pub fn plain_attribute(key: &str) -> bool {
+pub(crate) fn plain_attribute(key: &str) -> bool {
     let fits = |pattern: &&&str| {
         let (mut parts, mut key) = (pattern.split('.'), key.split('.'));
         loop {
@@ -113,7 +113,7 @@ pub fn plain_attribute(key: &str) -> bool {
 }
 
 /// Whether a text that people write into conditions holds no more than versions, numbers, signs and harmless words.
-pub fn plain_text(text: &str, is_word: impl Fn(&str) -> bool) -> bool {
+pub(crate) fn plain_text(text: &str, is_word: impl Fn(&str) -> bool) -> bool {
     if is_word(text) {
         return true;
     }

@@ -9,11 +9,11 @@ use super::inflate::Inflate;
 use super::tar::{BLOCK, Extended, Header, shown};
 
 /// The member that tells what the snapshot is.
-pub const META: &str = "meta.json";
+pub(crate) const META: &str = "meta.json";
 /// The member with the records.
-pub const STATE: &str = "state.bin";
+pub(crate) const STATE: &str = "state.bin";
 /// The member with the checksums of the others.
-pub const SUMS: &str = "SHA256SUMS";
+pub(crate) const SUMS: &str = "SHA256SUMS";
 
 /// The most that is read of `meta.json`.
 const MAX_META: u64 = 1 << 20;
@@ -33,7 +33,7 @@ pub enum Piece {
 }
 
 /// What is left of an archive when it has been read to its end.
-pub struct Container {
+pub(crate) struct Container {
     /// Content of `meta.json`.
     pub meta: Vec<u8>,
     /// Its digest.
@@ -47,7 +47,7 @@ pub struct Container {
 }
 
 /// Reads an archive to its end, handing `state.bin` to `sink` on the way.
-pub fn read(file: impl Read, sink: impl FnMut(Piece)) -> Result<Container, ArchiveError> {
+pub(crate) fn read(file: impl Read, sink: impl FnMut(Piece)) -> Result<Container, ArchiveError> {
     let mut walk = Walk { input: Inflate::new(file), sink };
     let (mut meta, mut sums, mut state) = (None, None, None);
     let mut extended = Extended::default();

@@ -14,7 +14,7 @@ use super::wire::{Extent, Head, head};
 
 /// Why a value does not fit the object it should be. Names the kind of what was found, never the value: it may be secret.
 #[derive(Debug)]
-pub struct ValueError(Box<Problem>);
+pub(crate) struct ValueError(Box<Problem>);
 
 #[derive(Debug)]
 struct Problem {
@@ -39,12 +39,12 @@ impl ValueError {
     }
 
     /// Where the value is in the record.
-    pub fn offset(&self) -> usize {
+    pub(crate) fn offset(&self) -> usize {
         self.0.offset.unwrap_or_default()
     }
 
     /// The way to the value: `NodeResources.Devices[0].Name`; empty for the object itself.
-    pub fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         let mut out = String::new();
         for step in self.0.path.iter().rev() {
             match step {
@@ -109,7 +109,7 @@ fn kind(found: Unexpected<'_>) -> &'static str {
 
 /// Makes an object of one value that fills the input. The input has an end where [`Extent`] finds one, so that its depth
 /// is bounded.
-pub fn decode<'de, T: de::Deserialize<'de>>(input: &'de [u8]) -> Result<T, ValueError> {
+pub(crate) fn decode<'de, T: de::Deserialize<'de>>(input: &'de [u8]) -> Result<T, ValueError> {
     match T::deserialize(&mut Decoder { input, position: 0, last_wins: false }) {
         // Nobody writes a member twice; where it happens the last one counts, and looking for it takes time.
         Err(e) if e.0.repeated => T::deserialize(&mut Decoder { input, position: 0, last_wins: true }),
@@ -118,7 +118,7 @@ pub fn decode<'de, T: de::Deserialize<'de>>(input: &'de [u8]) -> Result<T, Value
 }
 
 /// The text of the first of these members that an object has, looked for in the order of the names.
-pub fn text_member<'a>(object: &'a [u8], names: &[&str]) -> Option<Cow<'a, str>> {
+pub(crate) fn text_member<'a>(object: &'a [u8], names: &[&str]) -> Option<Cow<'a, str>> {
     let mut decoder = Decoder { input: object, position: 0, last_wins: false };
     let Ok(Head::Map(n)) = decoder.head() else { return None };
     let mut found: Option<(usize, &[u8])> = None;

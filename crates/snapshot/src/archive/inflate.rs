@@ -27,20 +27,20 @@ impl<R: Read> Read for Counted<R> {
 }
 
 /// The content of a gzip file.
-pub struct Inflate<R: Read> {
+pub(crate) struct Inflate<R: Read> {
     gzip: MultiGzDecoder<BufReader<Counted<R>>>,
     bytes: u64,
 }
 
 impl<R: Read> Inflate<R> {
     /// Reads what `file` holds.
-    pub fn new(file: R) -> Inflate<R> {
+    pub(crate) fn new(file: R) -> Inflate<R> {
         let file = BufReader::with_capacity(128 << 10, Counted { inner: file, bytes: 0 });
         Inflate { gzip: MultiGzDecoder::new(file), bytes: 0 }
     }
 
     /// Fills the buffer; returns less than its length at the end of the content only.
-    pub fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, ArchiveError> {
+    pub(crate) fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, ArchiveError> {
         let mut n = 0;
         while n < buffer.len() {
             match self.gzip.read(&mut buffer[n..]) {

@@ -27,7 +27,7 @@ pub use meta::Meta;
 pub use records::{TableSize, Tables, type_name};
 
 /// How much of a file [`is_archive`] wants to see.
-pub const PEEK: u64 = 64 << 10;
+pub(crate) const PEEK: u64 = 64 << 10;
 
 /// Pieces that may wait for the decoder.
 const QUEUE: usize = 8;
@@ -60,7 +60,7 @@ impl Archive {
 }
 
 /// Whether a file that begins so is a server backup archive: gzip with a tar inside, whole or damaged, or that tar itself.
-pub fn is_archive(start: &[u8]) -> bool {
+pub(crate) fn is_archive(start: &[u8]) -> bool {
     let tar = |block: &[u8]| block.get(257..262) == Some(b"ustar") || block.first() == Some(&0);
     if !start.starts_with(&[0x1f, 0x8b]) {
         return tar(start);

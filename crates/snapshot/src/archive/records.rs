@@ -394,7 +394,7 @@ impl Tables {
     }
 
     /// The newest release that a client of the cluster runs: servers are at least as new.
-    pub fn server_version(&self) -> Option<&str> {
+    pub(crate) fn server_version(&self) -> Option<&str> {
         let versions = self.nodes.iter().filter_map(|n| n.attributes.get("nomad.version"));
         let newest = versions
             .filter_map(|v| Some((Version::parse(v)?, v.as_str())))

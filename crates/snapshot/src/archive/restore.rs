@@ -9,7 +9,7 @@ use encamp_model::*;
 const NODE_IDENTITY_TTL: i64 = 24 * HOUR;
 
 /// Applies the rules to all records.
-pub fn restore(tables: &mut Tables) {
+pub(crate) fn restore(tables: &mut Tables) {
     add_built_in(tables);
     tables.nodes.iter_mut().for_each(restore_node);
     for job in &mut tables.jobs {

@@ -3,11 +3,11 @@
 use super::error::ArchiveError;
 
 /// Bytes of a header, and of what everything is padded to.
-pub const BLOCK: usize = 512;
+pub(crate) const BLOCK: usize = 512;
 
 /// What a header announces.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Header {
+pub(crate) enum Header {
     /// A file.
     File {
         /// Its name, as it stands there.
@@ -29,7 +29,7 @@ fn broken(what: &str) -> ArchiveError {
 
 impl Header {
     /// Reads a header.
-    pub fn parse(block: &[u8; BLOCK]) -> Result<Header, ArchiveError> {
+    pub(crate) fn parse(block: &[u8; BLOCK]) -> Result<Header, ArchiveError> {
         if block.iter().all(|b| *b == 0) {
             return Ok(Header::End);
         }
@@ -54,7 +54,7 @@ impl Header {
 }
 
 /// A name as messages show it.
-pub fn shown(name: &[u8]) -> String {
+pub(crate) fn shown(name: &[u8]) -> String {
     let text: String = String::from_utf8_lossy(name).chars().filter(|c| !c.is_control()).take(60).collect();
     format!("the member {text:?}")
 }
@@ -89,7 +89,7 @@ fn number(field: &[u8]) -> Option<u64> {
 
 /// What extended settings say about a member.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Extended {
+pub(crate) struct Extended {
     /// Its name.
     pub name: Option<Vec<u8>>,
     /// Its length in bytes.
@@ -98,7 +98,7 @@ pub struct Extended {
 
 impl Extended {
     /// Reads the settings: lines `LENGTH KEY=VALUE`.
-    pub fn parse(mut content: &[u8]) -> Result<Extended, ArchiveError> {
+    pub(crate) fn parse(mut content: &[u8]) -> Result<Extended, ArchiveError> {
         let bad = || broken("extended settings of a tar member cannot be read");
         let decimal = |digits: &[u8]| std::str::from_utf8(digits).ok().and_then(|d| d.parse::<u64>().ok());
         let mut out = Extended::default();

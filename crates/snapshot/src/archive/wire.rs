@@ -1,11 +1,11 @@
 //! MessagePack on the wire: what a value begins with, and where it ends (`docs/spec/snapshot-archive.md §7`).
 
 /// Containers in one another, at most.
-pub const MAX_DEPTH: usize = 1024;
+pub(crate) const MAX_DEPTH: usize = 1024;
 
 /// What a value begins with.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Head {
+pub(crate) enum Head {
     /// nil
     Nil,
     /// A boolean.
@@ -29,7 +29,7 @@ pub enum Head {
 /// Reads what a value begins with and how many bytes that takes: `None` where the input ends within it, an error for a
 /// byte that begins no value known here.
 #[inline]
-pub fn head(input: &[u8]) -> Result<Option<(Head, usize)>, u8> {
+pub(crate) fn head(input: &[u8]) -> Result<Option<(Head, usize)>, u8> {
     let Some(&first) = input.first() else { return Ok(None) };
     let small = |mask: u8| usize::from(first & mask);
     Ok(match first {
@@ -89,7 +89,7 @@ fn extension(first: u8, kind: Option<&u8>, size: usize, head: usize) -> Result<O
 
 /// Why a value has no end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Malformed {
+pub(crate) enum Malformed {
     /// A byte that begins no value.
     Byte(u8),
     /// Too many containers in one another.
@@ -100,7 +100,7 @@ pub enum Malformed {
 
 /// Looks for the end of one value, without recursion and in steps: as more input arrives it goes on where it was.
 #[derive(Debug, Default)]
-pub struct Extent {
+pub(crate) struct Extent {
     /// How far it is.
     position: usize,
     /// Values still to come in each open container.
@@ -110,13 +110,13 @@ pub struct Extent {
 
 impl Extent {
     /// How far it is: where the trouble is after an error.
-    pub fn position(&self) -> usize {
+    pub(crate) fn position(&self) -> usize {
         self.position
     }
 
     /// The end of the value that `input` begins with, `None` if it lies further. `left` is how many bytes there are in
     /// all, those not arrived yet included.
-    pub fn advance(&mut self, input: &[u8], left: u64) -> Result<Option<usize>, Malformed> {
+    pub(crate) fn advance(&mut self, input: &[u8], left: u64) -> Result<Option<usize>, Malformed> {
         let fits = |start: usize, n: usize| (start as u64).checked_add(n as u64).is_some_and(|end| end <= left);
         loop {
             while self.open.last() == Some(&0) {

@@ -54,7 +54,7 @@ pub struct Move {
 }
 
 /// The groups whose allocations differ, by namespace, job and name.
-pub fn changes(old: &State, new: &State) -> Vec<AllocationChanges> {
+pub(crate) fn changes(old: &State, new: &State) -> Vec<AllocationChanges> {
     let mut groups: BTreeMap<(String, String, String), AllocationChanges> = BTreeMap::new();
     let mut count = |alloc: &Allocation, add: &dyn Fn(&mut AllocationChanges)| {
         let key = (alloc.namespace.clone(), alloc.job_id.clone(), alloc.task_group.clone());

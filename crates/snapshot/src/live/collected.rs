@@ -9,7 +9,7 @@ use encamp_model::{AllocListStub, Allocation, Job, Node};
 use encamp_state::IdHash;
 
 /// Namespace and ID of a job.
-pub type JobKey = (String, String);
+pub(crate) type JobKey = (String, String);
 
 /// Nodes, jobs and allocations in full.
 #[derive(Debug, Clone, Default)]
@@ -24,7 +24,7 @@ pub struct Collected {
 
 impl Collected {
     /// What a snapshot file holds. Every allocation of it counts as read in full.
-    pub fn from_file(file: SnapshotFile) -> Collected {
+    pub(crate) fn from_file(file: SnapshotFile) -> Collected {
         let mut out = Collected::default();
         out.nodes.extend(file.nodes.into_iter().map(|n| (n.id.clone(), n)));
         for job in file.jobs {
@@ -37,7 +37,7 @@ impl Collected {
 
     /// Whether the node is known as the list has it. More than the index is compared: a cluster that was set up anew counts
     /// from one again.
-    pub fn has_node(&self, listed: &NodeListStub) -> bool {
+    pub(crate) fn has_node(&self, listed: &NodeListStub) -> bool {
         self.nodes.get(&listed.id).is_some_and(|n| {
             n.modify_index == listed.modify_index
                 && n.status == listed.status
@@ -46,14 +46,14 @@ impl Collected {
     }
 
     /// The same for a job with all its versions.
-    pub fn has_job(&self, key: &JobKey, listed: &JobListStub) -> bool {
+    pub(crate) fn has_job(&self, key: &JobKey, listed: &JobListStub) -> bool {
         let newest = self.jobs.get(key).and_then(|v| v.first());
         newest.is_some_and(|j| j.modify_index == listed.modify_index && j.submit_time == listed.submit_time)
     }
 
     /// The same for an allocation, with the job it was placed with: servers forget old versions of jobs, and the allocation is
     /// where it can still be read.
-    pub fn has_allocation(&self, listed: &AllocListStub) -> bool {
+    pub(crate) fn has_allocation(&self, listed: &AllocListStub) -> bool {
         self.allocations.get(&listed.id).is_some_and(|a| {
             let has_job = || a.stored_job_version.is_none_or(|version| self.has_version(listed, version));
             a.modify_index == listed.modify_index && (a.job.is_some() || has_job())
@@ -62,14 +62,14 @@ impl Collected {
 
     /// Whether the job that an allocation was placed with is known as this version. A job that was purged and registered again
     /// counts its versions from 0 once more, and is younger than the allocation.
-    pub fn has_version(&self, listed: &AllocListStub, version: u64) -> bool {
+    pub(crate) fn has_version(&self, listed: &AllocListStub, version: u64) -> bool {
         let versions = self.jobs.get(&(listed.namespace.clone(), listed.job_id.clone()));
         versions.is_some_and(|v| v.iter().any(|j| j.version == version && j.create_index <= listed.create_index))
     }
 }
 
 /// What a list entry tells of an allocation.
-pub fn from_stub(stub: AllocListStub) -> Allocation {
+pub(crate) fn from_stub(stub: AllocListStub) -> Allocation {
     Allocation {
         id: stub.id,
         eval_id: stub.eval_id,

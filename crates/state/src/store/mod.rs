@@ -24,7 +24,7 @@ use encamp_model::*;
 pub type StoreSnapshot = Arc<StateStore>;
 
 /// Namespace, ID, version.
-pub type VersionKey = (String, String, u64);
+pub(crate) type VersionKey = (String, String, u64);
 
 /// The newest writes to allocations of a deployment, by index; 0: there was none. Writes of allocations that were removed since
 /// count as long as the store lives.

@@ -57,13 +57,13 @@ pub(super) struct Position {
 }
 
 impl Position {
-    pub fn failure(self, text: &str) -> Failure {
+    pub(super) fn failure(self, text: &str) -> Failure {
         format!("template: :{}:{}: {text}", self.line, self.column)
     }
 }
 
 impl Operand {
-    pub fn failure(&self, text: &str) -> Failure {
+    pub(super) fn failure(&self, text: &str) -> Failure {
         self.at.failure(&format!("executing \"\" at <{}>: {text}", self.source))
     }
 }

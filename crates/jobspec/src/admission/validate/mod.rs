@@ -44,7 +44,7 @@ pub fn validate(job: &Job, ctx: &ServerContext) -> Vec<String> {
 }
 
 /// The errors of the job's structure alone (`§14.5` and below): what can be said without a server.
-pub fn validate_structure(job: &Job) -> Vec<String> {
+pub(crate) fn validate_structure(job: &Job) -> Vec<String> {
     job::structure(job)
 }
 

@@ -2,7 +2,7 @@
 
 /// A value of the document; members in order.
 #[derive(Debug, Clone)]
-pub enum Node {
+pub(crate) enum Node {
     Null,
     Bool(bool),
     Number(String),
@@ -13,7 +13,7 @@ pub enum Node {
 
 impl Node {
     /// The kind as error texts name it.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Node::Null => "null",
             Node::Bool(_) => "bool",
@@ -39,7 +39,7 @@ struct Scanner<'a> {
 }
 
 /// Reads a document.
-pub fn document(text: &[u8]) -> Result<Node, String> {
+pub(crate) fn document(text: &[u8]) -> Result<Node, String> {
     Scanner { text, at: 0, depth: 0, objects: 0 }.document()
 }
 

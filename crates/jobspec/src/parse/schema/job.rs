@@ -6,7 +6,7 @@ use super::task::{CONSUL, SECRET, TASK, VAULT};
 use super::*;
 
 /// `job`
-pub static JOB: Schema = body(
+pub(crate) static JOB: Schema = body(
     &[
         attr("id", OptStr).to("ID"),
         attr("name", OptStr),

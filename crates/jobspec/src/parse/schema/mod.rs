@@ -7,11 +7,11 @@ mod job;
 mod service;
 mod task;
 
-pub use job::JOB;
+pub(crate) use job::JOB;
 
 /// How the value of an attribute is read. Nullable kinds accept `null` as "not set".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     Str,
     OptStr,
     Bool,
@@ -34,7 +34,7 @@ pub enum Kind {
 
 /// An attribute.
 #[derive(Debug)]
-pub struct Attribute {
+pub(crate) struct Attribute {
     pub name: &'static str,
     /// Name in the API; empty where it is the name in camel case.
     json: &'static str,
@@ -46,7 +46,7 @@ pub struct Attribute {
 
 /// How often a block may occur, and where it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Occurs {
+pub(crate) enum Occurs {
     /// At most once.
     Once,
     /// At most once, with the words of `job`-level blocks for a second one.
@@ -61,7 +61,7 @@ pub enum Occurs {
 
 /// What is inside of a block.
 #[derive(Debug)]
-pub enum Inside {
+pub(crate) enum Inside {
     Schema(&'static Schema),
     /// Any attributes, all strings.
     Strings,
@@ -78,7 +78,7 @@ pub enum Inside {
 
 /// A block type.
 #[derive(Debug)]
-pub struct Block {
+pub(crate) struct Block {
     pub name: &'static str,
     /// Name in the API; empty where it is the name in camel case.
     json: &'static str,
@@ -92,14 +92,14 @@ pub struct Block {
 
 /// A body.
 #[derive(Debug)]
-pub struct Schema {
+pub(crate) struct Schema {
     pub attributes: &'static [Attribute],
     pub blocks: &'static [Block],
 }
 
 impl Attribute {
     /// Name in the API.
-    pub fn json(&self) -> String {
+    pub(crate) fn json(&self) -> String {
         if self.json.is_empty() { camel_case(self.name) } else { self.json.to_owned() }
     }
 
@@ -118,7 +118,7 @@ impl Attribute {
 
 impl Block {
     /// Name in the API.
-    pub fn json(&self) -> String {
+    pub(crate) fn json(&self) -> String {
         if self.json.is_empty() { camel_case(self.name) } else { self.json.to_owned() }
     }
 

@@ -8,7 +8,7 @@ use encamp_host::simulation;
 use super::{Change, Disk};
 
 /// An open file.
-pub struct File {
+pub(crate) struct File {
     disk: Arc<Disk>,
     inode: u64,
 }

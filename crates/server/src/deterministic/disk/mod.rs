@@ -103,11 +103,11 @@ struct State {
 }
 
 /// One server's disk. The paths on it begin with its directory, which is not part of the names.
-pub struct Disk(Mutex<State>);
+pub(crate) struct Disk(Mutex<State>);
 
 /// What a crash did to a disk.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Damage {
+pub(crate) struct Damage {
     /// Writes that are gone.
     pub lost: u64,
     /// Writes of which some sectors are there.
@@ -125,7 +125,7 @@ fn local(path: &Path) -> PathBuf {
 
 impl Disk {
     /// An empty one.
-    pub fn new(random: Random, slow: bool) -> Arc<Disk> {
+    pub(crate) fn new(random: Random, slow: bool) -> Arc<Disk> {
         Arc::new(Disk(Mutex::new(State {
             random,
             inodes: BTreeMap::new(),
@@ -144,7 +144,7 @@ impl Disk {
 
     /// What is there after a crash, on a disk of its own. Nothing on the old one gets durable any more, so that a server of which
     /// threads still run takes nothing for done that the new disk may not hold.
-    pub fn after_crash(&self) -> (Arc<Disk>, Damage) {
+    pub(crate) fn after_crash(&self) -> (Arc<Disk>, Damage) {
         let mut state = self.lock();
         state.dead = true;
         let State { random, inodes, durable_names, pending, next, slow, .. } = &mut *state;
@@ -176,7 +176,7 @@ impl Disk {
     }
 
     /// Whether a crash would lose something.
-    pub fn busy(&self) -> bool {
+    pub(crate) fn busy(&self) -> bool {
         let state = self.lock();
         !state.pending.is_empty() || state.inodes.values().any(|i| !i.pending.is_empty())
     }

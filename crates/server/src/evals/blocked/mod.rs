@@ -22,13 +22,13 @@ pub use stats::{BlockedStats, Lacking, Place};
 use unblocks::Unblocks;
 
 /// How often evaluations that failed in too many attempts are tried again, in nanoseconds.
-pub const FAILED_UNBLOCK_INTERVAL: i64 = MINUTE;
+pub(crate) const FAILED_UNBLOCK_INTERVAL: i64 = MINUTE;
 /// How often old unblocks and zero sums are forgotten, in nanoseconds.
-pub const PRUNE_INTERVAL: i64 = 5 * MINUTE;
+pub(crate) const PRUNE_INTERVAL: i64 = 5 * MINUTE;
 
 /// Evaluations for the broker, each with the token under which it may still be out
 /// ([`crate::evals::broker::Broker::enqueue_all`]).
-pub type Released = Vec<(Arc<Evaluation>, Option<String>)>;
+pub(crate) type Released = Vec<(Arc<Evaluation>, Option<String>)>;
 
 /// Classes an evaluation cannot use, ascending. Evaluations with the same list are released together.
 type Ineligible = Arc<[String]>;
@@ -189,13 +189,13 @@ impl BlockedEvals {
     }
 
     /// Forgets an evaluation that has ended in the store: its job got what it wanted, or is gone.
-    pub fn untrack(&mut self, id: &str, now: i64) {
+    pub(crate) fn untrack(&mut self, id: &str, now: i64) {
         self.forget(id, now);
     }
 
     /// Something became free on nodes of a computed class at that index: releases all evaluations but those that are
     /// known not to be able to use the class.
-    pub fn unblock_class(&mut self, class: &str, index: u64, now: i64) -> Released {
+    pub(crate) fn unblock_class(&mut self, class: &str, index: u64, now: i64) -> Released {
         if !self.enabled {
             return Vec::new();
         }
@@ -207,13 +207,14 @@ impl BlockedEvals {
     }
 
     /// Something became free on a node: releases the evaluations of system jobs that wait for this one.
-    pub fn unblock_node(&mut self, node_id: &str, now: i64) -> Released {
+    pub(crate) fn unblock_node(&mut self, node_id: &str, now: i64) -> Released {
         let ids = self.by_node.get(node_id).cloned().unwrap_or_default();
         self.release(ids, now)
     }
 
     /// Resources besides nodes (`csi-volume:<namespace>:<id>`) appeared at that index: releases what misses any of them.
-    pub fn unblock_resources<S: AsRef<str>>(&mut self, keys: &[S], index: u64, now: i64) -> Released {
+    #[cfg(test)]
+    pub(crate) fn unblock_resources<S: AsRef<str>>(&mut self, keys: &[S], index: u64, now: i64) -> Released {
         if !self.enabled {
             return Vec::new();
         }
@@ -226,7 +227,7 @@ impl BlockedEvals {
     }
 
     /// Releases the evaluations whose plans were refused too often. [`BlockedEvals::tick`] does so every minute.
-    pub fn unblock_failed(&mut self, now: i64) -> Released {
+    pub(crate) fn unblock_failed(&mut self, now: i64) -> Released {
         let ids = self.conflicted.clone();
         self.release(ids, now)
     }
@@ -237,7 +238,7 @@ impl BlockedEvals {
     }
 
     /// Puts duplicates back that could not be cancelled.
-    pub fn put_back_duplicates(&mut self, mut evals: Vec<Arc<Evaluation>>) {
+    pub(crate) fn put_back_duplicates(&mut self, mut evals: Vec<Arc<Evaluation>>) {
         if self.enabled {
             evals.append(&mut self.duplicates);
             self.duplicates = evals;

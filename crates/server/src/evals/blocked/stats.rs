@@ -67,7 +67,7 @@ pub(super) struct Sums {
 
 impl Sums {
     /// Adds (`sign` 1) or takes away (-1) what an evaluation lacks.
-    pub fn count(&mut self, eval: &Evaluation, sign: i64, now: i64) {
+    pub(crate) fn count(&mut self, eval: &Evaluation, sign: i64, now: i64) {
         for metric in eval.failed_tg_allocs.values() {
             let exhausted = metric.resources_exhausted.values();
             let lacking = exhausted.fold(Lacking::default(), |sum, r| Lacking {
@@ -98,13 +98,13 @@ impl Sums {
     }
 
     /// Forgets entries that are zero and have not changed for a while.
-    pub fn prune(&mut self, now: i64) {
+    pub(crate) fn prune(&mut self, now: i64) {
         self.by_job.retain(|_, s| !s.outdated(now));
         self.by_place.retain(|_, s| !s.outdated(now));
     }
 
     /// The sums by job and by place.
-    pub fn stats(&self, blocked: usize, escaped: usize) -> BlockedStats {
+    pub(crate) fn stats(&self, blocked: usize, escaped: usize) -> BlockedStats {
         BlockedStats {
             blocked,
             escaped,

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use encamp_model::{Evaluation, MINUTE};
 
 /// How long an entry is kept, in nanoseconds.
-pub const KEEP: i64 = 15 * MINUTE;
+pub(crate) const KEEP: i64 = 15 * MINUTE;
 
 /// The last unblock of every computed class and volume: index of the change, and when it was.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(super) struct Unblocks {
 
 impl Unblocks {
     /// Notes that something of that key became free.
-    pub fn record(&mut self, key: &str, index: u64, now: i64) {
+    pub(crate) fn record(&mut self, key: &str, index: u64, now: i64) {
         let (old, _) = self.by_key.get(key).copied().unwrap_or_default();
         let newest = old.max(index);
         self.by_key.insert(key.to_string(), (newest, now));
@@ -25,7 +25,7 @@ impl Unblocks {
     }
 
     /// Whether something that may help the evaluation became free after the state it was scheduled on.
-    pub fn missed_by(&self, eval: &Evaluation) -> bool {
+    pub(crate) fn missed_by(&self, eval: &Evaluation) -> bool {
         let Some(later) = eval.snapshot_index.checked_add(1) else { return false };
         self.by_index.range((later, String::new())..).any(|(_, key)| {
             eval.escaped_computed_class
@@ -35,7 +35,7 @@ impl Unblocks {
     }
 
     /// Forgets what is older than [`KEEP`].
-    pub fn prune(&mut self, now: i64) {
+    pub(crate) fn prune(&mut self, now: i64) {
         let oldest = now.saturating_sub(KEEP);
         let by_index = &mut self.by_index;
         self.by_key.retain(|key, (index, time)| {

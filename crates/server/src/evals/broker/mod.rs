@@ -27,17 +27,17 @@ use order::{ById, JobKey, JobSlot, Ready, job_key};
 pub use stats::{Delivery, Ending, Finished, QueueStats, Stats};
 
 /// How long a worker may be silent about an evaluation, in nanoseconds.
-pub const NACK_TIMEOUT: i64 = 60 * SECOND;
+pub(crate) const NACK_TIMEOUT: i64 = 60 * SECOND;
 /// How often an evaluation is handed out before it counts as failed.
-pub const DELIVERY_LIMIT: u32 = 3;
+pub(crate) const DELIVERY_LIMIT: u32 = 3;
 /// Wait after the first nack, in nanoseconds.
-pub const INITIAL_NACK_DELAY: i64 = SECOND;
+pub(crate) const INITIAL_NACK_DELAY: i64 = SECOND;
 /// Wait after later nacks, per earlier delivery, in nanoseconds.
-pub const SUBSEQUENT_NACK_DELAY: i64 = 20 * SECOND;
+pub(crate) const SUBSEQUENT_NACK_DELAY: i64 = 20 * SECOND;
 /// The queue of evaluations that reached the delivery limit.
 pub const FAILED_QUEUE: &str = "_failed";
 /// Type of the evaluations that collect garbage. They are never stored.
-pub const CORE: &str = "_core";
+pub(crate) const CORE: &str = "_core";
 /// How many evaluations one log entry cancels at most.
 pub const CANCEL_BATCH: usize = 728;
 
@@ -133,13 +133,13 @@ impl Broker {
 
     /// Whether evaluations that a newer one of their job replaces are called off. They are unless told: without, every one is
     /// scheduled, as before version 1.4.3 of the reference, which serves to measure the difference (`docs/spec/server.md §5.4`).
-    pub fn set_shedding(&mut self, shed: bool) {
+    pub(crate) fn set_shedding(&mut self, shed: bool) {
         self.hoard = !shed;
     }
 
     /// Enqueues an evaluation. One that is known already is ignored, unless `token` is the one it is out with: then it is
     /// enqueued anew after the ack. Does nothing while disabled.
-    pub fn enqueue(&mut self, eval: Arc<Evaluation>, token: Option<&str>, now: i64) {
+    pub(crate) fn enqueue(&mut self, eval: Arc<Evaluation>, token: Option<&str>, now: i64) {
         self.admit(eval, token, now, true);
     }
 
@@ -218,7 +218,7 @@ impl Broker {
     }
 
     /// The schedulers whose queues got something since the last call; who waits for one of them may look again.
-    pub fn take_signals(&mut self) -> BTreeSet<String> {
+    pub(crate) fn take_signals(&mut self) -> BTreeSet<String> {
         std::mem::take(&mut self.signals)
     }
 
@@ -357,7 +357,8 @@ impl Broker {
     }
 
     /// The token an evaluation is out with.
-    pub fn outstanding(&self, id: &str) -> Option<&str> {
+    #[cfg(test)]
+    pub(crate) fn outstanding(&self, id: &str) -> Option<&str> {
         self.out(id).map(|out| out.token.as_str())
     }
 
@@ -382,7 +383,7 @@ impl Broker {
 
     /// Forgets an evaluation that waits behind another one of its job, since it has ended in the store: were it the one that is kept,
     /// the others would be cancelled for it, and a new leader would know of none. Tells whether there was one.
-    pub fn drop_pending(&mut self, id: &str) -> bool {
+    pub(crate) fn drop_pending(&mut self, id: &str) -> bool {
         let Some((ById(eval), Entry { place: Place::Queued, .. })) = self.known.get_key_value(id) else { return false };
         let waits = self.jobs.get_mut(&job_key(eval)).is_some_and(|slot| slot.remove(id));
         if waits {
@@ -393,7 +394,7 @@ impl Broker {
     }
 
     /// Puts evaluations back that could not be cancelled, to the front. Ignores those that were enqueued meanwhile.
-    pub fn put_back(&mut self, evals: Vec<Arc<Evaluation>>) {
+    pub(crate) fn put_back(&mut self, evals: Vec<Arc<Evaluation>>) {
         if !self.enabled {
             return;
         }
@@ -425,7 +426,7 @@ impl Broker {
     }
 
     /// Whether an evaluation waits for a worker.
-    pub fn has_ready(&self) -> bool {
+    pub(crate) fn has_ready(&self) -> bool {
         self.queues.values().any(|q| !q.ready.is_empty())
     }
 

@@ -101,12 +101,12 @@ pub(super) struct JobSlot {
 
 impl JobSlot {
     /// A slot taken by an evaluation.
-    pub fn taken_by(eval: &Evaluation) -> JobSlot {
+    pub(crate) fn taken_by(eval: &Evaluation) -> JobSlot {
         JobSlot { holder: eval.id.clone(), pending: Vec::new(), best: 0 }
     }
 
     /// Lets an evaluation wait.
-    pub fn push(&mut self, eval: Arc<Evaluation>) {
+    pub(crate) fn push(&mut self, eval: Arc<Evaluation>) {
         if self.pending.get(self.best).is_none_or(|best| keep_rank(best) < keep_rank(&eval)) {
             self.best = self.pending.len();
         }
@@ -114,7 +114,7 @@ impl JobSlot {
     }
 
     /// Takes an evaluation out that waits; false if it does not.
-    pub fn remove(&mut self, id: &str) -> bool {
+    pub(crate) fn remove(&mut self, id: &str) -> bool {
         let Some(at) = self.pending.iter().position(|e| e.id == id) else { return false };
         self.pending.remove(at);
         let best = self.pending.iter().enumerate().max_by_key(|(_, e)| keep_rank(e));
@@ -124,7 +124,7 @@ impl JobSlot {
 
     /// Gives the slot to the best waiting evaluation. Returns it and all others, in the order in which they came;
     /// `None` if none waits.
-    pub fn pass_on(&mut self) -> Option<(Arc<Evaluation>, Vec<Arc<Evaluation>>)> {
+    pub(crate) fn pass_on(&mut self) -> Option<(Arc<Evaluation>, Vec<Arc<Evaluation>>)> {
         let mut rest = std::mem::take(&mut self.pending);
         let best = std::mem::take(&mut self.best);
         if best >= rest.len() {

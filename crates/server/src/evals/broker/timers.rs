@@ -48,7 +48,7 @@ impl Broker {
 
     /// Forgets an evaluation that waits for its `WaitUntil`, since what it was to look at happened already. Tells
     /// whether there was one.
-    pub fn drop_waiting(&mut self, id: &str) -> bool {
+    pub(crate) fn drop_waiting(&mut self, id: &str) -> bool {
         let Some(Entry { place: Place::Waiting { due, reason: Reason::WaitUntil }, .. }) = self.known.get(id) else {
             return false;
         };

@@ -32,7 +32,7 @@ pub fn rotation(store: &StateStore, now: i64, threshold: i64) -> Option<Step> {
 }
 
 /// Keys nobody needs any more: made longer ago than both thresholds together.
-pub fn collectable(store: &StateStore, now: i64, rotation: i64, threshold: i64) -> Vec<String> {
+pub(crate) fn collectable(store: &StateStore, now: i64, rotation: i64, threshold: i64) -> Vec<String> {
     let cutoff = now.saturating_sub(rotation.saturating_add(threshold));
     let over = |k: &&Arc<WrappedRootKey>| {
         matches!(k.meta.state.as_str(), state::INACTIVE | state::DEPRECATED)

@@ -32,7 +32,7 @@ const PRIORITY: i64 = 32767;
 /// How old things must be when an operator forces collection.
 const FORCED: i64 = 1_000_000;
 /// The kind that encrypts variables anew.
-pub const REKEY: &str = "variables-rekey";
+pub(crate) const REKEY: &str = "variables-rekey";
 /// The kind that looks after root keys.
 const ROTATE: &str = "root-key-rotate-gc";
 /// Interval of the kinds without a setting.
@@ -41,7 +41,7 @@ const EVERY: i64 = 5 * MINUTE;
 const REKEY_EVERY: i64 = 10 * MINUTE;
 
 /// A core evaluation: never stored, lives in the leader's broker (§1.1).
-pub fn core_eval(kind: &str, index: u64) -> Evaluation {
+pub(crate) fn core_eval(kind: &str, index: u64) -> Evaluation {
     Evaluation {
         id: ids::uuid(),
         namespace: "-".into(),
@@ -61,7 +61,7 @@ pub fn force(server: &Server) {
 }
 
 /// Has workers run a kind of core evaluation.
-pub fn enqueue(server: &Server, kind: &str) {
+pub(crate) fn enqueue(server: &Server, kind: &str) {
     let eval = core_eval(kind, server.snapshot().latest_index());
     server.queues().enqueue([(Arc::new(eval), None)]);
 }
@@ -79,7 +79,7 @@ fn tickers(gc: &GcSettings) -> [(&'static str, i64); 6] {
 }
 
 /// Starts the tickers of the leader: the first tick comes one interval after it took over.
-pub fn start_tickers(server: &Server, tasks: &mut JoinSet<()>) {
+pub(crate) fn start_tickers(server: &Server, tasks: &mut JoinSet<()>) {
     for (kind, interval) in tickers(&server.settings().gc) {
         let server = server.clone();
         tasks.spawn(async move {

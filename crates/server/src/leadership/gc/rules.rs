@@ -4,7 +4,7 @@ use encamp_model::*;
 use encamp_state::StateStore;
 
 /// Whether an allocation is not needed any more (§3.3). A time equal to the cutoff is old enough.
-pub fn alloc_eligible(a: &Allocation, job: Option<&Job>, now: i64, cutoff: i64) -> bool {
+pub(crate) fn alloc_eligible(a: &Allocation, job: Option<&Job>, now: i64, cutoff: i64) -> bool {
     if !a.terminal() || a.modify_time > cutoff || a.client_status == client_status::RUNNING {
         return false;
     }
@@ -25,7 +25,7 @@ pub fn alloc_eligible(a: &Allocation, job: Option<&Job>, now: i64, cutoff: i64) 
 }
 
 /// Whether an evaluation may go, and which of its allocations; the latter may go even if it stays (§3.2).
-pub fn eval_eligible(
+pub(crate) fn eval_eligible(
     store: &StateStore,
     eval: &Evaluation,
     now: i64,

@@ -24,7 +24,7 @@ pub fn start(server: &Server) {
 }
 
 /// Gives back what is lost, until leadership ends.
-pub async fn drive(server: Server) {
+pub(crate) async fn drive(server: Server) {
     loop {
         let lost = server.queues().locks().expired(ids::now());
         join_all(lost.iter().map(|l| give_back(&server, l))).await;

@@ -27,7 +27,7 @@ pub struct Launched {
 ///
 /// # Errors
 /// The last launch of a job is not known. A launch that fails is logged and lost.
-pub async fn catch_up(server: &Server, now: i64) -> Result<(), Error> {
+pub(crate) async fn catch_up(server: &Server, now: i64) -> Result<(), Error> {
     let store = {
         // With the lock held no write is told about before those of the snapshot are tracked.
         let mut tracker = server.queues().periodic();
@@ -53,7 +53,7 @@ pub async fn catch_up(server: &Server, now: i64) -> Result<(), Error> {
 }
 
 /// Launches jobs when they are due, until leadership ends.
-pub async fn drive(server: Server) {
+pub(crate) async fn drive(server: Server) {
     loop {
         let next = server.queues().periodic().next_deadline();
         let until = next.map_or(LONGEST_SLEEP, |t| duration::of_nanos(t.saturating_sub(ids::now())));
@@ -67,7 +67,7 @@ pub async fn drive(server: Server) {
 }
 
 /// Launches what is due at a time, in Unix nanoseconds (§14.3).
-pub async fn launch_due(server: &Server, now: i64) {
+pub(crate) async fn launch_due(server: &Server, now: i64) {
     loop {
         let due = server.queues().periodic().pop_due(now);
         let Some(due) = due else { return };

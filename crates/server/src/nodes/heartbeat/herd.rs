@@ -11,7 +11,7 @@ const LONGEST: i64 = 5 * SECOND;
 
 /// Nodes whose time is over and who are not written yet. Times are Unix nanoseconds.
 #[derive(Debug, Default)]
-pub struct Herd {
+pub(crate) struct Herd {
     waiting: Vec<String>,
     /// When nodes were taken last.
     taken: i64,
@@ -21,7 +21,7 @@ pub struct Herd {
 
 impl Herd {
     /// Adds nodes whose timers fired; gives those to be written now.
-    pub fn take(&mut self, fired: Vec<String>, now: i64) -> Vec<String> {
+    pub(crate) fn take(&mut self, fired: Vec<String>, now: i64) -> Vec<String> {
         self.waiting.extend(fired);
         let since = now.saturating_sub(self.taken);
         if self.waiting.is_empty() || (0..self.wait).contains(&since) {

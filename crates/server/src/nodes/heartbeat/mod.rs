@@ -3,7 +3,7 @@
 //! - This file: [`Heartbeats`], how long nodes may be silent. Times are Unix nanoseconds, durations nanoseconds.
 //! - `wheel`: the timers. [`herd`]: nodes that fall silent together.
 
-pub mod herd;
+pub(crate) mod herd;
 mod wheel;
 
 #[cfg(test)]

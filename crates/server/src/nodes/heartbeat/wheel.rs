@@ -51,22 +51,22 @@ fn position(slot: i64) -> usize {
 
 impl Wheel {
     /// How many timers run.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.by_name.len()
     }
 
     /// Whether the timer runs.
-    pub fn contains(&self, name: &str) -> bool {
+    pub(crate) fn contains(&self, name: &str) -> bool {
         self.by_name.contains_key(name)
     }
 
     /// Stops all timers.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = Wheel::default();
     }
 
     /// Starts a timer, or changes when it fires.
-    pub fn set(&mut self, name: &str, deadline: i64, now: i64) {
+    pub(crate) fn set(&mut self, name: &str, deadline: i64, now: i64) {
         if let Some(i) = self.by_name.get(name).copied() {
             let Some(Some(timer)) = self.timers.get_mut(i) else { return };
             timer.deadline = deadline;
@@ -115,7 +115,7 @@ impl Wheel {
     }
 
     /// Stops a timer. Tells whether it ran.
-    pub fn remove(&mut self, name: &str) -> bool {
+    pub(crate) fn remove(&mut self, name: &str) -> bool {
         let Some(i) = self.by_name.remove(name) else { return false };
         if let Some(place) = self.timers.get_mut(i) {
             *place = None;
@@ -125,7 +125,7 @@ impl Wheel {
     }
 
     /// Removes and returns the timers that fired by `now`, in order of deadline and name.
-    pub fn expired(&mut self, now: i64) -> Vec<String> {
+    pub(crate) fn expired(&mut self, now: i64) -> Vec<String> {
         let target = slot_of(now).max(self.hand);
         let passed = target.saturating_sub(self.hand).min(SLOTS as i64 - 1);
         let (mut fired, mut later) = (Vec::new(), Vec::new());
@@ -149,7 +149,7 @@ impl Wheel {
     }
 
     /// A time at which [`Wheel::expired`] is to be called: no timer fires before, though perhaps none then either.
-    pub fn next_deadline(&self) -> Option<i64> {
+    pub(crate) fn next_deadline(&self) -> Option<i64> {
         if self.by_name.is_empty() {
             return None;
         }

@@ -4,7 +4,7 @@ use super::super::names::Kind;
 use super::{HIDDEN, HIDE, JOB_META, Key, NETWORK, Rule, Table, WORDS};
 
 /// Jobs.
-pub static JOB: Table = Table {
+pub(crate) static JOB: Table = Table {
     members: &[
         ("ID", Rule::JobId),
         ("ParentID", Rule::JobId),
@@ -162,7 +162,7 @@ static CSI_PLUGIN: Table =
     Table { members: &[("ID", Rule::Name(Kind::Plugin)), ("Type", Rule::Word)], other: Rule::Secret };
 
 /// What servers add to jobs.
-pub static SERVER_SETTINGS: Table = Table {
+pub(crate) static SERVER_SETTINGS: Table = Table {
     members: &[
         ("VaultDefaultIdentity", Rule::In(&IDENTITY)),
         ("ConsulServiceIdentity", Rule::In(&IDENTITY)),

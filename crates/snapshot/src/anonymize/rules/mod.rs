@@ -8,15 +8,15 @@ mod jobs;
 mod nodes;
 mod records;
 
-pub use jobs::{JOB, SERVER_SETTINGS};
-pub use nodes::{CLAIM, CONFIGURATION, CSI_VOLUME, HOST_VOLUME, NAMESPACE, NODE, POOL};
-pub use records::{ALLOCATION, DEPLOYMENT};
+pub(crate) use jobs::{JOB, SERVER_SETTINGS};
+pub(crate) use nodes::{CLAIM, CONFIGURATION, CSI_VOLUME, HOST_VOLUME, NAMESPACE, NODE, POOL};
+pub(crate) use records::{ALLOCATION, DEPLOYMENT};
 
 use super::names::Kind;
 
 /// What happens to a value. Lists are treated item by item.
 #[derive(Debug)]
-pub enum Rule {
+pub(crate) enum Rule {
     /// It stays: times.
     Keep,
     /// It stays if it holds nothing but digits, signs and harmless words: lists of ports, cron expressions.
@@ -67,7 +67,7 @@ pub enum Rule {
 
 /// What happens to the keys of a map.
 #[derive(Debug, Clone, Copy)]
-pub enum Key {
+pub(crate) enum Key {
     /// Names.
     Name(Kind),
     /// Words of the API or names of that sort.
@@ -80,7 +80,7 @@ pub enum Key {
 
 /// The members of an object.
 #[derive(Debug)]
-pub struct Table {
+pub(crate) struct Table {
     /// What happens to members by name.
     pub members: &'static [(&'static str, Rule)],
     /// What happens to all other texts and objects: [`Rule::Secret`] or [`Rule::Drop`].

@@ -4,7 +4,7 @@ use super::super::names::Kind;
 use super::{KEEP, Key, META, NETWORK, NOTHING, Rule, Table, WORDS};
 
 /// Nodes.
-pub static NODE: Table = Table {
+pub(crate) static NODE: Table = Table {
     members: &[
         ("ID", Rule::Id),
         ("Datacenter", Rule::Name(Kind::Datacenter)),
@@ -99,19 +99,19 @@ static HOST_VOLUME_CONFIG: Table =
     Table { members: &[("Name", Rule::Name(Kind::Volume)), ("ID", Rule::Id)], other: Rule::Drop };
 
 /// Node pools.
-pub static POOL: Table = Table {
+pub(crate) static POOL: Table = Table {
     members: &[("Name", Rule::Name(Kind::Pool)), ("Meta", META), ("SchedulerConfiguration", Rule::In(&CONFIGURATION))],
     other: Rule::Drop,
 };
 
 /// Scheduler configurations.
-pub static CONFIGURATION: Table = Table {
+pub(crate) static CONFIGURATION: Table = Table {
     members: &[("SchedulerAlgorithm", Rule::Word), ("PreemptionConfig", Rule::In(&NOTHING))],
     other: Rule::Drop,
 };
 
 /// Namespaces.
-pub static NAMESPACE: Table = Table {
+pub(crate) static NAMESPACE: Table = Table {
     members: &[
         ("Name", Rule::Name(Kind::Namespace)),
         ("RequiredExtraClaims", Rule::Drop),
@@ -128,7 +128,7 @@ pub static NAMESPACE: Table = Table {
 static POOLS: Table = Table { members: &[], other: Rule::Name(Kind::Pool) };
 
 /// Volumes of both kinds; what a CSI volume calls `ID` is a name, and what a host volume calls so is none.
-pub static CSI_VOLUME: Table = Table {
+pub(crate) static CSI_VOLUME: Table = Table {
     members: &[
         ("Type", Rule::Word),
         ("ID", Rule::Name(Kind::Volume)),
@@ -158,7 +158,7 @@ static TOPOLOGIES: Table =
     Table { members: &[("Required", Rule::In(&TOPOLOGY)), ("Preferred", Rule::In(&TOPOLOGY))], other: Rule::Drop };
 
 /// Dynamic host volumes.
-pub static HOST_VOLUME: Table = Table {
+pub(crate) static HOST_VOLUME: Table = Table {
     members: &[
         ("Type", Rule::Word),
         ("ID", Rule::Id),
@@ -177,7 +177,7 @@ pub static HOST_VOLUME: Table = Table {
 };
 
 /// Claims on sticky volumes.
-pub static CLAIM: Table = Table {
+pub(crate) static CLAIM: Table = Table {
     members: &[
         ("ID", Rule::Id),
         ("Namespace", Rule::Name(Kind::Namespace)),

@@ -5,7 +5,7 @@ use super::jobs::RESOURCES;
 use super::{KEEP, Key, NETWORK, NOTHING, PORT, Rule, Table, WORDS};
 
 /// Allocations.
-pub static ALLOCATION: Table = Table {
+pub(crate) static ALLOCATION: Table = Table {
     members: &[
         ("ID", Rule::Id),
         ("Namespace", Rule::Name(Kind::Namespace)),
@@ -85,7 +85,7 @@ static RESCHEDULED: Table =
     Table { members: &[("PrevAllocID", Rule::Id), ("PrevNodeID", Rule::Id)], other: Rule::Drop };
 
 /// Deployments.
-pub static DEPLOYMENT: Table = Table {
+pub(crate) static DEPLOYMENT: Table = Table {
     members: &[
         ("ID", Rule::Id),
         ("Namespace", Rule::Name(Kind::Namespace)),

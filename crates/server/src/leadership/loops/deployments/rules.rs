@@ -29,7 +29,7 @@ pub fn seen(store: &StateStore, d: &Deployment) -> (u64, u64) {
 }
 
 /// Whether allocations became healthy and no evaluation of the job has seen it, or will see it for sure (§13.2).
-pub fn unseen_health(store: &StateStore, d: &Deployment) -> bool {
+pub(crate) fn unseen_health(store: &StateStore, d: &Deployment) -> bool {
     let newest = store.deployment_writes(&d.id).healthy;
     let evaluated = |e: &Evaluation| if e.snapshot_index == 0 { e.create_index } else { e.snapshot_index };
     let mut evals = store.evals_of_job(&d.namespace, &d.job_id).filter(|e| e.status != "canceled");
@@ -56,7 +56,7 @@ pub fn verdict(store: &StateStore, d: &Deployment, now: i64) -> Verdict {
 }
 
 /// Whether the canaries of a deployment are to be promoted by themselves (§13.3).
-pub fn promotes_itself(store: &StateStore, d: &Deployment) -> bool {
+pub(crate) fn promotes_itself(store: &StateStore, d: &Deployment) -> bool {
     let placed = d.task_groups.values().flatten().any(|g| !g.placed_canaries.is_empty());
     let ready = |(name, g): (&String, &DeploymentState)| {
         let healthy = allocs_of(store, d)
@@ -88,7 +88,7 @@ pub fn progress_deadline(store: &StateStore, d: &Deployment) -> Option<i64> {
 
 /// The deadline has come: whether the deployment fails, and if so whether an unsatisfied group of the job goes back by
 /// itself. A deployment that waits for its promotion alone is satisfied.
-pub fn missed_deadline(d: &Deployment, job: &Job) -> Option<bool> {
+pub(crate) fn missed_deadline(d: &Deployment, job: &Job) -> Option<bool> {
     let unsatisfied = |g: &DeploymentState| match g.desired_canaries > 0 && !g.promoted {
         true => g.healthy_allocs < g.desired_canaries,
         false => g.healthy_allocs < g.desired_total,

@@ -28,7 +28,7 @@ const GATHER: i64 = SECOND;
 const IDS: usize = 7281;
 
 /// Subsystem of the events of drains.
-pub const DRAIN: &str = "Drain";
+pub(crate) const DRAIN: &str = "Drain";
 
 /// The drainer.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use encamp_model::*;
 use encamp_state::StateStore;
 
 /// Namespace and ID of a job.
-pub type JobKey = (String, String);
+pub(crate) type JobKey = (String, String);
 
 /// The job an allocation runs, as it was placed with, else as it is stored.
 pub fn job_of<'a>(store: &'a StateStore, alloc: &'a Allocation) -> Option<&'a Arc<Job>> {
@@ -24,7 +24,7 @@ fn awaited(store: &StateStore, alloc: &Allocation) -> bool {
 }
 
 /// The jobs that are to leave a node, sorted.
-pub fn jobs_on(store: &StateStore, node_id: &str) -> Vec<JobKey> {
+pub(crate) fn jobs_on(store: &StateStore, node_id: &str) -> Vec<JobKey> {
     let on_node = store.state().allocs_of_node(node_id);
     let leaving = on_node.iter().map(|e| &e.alloc).filter(|a| !a.terminal() && awaited(store, a));
     let mut jobs: Vec<JobKey> = leaving.map(|a| (a.namespace.clone(), a.job_id.clone())).collect();
@@ -34,7 +34,7 @@ pub fn jobs_on(store: &StateStore, node_id: &str) -> Vec<JobKey> {
 }
 
 /// Whether all work a drain waits for has left the node.
-pub fn is_done(store: &StateStore, node_id: &str) -> bool {
+pub(crate) fn is_done(store: &StateStore, node_id: &str) -> bool {
     store.state().allocs_of_node(node_id).iter().all(|e| e.alloc.client_terminal() || !awaited(store, &e.alloc))
 }
 
@@ -79,9 +79,9 @@ pub fn movable(
 pub(super) mod tests {
     use super::*;
 
-    pub const DRAINING: &str = "n1";
+    pub(crate) const DRAINING: &str = "n1";
 
-    pub fn job(id: &str, kind: &str, count: i64, max_parallel: i64) -> Arc<Job> {
+    pub(crate) fn job(id: &str, kind: &str, count: i64, max_parallel: i64) -> Arc<Job> {
         let migrate = matches!(kind, "service").then(|| MigrateStrategy { max_parallel, ..Default::default() });
         let group = TaskGroup { name: "g".into(), count, migrate, ..Default::default() };
         Arc::new(Job {
@@ -94,7 +94,7 @@ pub(super) mod tests {
         })
     }
 
-    pub fn alloc(id: &str, job: &Arc<Job>, node: &str) -> Allocation {
+    pub(crate) fn alloc(id: &str, job: &Arc<Job>, node: &str) -> Allocation {
         Allocation {
             id: id.into(),
             namespace: job.namespace.clone(),
@@ -108,16 +108,16 @@ pub(super) mod tests {
         }
     }
 
-    pub fn healthy(a: Allocation) -> Allocation {
+    pub(crate) fn healthy(a: Allocation) -> Allocation {
         Allocation { deployment_status: Some(AllocDeploymentStatus { healthy: Some(true), ..Default::default() }), ..a }
     }
 
-    pub fn marked(mut a: Allocation) -> Allocation {
+    pub(crate) fn marked(mut a: Allocation) -> Allocation {
         a.desired_transition.migrate = Some(true);
         a
     }
 
-    pub fn store(jobs: &[&Arc<Job>], allocs: Vec<Allocation>) -> StateStore {
+    pub(crate) fn store(jobs: &[&Arc<Job>], allocs: Vec<Allocation>) -> StateStore {
         let mut s = StateStore::new();
         for id in [DRAINING, "n2"] {
             s.put_node(Arc::new(Node { id: id.into(), status: "ready".into(), ..Default::default() }));
