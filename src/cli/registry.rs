@@ -131,8 +131,6 @@ mod tests {
             ("job plan_x", "group job"),
             ("monitor export -on-disk", "monitor export (monitor export) [\"-on-disk\"]"),
             ("monitor -json", "monitor (monitor) [\"-json\"]"),
-            ("monitor export -on-disk", "monitor export (monitor export) [\"-on-disk\"]"),
-            ("monitor -json", "monitor (monitor) [\"-json\"]"),
             ("-version", "version"),
             ("-v job plan", "version"),
             ("-nosuch job plan x", "early job plan"),
