@@ -8,6 +8,7 @@
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// The build that was given instead of the tests' own.
@@ -37,8 +38,11 @@ pub struct Ran {
 pub struct Folder(PathBuf);
 
 impl Folder {
+    /// Tests of one program may give the same name.
     pub fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("encamp-{name}-{}", std::process::id()));
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("encamp-{name}-{}-{number}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("a folder for the test");
         Folder(path)

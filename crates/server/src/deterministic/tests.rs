@@ -69,7 +69,9 @@ fn seeds(first: u64, count: u64, most_failures: usize) -> Tally {
             eprintln!("{} of {count} seeds", tally.done);
         }
         if let Some(why) = outcome.broken {
-            let again = format!("ENCAMP_CLUSTER_SEED={seed} cargo test -p encamp-server --lib faults_break_nothing -- --nocapture");
+            let again = format!(
+                "ENCAMP_CLUSTER_SEED={seed} cargo test -p encamp-server --lib faults_break_nothing -- --nocapture"
+            );
             eprintln!("seed {seed}: {why}\nto see it again:\n  {again}");
             tally.failures.push(format!("seed {seed}: {why}to see it again:\n  {again}"));
         }
