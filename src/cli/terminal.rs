@@ -4,10 +4,10 @@
 //! write. No stream is locked for longer than one write: progress is redrawn by a thread of its own.
 
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, StdoutLock, Write};
 use std::process::exit;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
@@ -216,26 +216,27 @@ impl Terminal {
     fn end(&self, kind: SignalKind) -> ! {
         let code = 128 + kind.as_raw_value();
         let terminal = self.clone();
-        let (done, cleaned) = mpsc::channel::<()>();
         let cleaner = std::thread::Builder::new().spawn(move || {
             terminal.restore_modes();
             if terminal.0.active.load(Ordering::Acquire) > 0 {
                 // Progress can't be drawn again while it is suspended.
                 terminal.0.bars.suspend(|| exit(code));
             }
-            let _ = end_line();
-            drop(done);
+            // What is being written is written to its end, and nothing comes behind the end of the line.
+            let out = io::stdout().lock();
+            let _ = end_line(out);
+            exit(code);
         });
         if cleaner.is_ok() {
-            let _ = cleaned.recv_timeout(CLEAN_UP);
+            std::thread::sleep(CLEAN_UP);
         }
         exit(code)
     }
 }
 
 /// Moves the cursor to the beginning of a line, where something (such as `^C`) stands before it.
-fn end_line() -> io::Result<()> {
-    let (mut out, mut err) = (io::stdout(), io::stderr());
+fn end_line(mut out: StdoutLock<'_>) -> io::Result<()> {
+    let mut err = io::stderr();
     if err.is_terminal() {
         err.write_all(b"\n")
     } else if out.is_terminal() {

@@ -2,6 +2,8 @@
 
 // What modules share is public in them.
 #![allow(unreachable_pub)]
+// Benchmarks and fuzzers use parts of the support alone, so that each brings what it needs.
+#![allow(clippy::duplicate_mod)]
 
 mod addresses;
 #[path = "../support/agent.rs"]

@@ -7,6 +7,8 @@
 
 // What modules share is public in them.
 #![allow(unreachable_pub)]
+// Benchmarks and fuzzers use parts of the support alone, so that each brings what it needs.
+#![allow(clippy::duplicate_mod)]
 
 #[path = "../support/agent.rs"]
 mod agent;
