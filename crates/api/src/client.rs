@@ -20,6 +20,8 @@ use super::servers::{Server, Servers};
 
 /// The largest answer that is read into memory, decompressed. Lists come in pages that are far smaller.
 pub(super) const MAX_ANSWER: usize = 256 << 20;
+/// From this length on, an answer gets room for the longest one: growing by doubling would take three times as much memory.
+const LONG_ANSWER: usize = 32 << 20;
 /// The same for the text of an error.
 pub(super) const MAX_ERROR: usize = 1 << 20;
 /// Bytes that have to arrive in a second, on average, once an answer has had twice the time in which something must arrive.
@@ -258,6 +260,9 @@ impl Client {
         while let Some(chunk) = timeout(patience, response.chunk()).await.map_err(|_| late())?.map_err(transport)? {
             if bytes.len() + chunk.len() > limit {
                 return Err(unreadable(url(to, call), call, too_large(limit)).into());
+            }
+            if bytes.len() >= LONG_ANSWER && bytes.len() + chunk.len() > bytes.capacity() {
+                bytes.reserve_exact(limit - bytes.len());
             }
             bytes.extend_from_slice(&chunk);
             pace.arrived(chunk.len()).map_err(|problem| unreadable(url(to, call), call, problem))?;

@@ -9,7 +9,7 @@ use super::run::run;
 use super::sim::Bug;
 
 /// How many seeds a plain run has.
-const SEEDS: u64 = 200;
+const SEEDS: u64 = 60;
 /// Seeds within which a bug made on purpose has to be found.
 const ENOUGH: u64 = 100;
 
