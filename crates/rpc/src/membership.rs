@@ -137,23 +137,13 @@ impl Members {
         let addresses: Vec<SocketAddr> = addresses.collect();
         let mut changes = self.gossip.changes();
         loop {
-            if let Some(found) = self.gossip.who_is_at(&addresses, LOOK / 2).await {
-                let known = |id| self.gossip.address_of(id).is_some();
-                if found.id == self.gossip.own().id || known(found.id) {
-                    return;
-                }
-                self.gossip.announce(found.addr).await;
-                let _ = tokio::time::timeout(LOOK / 2, changes.changed()).await;
-                continue;
-            }
-            // Servers of earlier versions answer no questions, but they know the address that they advertise.
-            let own = self.gossip.own().addr;
-            if self.gossip.alive().iter().any(|s| addresses.contains(&s.addr) && s.addr != own) {
+            // A lost question is asked again.
+            let Some(found) = self.gossip.who_is_at(&addresses, LOOK / 2).await else { continue };
+            if found.id == self.gossip.own().id || self.gossip.address_of(found.id).is_some() {
                 return;
             }
-            for address in addresses.iter().filter(|a| **a != own) {
-                self.gossip.announce(*address).await;
-            }
+            self.gossip.announce(found.addr).await;
+            let _ = tokio::time::timeout(LOOK / 2, changes.changed()).await;
         }
     }
 
