@@ -29,7 +29,7 @@ impl Kind {
 }
 
 /// One call of an endpoint: the endpoint, the call, what it does.
-pub(crate) type Endpoint = (&'static str, &'static str, Kind);
+pub type Endpoint = (&'static str, &'static str, Kind);
 
 use Kind::{List, Read, Write};
 

@@ -19,6 +19,7 @@ use super::wire::{self, CallError, FORWARDED, Head};
 use super::{calls::*, cost};
 use encamp_host::ids;
 use encamp_http::bodies::{BodyError, Budget};
+use encamp_http::measure::{self, Endpoint, Kind};
 use encamp_raft::ServerId;
 use encamp_server::endpoints::identity;
 use encamp_server::endpoints::node_rpc::{self, NodeAnswer};
@@ -226,9 +227,8 @@ impl Service {
         let metrics = self.server.metrics();
         if method == super::raft::Envelope::METHOD {
             metrics.count("nomad.rpc.raft_handoff", 1, &[]);
-        } else if let Some((endpoint, kind)) = measured(method) {
-            metrics.count(&format!("nomad.rpc.{}.{kind}", endpoint.split('.').next().unwrap_or_default()), 1, &[]);
-            metrics.time(&format!("nomad.{endpoint}"), begin.elapsed(), &[]);
+        } else if let Some(endpoint) = endpoint(method) {
+            measure::record(metrics, endpoint, begin.elapsed());
         }
         self.count(&response);
         response
@@ -432,20 +432,20 @@ async fn client_allocs(s: &Service, who: &Who, min_index: u64, max_wait: Duratio
 }
 
 /// How metrics call the endpoint of a call of nodes, and what it does (`docs/spec/server.md §24`).
-fn measured(method: &str) -> Option<(&'static str, &'static str)> {
+fn endpoint(method: &str) -> Option<Endpoint> {
     Some(match method {
-        Register::METHOD => ("client.register", "write"),
-        UpdateStatus::METHOD => ("client.update_status", "write"),
-        UpdateAlloc::METHOD => ("client.update_alloc", "write"),
-        EmitEvents::METHOD => ("client.emit_events", "write"),
-        DrainSelf::METHOD => ("client.update_drain", "write"),
-        GetClientAllocs::METHOD | GetClientAllocsConsistent::METHOD => ("client.get_client_allocs", "list"),
-        GetNode::METHOD => ("client.get_node", "read"),
-        GetAllocs::METHOD => ("alloc.get_allocs", "list"),
-        SignIdentities::METHOD => ("alloc.sign_identities", "write"),
-        UpsertServices::METHOD => ("service_registration.upsert", "write"),
-        DeleteService::METHOD => ("service_registration.delete_id", "write"),
-        Ping::METHOD => ("status.ping", "read"),
+        Register::METHOD => ("client", "register", Kind::Write),
+        UpdateStatus::METHOD => ("client", "update_status", Kind::Write),
+        UpdateAlloc::METHOD => ("client", "update_alloc", Kind::Write),
+        EmitEvents::METHOD => ("client", "emit_events", Kind::Write),
+        DrainSelf::METHOD => ("client", "update_drain", Kind::Write),
+        GetClientAllocs::METHOD | GetClientAllocsConsistent::METHOD => ("client", "get_client_allocs", Kind::List),
+        GetNode::METHOD => ("client", "get_node", Kind::Read),
+        GetAllocs::METHOD => ("alloc", "get_allocs", Kind::List),
+        SignIdentities::METHOD => ("alloc", "sign_identities", Kind::Write),
+        UpsertServices::METHOD => ("service_registration", "upsert", Kind::Write),
+        DeleteService::METHOD => ("service_registration", "delete_id", Kind::Write),
+        Ping::METHOD => ("status", "ping", Kind::Read),
         _ => return None,
     })
 }
