@@ -1,7 +1,6 @@
 //! The calls of the protocol: their arguments, and what they give.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,13 +51,17 @@ pub struct Caller {
     pub bytes: usize,
 }
 
+/// Types of calls. `@one` makes one: fields that are not sent, members of [`Call`] beside the usual ones, then the call.
 macro_rules! calls {
-    ($($(#[$doc:meta])* $name:ident = $method:literal $([$($flag:ident),*])? -> $result:ty {
-        $($(#[$field_doc:meta])* $field:ident: $type:ty,)*
-    })*) => {$(
+    (@one { $($own:tt)* } { $($members:tt)* }
+        $(#[$doc:meta])* $name:ident = $method:literal $([$($flag:ident),*])? -> $result:ty {
+            $($(#[$field_doc:meta])* $field:ident: $type:ty,)*
+        }
+    ) => {
         $(#[$doc])*
         #[derive(serde::Serialize, serde::Deserialize)]
         pub struct $name {
+            $($own)*
             $($(#[$field_doc])* pub $field: $type,)*
         }
 
@@ -66,6 +69,8 @@ macro_rules! calls {
             const METHOD: &'static str = $method;
             $($(const $flag: bool = true;)*)?
             type Result = $result;
+
+            $($members)*
         }
 
         /// Arguments may be secret.
@@ -74,45 +79,34 @@ macro_rules! calls {
                 f.debug_struct(stringify!($name)).finish_non_exhaustive()
             }
         }
+    };
+    ($($(#[$doc:meta])* $name:ident = $method:literal $([$($flag:ident),*])? -> $result:ty { $($fields:tt)* })*) => {$(
+        calls! { @one {} {} $(#[$doc])* $name = $method $([$($flag),*])? -> $result { $($fields)* } }
     )*};
 }
 pub(super) use calls;
 
 /// Calls of nodes. Who calls is in the head of the message alone.
 macro_rules! calls_of_nodes {
-    ($($(#[$doc:meta])* $name:ident = $method:literal $([$($flag:ident),*])? -> $result:ty {
-        $($(#[$field_doc:meta])* $field:ident: $type:ty,)*
-    })*) => {$(
-        $(#[$doc])*
-        #[derive(Serialize, Deserialize)]
-        pub struct $name {
-            /// The node.
-            #[serde(skip)]
-            pub who: Who,
-            $($(#[$field_doc])* pub $field: $type,)*
-        }
-
-        impl Call for $name {
-            const METHOD: &'static str = $method;
-            $($(const $flag: bool = true;)*)?
-            type Result = $result;
-
-            fn node(&self) -> Option<Who> {
-                Some(self.who.clone())
+    ($($(#[$doc:meta])* $name:ident = $method:literal $([$($flag:ident),*])? -> $result:ty { $($fields:tt)* })*) => {$(
+        calls! { @one
+            {
+                /// The node.
+                #[serde(skip)]
+                pub who: Who,
             }
+            {
+                fn node(&self) -> Option<Who> {
+                    Some(self.who.clone())
+                }
 
-            fn called_by(&mut self, caller: &Caller) -> Result<(), Error> {
-                let who = caller.head.node.clone();
-                self.who = who.ok_or_else(|| Error::denied("the call does not say which node makes it"))?;
-                Ok(())
+                fn called_by(&mut self, caller: &Caller) -> Result<(), Error> {
+                    let who = caller.head.node.clone();
+                    self.who = who.ok_or_else(|| Error::denied("the call does not say which node makes it"))?;
+                    Ok(())
+                }
             }
-        }
-
-        /// Arguments may be secret.
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($name)).finish_non_exhaustive()
-            }
+            $(#[$doc])* $name = $method $([$($flag),*])? -> $result { $($fields)* }
         }
     )*};
 }
@@ -161,40 +155,31 @@ pub struct FullAllocs {
     pub index: u64,
 }
 
-/// Registers a node.
-#[derive(Serialize, Deserialize)]
-pub struct Register {
-    /// The node, with its secret.
-    pub node: Box<Node>,
-    /// The identity it holds, or the token that introduces it; may be empty.
-    pub token: String,
-    /// Who made the call; `None` within an agent.
-    #[serde(skip)]
-    pub caller: Option<Caller>,
-}
-
-impl Call for Register {
-    const METHOD: &'static str = "Node.Register";
-    const REPEATABLE: bool = true;
-    type Result = NodeResult;
-
-    fn node(&self) -> Option<Who> {
-        Some(Who { node_id: self.node.id.clone(), secret_id: self.node.secret_id.clone() })
+calls! { @one
+    {
+        /// Who made the call; `None` within an agent.
+        #[serde(skip)]
+        pub caller: Option<Caller>,
     }
-
-    fn called_by(&mut self, caller: &Caller) -> Result<(), Error> {
-        if self.node() != caller.head.node {
-            return Err(Error::denied("the call registers another node than the one that makes it"));
+    {
+        fn node(&self) -> Option<Who> {
+            Some(Who { node_id: self.node.id.clone(), secret_id: self.node.secret_id.clone() })
         }
-        self.caller = Some(caller.clone());
-        Ok(())
-    }
-}
 
-/// Arguments may be secret.
-impl fmt::Debug for Register {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Register").finish_non_exhaustive()
+        fn called_by(&mut self, caller: &Caller) -> Result<(), Error> {
+            if self.node() != caller.head.node {
+                return Err(Error::denied("the call registers another node than the one that makes it"));
+            }
+            self.caller = Some(caller.clone());
+            Ok(())
+        }
+    }
+    /// Registers a node.
+    Register = "Node.Register" [REPEATABLE] -> NodeResult {
+        /// The node, with its secret.
+        node: Box<Node>,
+        /// The identity it holds, or the token that introduces it; may be empty.
+        token: String,
     }
 }
 

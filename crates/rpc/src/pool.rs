@@ -87,7 +87,16 @@ impl Pool {
     /// # Errors
     /// See [`CallError`].
     pub async fn call<C: Call>(&self, address: &str, call: &C) -> Result<C::Result, CallError> {
-        let answer = self.send(address, wire::request(address, call, None)?).await?;
+        self.exchange(address, call, None).await
+    }
+
+    async fn exchange<C: Call>(
+        &self,
+        address: &str,
+        call: &C,
+        proof: Option<(ServerId, String)>,
+    ) -> Result<C::Result, CallError> {
+        let answer = self.send(address, wire::request(address, call, proof)?).await?;
         wire::result(answer).await
     }
 
@@ -115,11 +124,7 @@ impl Pool {
         address: &str,
         call: &C,
     ) -> Result<C::Result, CallError> {
-        let called = async {
-            let request = wire::request(address, call, self.proof_for(to))?;
-            wire::result(self.send(address, request).await?).await
-        };
-        within(limit, C::METHOD, address, called).await
+        within(limit, C::METHOD, address, self.exchange(address, call, self.proof_for(to))).await
     }
 
     /// Sends any request; its answer may go on after its head.
