@@ -19,6 +19,7 @@ pub mod agent;
 pub mod agent_export;
 pub mod agent_flags;
 pub mod agent_info;
+pub mod agent_log;
 pub mod agent_monitor;
 pub mod alloc;
 pub mod capacity;
