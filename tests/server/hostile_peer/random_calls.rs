@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use encamp_model::random;
 use serde_json::{Value as Json, json};
 
 use crate::hostile_peer::peer::{Peer, as_node, packed, server_id};
@@ -19,35 +20,24 @@ fn number(name: &str, default: u64) -> u64 {
     env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
 }
 
-/// A generator that repeats itself from its seed (xorshift).
-struct Random(u64);
+/// A generator that repeats itself from its seed.
+struct Random(random::Random);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
+    fn new(seed: u64, purpose: &str) -> Random {
+        Random(random::Random::new(seed, purpose))
     }
 
     fn below(&mut self, end: u64) -> u64 {
-        self.next() % end.max(1)
+        self.0.below(end)
     }
 
     fn one<'a, T>(&mut self, list: &'a [T]) -> &'a T {
-        &list[self.below(list.len() as u64) as usize]
+        self.0.pick(list).expect("a list that is not empty")
     }
 
     fn uuid(&mut self) -> String {
-        let (a, b) = (self.next(), self.next());
-        format!(
-            "{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
-            a >> 32,
-            (a >> 16) & 0xffff,
-            a & 0xfff,
-            b >> 52,
-            b & 0xffff_ffff_ffff
-        )
+        self.0.uuid()
     }
 
     fn text(&mut self) -> String {
@@ -200,7 +190,7 @@ fn service(random: &mut Random) -> Json {
 
 /// Makes random calls until the time is over; gives how many.
 fn calls(world: &World, address: &str, registered: bool, seed: u64, until: Instant) -> u64 {
-    let mut random = Random(seed | 1);
+    let mut random = Random::new(seed, "calls");
     let mut peer = Peer::connect(address);
     let mut made = 0;
     while Instant::now() < until {
@@ -250,9 +240,9 @@ fn random_calls_break_nothing() {
             }
             scope.spawn(move || {
                 let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-                let mut random = Random(seed + 77 + n as u64);
+                let mut random = Random::new(seed, &format!("datagrams {n}"));
                 while Instant::now() < until {
-                    let datagram: Vec<u8> = (0..random.below(1500)).map(|_| random.next() as u8).collect();
+                    let datagram: Vec<u8> = (0..random.below(1500)).map(|_| random.below(256) as u8).collect();
                     let _ = socket.send_to(&datagram, serf);
                     thread::sleep(Duration::from_millis(5));
                 }
