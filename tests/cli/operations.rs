@@ -1,39 +1,13 @@
 //! Commands that operate a cluster, against canned answers: what they send, what they print, how they end.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
-use crate::program::{Folder, Ran, run_with};
-use crate::server::{Request, Response, Server};
+use crate::canned::{run, run_in, said, sent, serving};
+use crate::program::{Folder, run_with};
+use crate::server::{Request, Response};
 
 const NODE: &str = "b1baaa72-df0a-3201-6ce6-21c268145478";
 const ALLOC: &str = "e31ad655-ae5d-b29d-b6b7-b9d7f0f432aa";
-
-/// A server with these answers by method and path; everything else is not there.
-fn serving(routes: Vec<(&'static str, Response)>) -> Server {
-    Server::start(move |r: &Request| {
-        let found = routes.iter().find(|(line, _)| *line == r.line());
-        found.map_or_else(|| Response::text(404, "not found"), |(_, answer)| answer.clone())
-    })
-}
-
-fn run(server: &Server, args: &[&str]) -> Ran {
-    run_in(server, &std::env::temp_dir(), args)
-}
-
-fn run_in(server: &Server, folder: &Path, args: &[&str]) -> Ran {
-    run_with(folder, args, &[("NOMAD_ADDR", server.address.as_str())], None)
-}
-
-/// What a run printed and how it ended.
-fn said(ran: &Ran) -> (&str, &str, i32) {
-    (ran.stdout.as_str(), ran.stderr.as_str(), ran.exit)
-}
-
-fn sent(server: &Server, line: &str) -> Vec<Request> {
-    server.take().into_iter().filter(|r| r.line() == line).collect()
-}
 
 fn body(request: &Request) -> Value {
     serde_json::from_slice(&request.body).unwrap()

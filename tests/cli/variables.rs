@@ -1,34 +1,10 @@
 //! Commands about variables, volumes and the agent's health, against canned answers.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
-use crate::program::{Folder, Ran, run_with};
+use crate::canned::{run, run_in, said, sent, serving};
+use crate::program::Folder;
 use crate::server::{Request, Response, Server};
-
-fn serving(routes: Vec<(&'static str, Response)>) -> Server {
-    Server::start(move |r: &Request| {
-        let found = routes.iter().find(|(line, _)| *line == r.line());
-        found.map_or_else(|| Response::text(404, "not found"), |(_, answer)| answer.clone())
-    })
-}
-
-fn run(server: &Server, args: &[&str]) -> Ran {
-    run_in(server, &std::env::temp_dir(), args)
-}
-
-fn run_in(server: &Server, folder: &Path, args: &[&str]) -> Ran {
-    run_with(folder, args, &[("NOMAD_ADDR", server.address.as_str())], None)
-}
-
-fn said(ran: &Ran) -> (&str, &str, i32) {
-    (ran.stdout.as_str(), ran.stderr.as_str(), ran.exit)
-}
-
-fn sent(server: &Server, line: &str) -> Vec<Request> {
-    server.take().into_iter().filter(|r| r.line() == line).collect()
-}
 
 const MADE: i64 = 1_795_240_306_140_334_823;
 const CHANGED: i64 = 1_795_240_306_301_994_912;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::program::{Ran, run_for};
+use crate::program::{Ran, run_for, run_with};
 use crate::server::{Request, Response, Server};
 
 pub const EVAL: &str = "eeeeeeee-1111-2222-3333-444444444444";
@@ -60,6 +60,31 @@ impl Canned {
         let all = self.server.take();
         all.iter().filter(|r| r.line() == line).map(|r| serde_json::from_slice(&r.body).unwrap()).collect()
     }
+}
+
+/// A server of fixed answers by request line.
+pub fn serving(routes: Vec<(&str, Response)>) -> Server {
+    Canned::of(routes).server
+}
+
+/// Runs a command against a server.
+pub fn run(server: &Server, args: &[&str]) -> Ran {
+    run_in(server, &std::env::temp_dir(), args)
+}
+
+/// Runs a command against a server, in a folder.
+pub fn run_in(server: &Server, folder: &Path, args: &[&str]) -> Ran {
+    run_with(folder, args, &[("NOMAD_ADDR", server.address.as_str())], None)
+}
+
+/// What a run printed and how it ended.
+pub fn said(ran: &Ran) -> (&str, &str, i32) {
+    (ran.stdout.as_str(), ran.stderr.as_str(), ran.exit)
+}
+
+/// The requests with this line since the last call; others are dropped.
+pub fn sent(server: &Server, line: &str) -> Vec<Request> {
+    server.take().into_iter().filter(|r| r.line() == line).collect()
 }
 
 /// Times of monitors are those of the run.
