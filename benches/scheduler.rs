@@ -7,6 +7,9 @@
 #[allow(unreachable_pub)]
 #[path = "../tests/oracle_support/mod.rs"]
 mod oracle_support;
+#[allow(unreachable_pub)]
+#[path = "../tests/support/recorded.rs"]
+mod recorded;
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -14,7 +17,6 @@ use std::time::{Duration, Instant};
 
 use encamp_model::*;
 use encamp_scheduler::{Context, NodeOrder, PlanResult, Planner};
-use oracle_support::recorded;
 
 /// The command's own allocator.
 #[global_allocator]

@@ -2,8 +2,6 @@
 
 // What modules share is public in them.
 #![allow(unreachable_pub)]
-// Benchmarks and fuzzers use parts of the support alone, so that each brings what it needs.
-#![allow(clippy::duplicate_mod)]
 
 mod addresses;
 #[path = "../support/agent.rs"]
@@ -45,6 +43,8 @@ mod plan_many;
 mod program;
 #[path = "../support/pty.rs"]
 mod pty;
+#[path = "../support/recorded.rs"]
+mod recorded;
 #[path = "../support/schema.rs"]
 mod schema;
 mod schemas;

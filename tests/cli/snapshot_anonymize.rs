@@ -1,6 +1,7 @@
 //! Anonymous snapshots: the same plans, and nothing left of names and secrets.
 
 use crate::oracle_support;
+use crate::recorded;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -409,7 +410,7 @@ fn leaks(file: &SnapshotFile) -> Vec<String> {
 /// The states of the recorded scheduler cases.
 #[test]
 fn recorded_clusters_plan_alike_and_nothing_telling_is_left() {
-    let Some(folder) = oracle_support::recorded::folder("scheduler") else { return };
+    let Some(folder) = recorded::folder("scheduler") else { return };
     let (mut placements, mut cases) = (0, 0);
     for (_, lines) in oracle_support::families(&folder) {
         // Every case is some variation of its family; two of each will do.

@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-#[path = "../support/recorded.rs"]
-mod recorded;
-
 use super::hostile;
+use crate::recorded;
 
 /// Inputs of the three targets.
 #[derive(Default)]

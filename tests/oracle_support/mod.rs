@@ -1,14 +1,10 @@
 //! The scheduler oracle: its case format, and how a case becomes a state (`tests/oracle/scheduler/README.md`).
 //!
-//! Included by tests and benchmarks with `#[path]`; each uses a part of it.
+//! Included by tests and benchmarks with `#[path]`, which include `tests/support/recorded.rs` too; each uses a part of it.
 #![allow(dead_code)]
 
 pub mod compare;
 pub mod outcome;
-// The program `oracle` has it under another name, too.
-#[allow(clippy::duplicate_mod)]
-#[path = "../support/recorded.rs"]
-pub mod recorded;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -19,6 +15,8 @@ use encamp_scheduler::{Context, NodeOrder};
 use encamp_state::{Snapshot, State};
 use serde::Deserialize;
 use serde_json::Value;
+
+use crate::recorded;
 
 /// One evaluation with the state it runs on and what it must lead to.
 #[derive(Deserialize)]

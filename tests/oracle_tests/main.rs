@@ -7,8 +7,6 @@
 
 // What modules share is public in them.
 #![allow(unreachable_pub)]
-// Benchmarks and fuzzers use parts of the support alone, so that each brings what it needs.
-#![allow(clippy::duplicate_mod)]
 
 #[path = "../support/agent.rs"]
 mod agent;
@@ -26,6 +24,8 @@ mod pipeline_support;
 mod program;
 #[path = "../property_support/mod.rs"]
 mod property_support;
+#[path = "../support/recorded.rs"]
+mod recorded;
 #[path = "../support/server.rs"]
 mod server;
 

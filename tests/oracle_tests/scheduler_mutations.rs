@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Mutex;
 
-use crate::oracle_support::{families, recorded, run};
+use crate::oracle_support::{families, run};
+use crate::recorded;
 use encamp_scheduler::NodeOrder;
 use serde_json::Value;
 

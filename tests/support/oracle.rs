@@ -1,19 +1,16 @@
-//! The recorded results ([`recorded`]), and what several tests do with the job files among them.
+//! The recorded results ([`crate::recorded`]), and what several tests do with the job files among them.
 //!
 //! Each test uses a part of it.
 #![allow(dead_code, unused_imports)]
 
-#[path = "recorded.rs"]
-mod recorded;
-
 use std::path::Path;
 
+pub use crate::recorded::*;
 use encamp_jobspec::admission::{ServerContext, admit};
 use encamp_jobspec::canonicalize::canonicalize;
 use encamp_jobspec::convert::{ConvertOptions, to_server};
 use encamp_jobspec::parse::{ParseOptions, parse};
 use encamp_model::{Job, Namespace, NodePool, WorkloadIdentity};
-pub use recorded::*;
 
 /// A server of a profile of the recorded job files.
 pub fn server(profile: &str) -> ServerContext {
