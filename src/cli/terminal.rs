@@ -15,7 +15,7 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetat
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::render::styled::one_line;
-use encamp_snapshot::live;
+use encamp_snapshot::{live, replace};
 
 /// How often progress is redrawn while nothing changes.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -183,7 +183,8 @@ impl Terminal {
     }
 
     /// Ends the process when it is interrupted, terminated or its terminal hangs up, unless the command reacts itself. The
-    /// terminal is left as it was: no progress, its modes, the cursor at the beginning of a line.
+    /// terminal is left as it was: no progress, its modes, the cursor at the beginning of a line. Files that are not complete are
+    /// removed.
     pub fn watch_signals(&self) {
         let terminal = self.clone();
         // Without the thread signals end the process at once, as they do by default.
@@ -218,6 +219,7 @@ impl Terminal {
         let terminal = self.clone();
         let cleaner = std::thread::Builder::new().spawn(move || {
             terminal.restore_modes();
+            replace::abandon();
             if terminal.0.active.load(Ordering::Acquire) > 0 {
                 // Progress can't be drawn again while it is suspended.
                 terminal.0.bars.suspend(|| exit(code));

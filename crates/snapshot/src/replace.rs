@@ -3,6 +3,24 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The temporary files of this process. Locked while one of them is created, removed or gets its final name.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes all files that are not complete, for a process that is about to end: after this no call of [`replace`] begins or
+/// completes, each waits until the process ends.
+pub fn abandon() {
+    let paths = unfinished();
+    for path in paths.iter() {
+        let _ = std::fs::remove_file(path);
+    }
+    std::mem::forget(paths);
+}
 
 /// Writes a file and returns its size in bytes. It appears when it is complete and on disk; until then, and after a failure,
 /// what was there before stays. Where the path is a symbolic link, the file that it leads to is written. A file that was
@@ -19,7 +37,7 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> 
         Some(m) if !m.is_file() => return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
         _ => {}
     }
-    let (mut temporary, mut unfinished) = Unfinished::create(&target)?;
+    let (mut temporary, unfinished) = Unfinished::create(&target)?;
     if let Some(before) = before {
         // Before anything is in it that not everybody may read.
         keep_owner(&temporary, &before);
@@ -28,8 +46,7 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> 
     write(&mut temporary)?;
     temporary.sync_all()?;
     let size = temporary.metadata()?.len();
-    std::fs::rename(&unfinished.path, &target)?;
-    unfinished.done = true;
+    unfinished.finish(&target)?;
     // The new name has to survive a crash too; not every system can open a folder for that.
     if let Ok(folder) = File::open(folder_of(&target)) {
         let _ = folder.sync_all();
@@ -51,10 +68,10 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A temporary file beside the real one, removed unless it is done.
+/// A temporary file beside the real one, removed unless it is finished.
 struct Unfinished {
     path: PathBuf,
-    done: bool,
+    finished: bool,
 }
 
 impl Unfinished {
@@ -62,23 +79,38 @@ impl Unfinished {
         if target.file_name().is_none() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"));
         }
+        let mut paths = unfinished();
         let mut attempt = 0_u32;
         loop {
             let path = folder_of(target).join(format!(".encamp-{}-{attempt}.tmp", std::process::id()));
             match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(file) => return Ok((file, Unfinished { path, done: false })),
+                Ok(file) => {
+                    paths.push(path.clone());
+                    return Ok((file, Unfinished { path, finished: false }));
+                }
                 // Left by a process of the same number that was killed.
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,
                 Err(e) => return Err(e),
             }
         }
     }
+
+    /// Gives the file its final name.
+    fn finish(mut self, target: &Path) -> io::Result<()> {
+        let mut paths = unfinished();
+        std::fs::rename(&self.path, target)?;
+        paths.retain(|path| *path != self.path);
+        self.finished = true;
+        Ok(())
+    }
 }
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        if !self.done {
+        if !self.finished {
+            let mut paths = unfinished();
             let _ = std::fs::remove_file(&self.path);
+            paths.retain(|path| *path != self.path);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::agent::wait_for;
 use crate::cluster::Cluster;
 use crate::program::Folder;
 use crate::server::{Request, Server};
@@ -94,6 +95,25 @@ fn an_interrupt_ends_progress() {
             screen.ends().with(130).without("Reading");
         }
         assert!(!folder.path().join("cluster.json").exists(), "no file of a fetch that was interrupted");
+    }
+}
+
+#[test]
+fn an_interrupt_leaves_no_unfinished_file() {
+    // The file is written while the backup is read.
+    let server = Server::start(|_: &Request| stall());
+    for size in SIZES {
+        let folder = bench("unfinished", size);
+        let temporary = || {
+            let names =
+                std::fs::read_dir(folder.path()).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+            names.filter(|name| name.to_string_lossy().ends_with(".tmp")).count()
+        };
+        let screen = encamp(size, &folder, &server.address, &["operator", "snapshot", "save", "backup.snap"]);
+        wait_for("the file", || if temporary() == 1 { Ok(()) } else { Err(String::new()) });
+        screen.press(CTRL_C);
+        screen.ends().with(130);
+        assert_eq!((temporary(), folder.path().join("backup.snap").exists()), (0, false));
     }
 }
 
