@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 
 use encamp_http::app::{Profile, ProfileKind};
 
-/// How often threads are looked at while processor time is measured.
+/// How often threads are sampled while processor time is measured.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Makes a profile; processor time is measured for as long as `length`. `text`: in words instead of the tools' form.

@@ -1,4 +1,4 @@
-//! The canonical layout: recorded files, and what holds for every file: it means the same but for spaces in kept
+//! The standard format: recorded files, and what holds for every file: it means the same but for spaces in kept
 //! references, its comments survive, a second pass changes nothing, and spaces between tokens do not matter.
 
 use crate::oracle;

@@ -1,5 +1,5 @@
 //! What this program does beside what the servers, schedulers and commands that it is compatible with were recorded to do: one
-//! test or more for each family of `tests/oracle`; and the rules that every plan of made-up clusters keeps.
+//! test or more for each family of `tests/oracle`; and the rules that every plan of generated clusters keeps.
 //! `cargo test --test oracle scheduler` runs those of one family; each prints
 //! `<family> oracle: <equal>/<all> equal` with `-- --nocapture`.
 //!

@@ -110,7 +110,7 @@ fn a_lock_without_a_body_for_it_has_the_default_times() {
     });
 }
 
-/// Bound to all addresses, and advertised at one that is not the one others are told to join.
+/// Bound to all addresses, and advertised at an address other than the one that others are instructed to join.
 fn joinable(folder: &Folder, name: &str, server: &str) -> Agent {
     let data = folder.path().join("data");
     let config = format!(

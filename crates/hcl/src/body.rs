@@ -57,8 +57,8 @@ pub struct Expected<'s> {
     pub blocks: &'s [(&'s str, usize)],
     /// Whether `dynamic` blocks are expanded.
     pub dynamic: bool,
-    /// Block types that are looked for by themselves before all the rest, so that what is wrong with their labels is told
-    /// twice.
+    /// Block types that are looked for by themselves before all the rest, so that what is wrong with their labels is
+    /// reported twice.
     pub first: &'s [&'s str],
 }
 

@@ -50,7 +50,7 @@ struct Inner {
     by_address: Mutex<HashMap<IpAddr, Weak<Semaphore>>>,
 }
 
-/// A part of the memory, given back when it is dropped.
+/// A part of the memory, returned when it is dropped.
 #[derive(Debug, Default)]
 pub struct Held(Vec<OwnedSemaphorePermit>);
 
@@ -101,7 +101,7 @@ impl Budget {
         taken.map(Held).map_err(|_| BodyError::Busy)
     }
 
-    /// Reads a body of at most so many bytes. What is returned with it is given back when the body is not needed any more.
+    /// Reads a body of at most so many bytes. The memory reserved for it is returned when the second value is dropped.
     ///
     /// # Errors
     /// See [`BodyError`].

@@ -319,7 +319,7 @@ impl Request {
 
     // ---- body
 
-    /// The whole body. Memory for bodies is given back when the request is answered.
+    /// The whole body. The memory reserved for it is returned when the request is answered.
     ///
     /// # Errors
     /// The connection broke, the body is too large or too slow, or others take too much memory.

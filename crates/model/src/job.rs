@@ -242,7 +242,7 @@ pub struct ScalingPolicy {
     pub r#type: String,
     #[serde(with = "nil")]
     pub target: BTreeMap<String, String>,
-    /// None and an empty block are told apart.
+    /// No block and an empty block are different.
     pub policy: Option<BTreeMap<String, Value>>,
     #[serde(deserialize_with = "or_default")]
     pub min: i64,

@@ -94,7 +94,7 @@ pub(crate) struct Demands {
 }
 
 impl Demands {
-    /// Looks at all jobs of a state at `now`.
+    /// Considers all jobs of a state at `now`.
     pub(crate) fn new(state: &Snapshot, units: &Units, now: i64) -> Demands {
         let short = short_jobs(state);
         let all: Vec<&Arc<Job>> = state.jobs().map(|e| &e.current).collect();
@@ -142,7 +142,7 @@ impl Demands {
         }
     }
 
-    /// Copies that may be displaced at most when a node is lost, besides those on it; `None` if that can't be told beforehand.
+    /// Copies that may be displaced at most when a node is lost, besides those on it; `None` if that can't be known beforehand.
     pub(crate) fn displaced(&self, state: &Snapshot, node: &NodeEntry) -> Option<i64> {
         let mut on_node: BTreeMap<JobKey, BTreeMap<&str, OnNode>> = BTreeMap::new();
         for e in node.allocs.iter().filter(|e| !e.alloc.client_terminal()) {
@@ -280,7 +280,7 @@ fn activity(state: &Snapshot, job: &Arc<Job>, now: i64) -> Activity {
     if fails { Activity::Waiting } else { Activity::Settled }
 }
 
-/// Whether a service has what it wants, and nothing that could be replaced: most have, and it is told without an evaluation.
+/// Whether a service has what it wants, and nothing that could be replaced: true of most, and known without an evaluation.
 fn calm(state: &Snapshot, job: &Job) -> bool {
     if job.r#type != "service" || job.stop || job.is_template() {
         return false;

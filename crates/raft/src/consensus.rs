@@ -445,7 +445,7 @@ impl Consensus {
             let metrics = metrics.borrow();
             (metrics.id, metrics.vote)
         };
-        // What is told of the vote may be a little late; a node that has stopped has no other.
+        // The vote in the metrics may be a little late; a server that has stopped has no other.
         let vote = match familiar {
             true => known,
             false => self.inner.raft.with_raft_state(|s| *s.vote_ref()).await.unwrap_or(known),

@@ -2,7 +2,7 @@
 //!
 //! The algorithm is openraft's. Ours are the files (`log`, `snapshots`, `files`), the state's connection (`applier`,
 //! [`Machine`]), the gathering of proposals (`propose`) while there is `room`, messages (`network`) and their checks (`validate`),
-//! entries on their way (`sending`), leaving when no majority answers and going apart when nobody wins (`lease`), and the handle ([`Consensus`]).
+//! entries in flight (`sending`), leaving when no majority answers and going apart when nobody wins (`lease`), and the handle ([`Consensus`]).
 //!
 //! **Indexes.** An entry of the log holds a batch of operations, because openraft makes one entry durable before it takes the
 //! next. Outside of this room an index is the number of an operation: every operation takes the next one, and so does an

@@ -83,7 +83,7 @@ impl Own {
         if ahead > MOST_TERMS_AHEAD { Err(Invalid::Term) } else { Ok(()) }
     }
 
-    /// Whether the sender has to hear of a later term; openraft looks at nothing else then. Its log may be another one.
+    /// Whether the sender has to hear of a later term; openraft considers nothing else then. Its log may be another one.
     fn outdates(&self, vote: &Vote<ServerId>) -> bool {
         vote.leader_id.term < self.vote.leader_id.term
     }

@@ -308,7 +308,7 @@ impl Members {
         }
     }
 
-    /// Datagrams can be made up: a server that becomes a member, or has moved, has to say itself at its address that it is the one, with
+    /// Datagrams can be forged: a server that becomes a member, or has moved, has to say itself at its address that it is the one, with
     /// its certificate where there are any. One that does not is left alone for a while.
     async fn confirmed(&self, id: ServerId, address: &str) -> Result<(), String> {
         let answer = self.pool.call_server(ANSWER, id, address, &Confirm { to: id }).await;

@@ -29,7 +29,7 @@ const REMEMBERED: usize = 8;
 /// Servers that are remembered.
 const SERVERS: usize = 1024;
 
-/// What a server proves with who it is. Made anew with every start.
+/// What a server proves its identity with. Generated again at every start.
 pub struct Prover {
     id: ServerId,
     key: hmac::Key,
@@ -81,7 +81,7 @@ impl Answers<Vouch> for Service {
     }
 }
 
-/// A question that is on its way: whether the text is right, once that is known.
+/// A question in flight: whether the text is right, once that is known.
 type Asked = watch::Receiver<Option<bool>>;
 
 #[derive(Default)]

@@ -128,7 +128,7 @@ pub struct Settings {
     pub plan_pipeline: usize,
     /// Heartbeats of nodes.
     pub heartbeat: HeartbeatSettings,
-    /// Superfluous evaluations are called off; see [`crate::evals::broker::Broker::set_shedding`].
+    /// Redundant evaluations are cancelled; see [`crate::evals::broker::Broker::set_shedding`].
     pub shedding: bool,
     /// Nodes that reject too many plans.
     pub rejection: RejectionSettings,

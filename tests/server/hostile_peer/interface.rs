@@ -60,7 +60,7 @@ fn bodies_that_grow_and_clients_that_are_slow_cost_little() {
     server.start();
     crate::member::leader(std::slice::from_ref(&server));
     let port = server.port();
-    // Heads and bodies that never come to an end; they are looked at last.
+    // Heads and bodies that never come to an end; their answers are checked last.
     let begun = Instant::now();
     let slow = |text: &str| {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
@@ -97,7 +97,7 @@ fn bodies_that_grow_and_clients_that_are_slow_cost_little() {
     let left = std::fs::read_dir(server.data().join("server")).expect("a folder");
     assert!(left.flatten().all(|f| !f.file_name().to_string_lossy().contains("restore")), "files stay");
 
-    // Bodies that are large, all at the same time: others wait, or are told to come again.
+    // Bodies that are large, all at the same time: others wait, or are instructed to try again.
     let large = format!("{{\"Job\": {}}}", " ".repeat(31 << 20));
     let answers: Vec<String> = std::thread::scope(|scope| {
         let all: Vec<_> = (0..12).map(|_| scope.spawn(|| put(port, "/v1/jobs", large.as_bytes()))).collect();

@@ -1,4 +1,4 @@
-//! Three servers with a key for their gossip, and what the attacks look at.
+//! Three servers with a key for their gossip, and what the attacks check.
 
 use std::fs;
 

@@ -33,7 +33,7 @@ fn after_a_restart_the_oldest_go_first_and_no_more_than_it_takes() {
     stop_and_count(agent, &allocs, text);
 }
 
-/// Each of the first four is told of once, the others never.
+/// Each of the first four is reported once, the others never.
 fn stop_and_count(mut agent: Agent, allocs: &[Json], text: &str) {
     agent.signal("TERM");
     agent.exit();

@@ -100,7 +100,7 @@ pub(crate) struct Handle {
     watch: tokio::task::AbortHandle,
 }
 
-/// What a task reserved is given back when its watch ends.
+/// What a task reserved is returned when its watch ends.
 struct Reserved(Arc<Cgroups>, Option<TaskGroups>);
 
 impl Drop for Reserved {

@@ -30,7 +30,7 @@ pub(crate) struct CheckRestartTracker {
 }
 
 impl CheckRestartTracker {
-    /// Looks at the check at `now` (Unix nanoseconds). `started`: when the task started, none while it does not run. True:
+    /// Evaluates the check at `now` (Unix nanoseconds). `started`: when the task started, none while it does not run. True:
     /// the task is to be restarted.
     pub(crate) fn step(
         &mut self,

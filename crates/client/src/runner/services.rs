@@ -13,7 +13,7 @@ use crate::policy::check_restart::CheckRestartTracker;
 use crate::services::{Place, checks, registration};
 use encamp_model::{Service, ServiceRegistration, Task};
 
-/// How often the results of checks are looked at that restart tasks.
+/// How often the results of checks that restart tasks are evaluated.
 const CHECK_POLL: Duration = Duration::from_secs(1);
 /// Pauses between attempts to remove a service; the last one is repeated.
 const PAUSES: [u64; 5] = [100, 200, 400, 800, 1000];

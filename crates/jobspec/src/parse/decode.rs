@@ -17,7 +17,7 @@ use encamp_hcl::value::Value;
 use encamp_model::duration::parse_duration;
 use encamp_model::quoted;
 
-/// The value was wrong, and that was told.
+/// The value was wrong, and that was reported.
 struct Wrong;
 
 /// Reads bodies.
@@ -32,7 +32,7 @@ impl Decoder<'_, '_> {
     pub(crate) fn body(&mut self, body: BodyRef, schema: &Schema, scope: &Rc<Scope>) -> Map<String, Json> {
         let told = self.ev.diags.len();
         let content = self.content(body, schema, scope);
-        // Maps in the form of attributes are looked at before everything else.
+        // Maps in the form of attributes are decoded before everything else.
         let later = self.ev.diags.split_off(told.min(self.ev.diags.len()));
         let mut out = Map::new();
         for attribute in &content.attributes {

@@ -199,7 +199,7 @@ impl Cascade {
         self.delayed.extend(answer.created.into_iter().filter(|e| !e.wait_until.is_zero()));
     }
 
-    /// What servers reject is left without a node, for the reason that the node gives.
+    /// What servers reject stays unplaced, for the reason that the node gives.
     fn note_rejections(&mut self, key: &JobKey, rejected: Vec<PlanRejection>) {
         for r in rejected {
             self.rejections.insert(format!("Servers would reject a plan of job {}: {}", quoted(&key.1), r));

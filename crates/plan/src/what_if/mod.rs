@@ -48,8 +48,8 @@ pub fn what_if(before: &State, changes: &[Change], namespace: &str, now: i64) ->
     Ok(WhatIf { state: cascade.into_state(), outcome: Outcome { headroom, ..outcome } })
 }
 
-/// The state after a loss and all that follows from it, and how many allocations are without a node for it: the same as
-/// [`what_if`] gives, in less time. What is settled keeps its lost allocations as they were.
+/// The state after a loss and all that follows from it, and how many allocations are unplaced because of it: the
+/// same as [`what_if`] gives, in less time. What is settled keeps its lost allocations as they were.
 pub(super) fn lose(
     before: &State,
     lost: &change::Nodes,

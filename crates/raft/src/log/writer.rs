@@ -23,7 +23,7 @@ pub(super) const VOTE: &str = "vote";
 /// Name of the file with the ID of the last purged entry.
 pub(super) const PURGED: &str = "purged";
 /// Name of the file with the index of an entry that the log held durably. Entries after it may be there or not: a crash may
-/// take what nobody was told of.
+/// lose what was not acknowledged.
 pub(super) const HELD: &str = "held";
 /// Most bytes of appends that share one write.
 const GROUP_BYTES: usize = 8 << 20;

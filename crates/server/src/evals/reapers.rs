@@ -62,7 +62,7 @@ pub fn failed(
     vec![old, next]
 }
 
-/// Evaluations that newer ones of their jobs made superfluous ([`crate::evals::broker::Broker::take_cancelable`]), as they are
+/// Evaluations that newer ones of their jobs made redundant ([`crate::evals::broker::Broker::take_cancelable`]), as they are
 /// to be written, in one entry.
 pub fn cancelled(evals: &[Arc<Evaluation>], now: i64) -> Vec<Evaluation> {
     let stored = evals.iter().filter(|e| e.r#type != CORE);

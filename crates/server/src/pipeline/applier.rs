@@ -24,7 +24,7 @@ const STATE_WAIT: Duration = Duration::from_secs(10);
 /// How long the applier waits before it looks whether it is to end.
 const IDLE: Duration = Duration::from_millis(500);
 
-/// How often metrics are told about the nodes that reject plans.
+/// How often metrics about the nodes that reject plans are updated.
 const SCORES: Duration = Duration::from_secs(1);
 
 /// How long the first placements of a cluster may wait for its first root key.
@@ -48,7 +48,7 @@ pub(crate) struct Applier {
     /// The highest index of a finished plan.
     previous: u64,
     tracker: RejectionTracker,
-    /// When metrics were told about the nodes that reject plans.
+    /// When metrics about the nodes that reject plans were updated.
     scored: Instant,
     /// The first root key was waited for.
     waited: bool,

@@ -1,7 +1,7 @@
 //! From an evaluation to a committed plan.
 //!
-//! - [`worker`]: threads that run the schedulers; [`planner`]: what a scheduler may ask meanwhile. [`errands`]: what workers of
-//!   followers ask of the leader; `travel`: how their plans get there.
+//! - [`worker`]: threads that run the schedulers; [`planner`]: what a scheduler may ask meanwhile. [`errands`]: remote
+//!   calls by which workers of followers ask the leader; `travel`: how their plans get there.
 //! - [`plan_queue`]: plans in their order. [`applier`]: check and commit.
 //!   [`rejection`]: nodes that refuse plan after plan.
 

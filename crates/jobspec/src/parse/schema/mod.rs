@@ -40,7 +40,7 @@ pub(crate) struct Attribute {
     json: &'static str,
     pub kind: Kind,
     pub required: bool,
-    /// Required, and missed only after everything else in the body was looked at.
+    /// Required, and reported as missing only after everything else in the body was decoded.
     pub required_last: bool,
 }
 
