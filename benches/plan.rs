@@ -1,6 +1,7 @@
 //! Where the time of `job plan` goes on a large cluster: a service job of 100 instances on a made-up snapshot of 5,000
-//! nodes and 100,000 allocations. docs/performance.md keeps the figures. Nothing else plans a job against a file, so there
-//! is no peer's figure; the reference's time for the same search on its own servers stands in `benches/scheduler.rs`.
+//! nodes and 100,000 allocations. docs/performance.md keeps the figures. Nothing else plans a job against a file, so
+//! there is no peer's figure; the reference's time for the same search on its own servers stands in
+//! `benches/scheduler.rs`.
 
 use std::hint::black_box;
 use std::process::{Command, Stdio};

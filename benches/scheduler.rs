@@ -1,8 +1,8 @@
 //! Scheduling speed beside the reference's recorded speed, on the states of `tests/oracle/scheduler-bench`.
 //!
-//! Timed, as for the reference: taking a snapshot, processing the evaluation with annotations, handing the plan to a planner
-//! that accepts it at once. Loading is not timed. Every run's plan is checked against the recorded one.
-//! `cargo bench --bench scheduler -- 5000` runs the scenarios whose names contain the text.
+//! Timed, as for the reference: taking a snapshot, processing the evaluation with annotations, handing the plan to a
+//! planner that accepts it at once. Loading is not timed. Every run's plan is checked against the recorded one. `cargo
+//! bench --bench scheduler -- 5000` runs the scenarios whose names contain the text.
 
 #[allow(unreachable_pub)]
 #[path = "../tests/oracle_support/mod.rs"]

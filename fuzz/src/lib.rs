@@ -1,5 +1,5 @@
-//! What the coverage-guided fuzzers share with the seeded one in `tests/oracle_tests/fuzz_jobspec.rs`: the way an input takes, and what it
-//! may cost.
+//! What the coverage-guided fuzzers share with the seeded one in `tests/oracle_tests/fuzz_jobspec.rs`: the way an input
+//! takes, and what it may cost.
 
 #[allow(dead_code)]
 #[path = "../../tests/fuzz_support/meter.rs"]

@@ -1,5 +1,5 @@
-//! Profiles of the running agent in the form that `pprof` tools read (gzip'd protocol buffers), made from `/proc/self`: processor
-//! time by thread, threads by state, memory by mapping.
+//! Profiles of the running agent in the form that `pprof` tools read (gzip'd protocol buffers), made from `/proc/self`:
+//! processor time by thread, threads by state, memory by mapping.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;

@@ -126,8 +126,8 @@ impl Agent {
         &self.addresses
     }
 
-    /// Takes over what may change while running (`docs/spec/agent-config.md §9.2`): log level, certificates. The error says
-    /// why nothing changed.
+    /// Takes over what may change while running (`docs/spec/agent-config.md §9.2`): log level, certificates. The error
+    /// says why nothing changed.
     pub async fn reload(&mut self, config: &Config) -> Result<(), StartError> {
         let level = Level::parse(&config.log_level);
         let level = level.ok_or_else(|| StartError(format!("Invalid log level: {}", config.log_level)))?;

@@ -2,8 +2,8 @@
 
 use tokio::runtime::{Builder, Runtime};
 
-/// The threads of a server. They are not those that answer requests: agreeing, writing and applying go on however many requests
-/// wait.
+/// The threads of a server. They are not those that answer requests: agreeing, writing and applying go on however many
+/// requests wait.
 pub(super) struct Workplace(Option<Runtime>);
 
 impl Workplace {

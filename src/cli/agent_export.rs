@@ -9,7 +9,8 @@ use encamp_api::Query;
 
 /// Print what an agent logged before
 ///
-/// Prints the messages of the contacted agent, or of a node or server, from its log file or from the journal of its host.
+/// Prints the messages of the contacted agent, or of a node or server, from its log file or from the journal of its
+/// host.
 #[derive(Debug, clap::Parser)]
 pub struct MonitorExport {
     #[command(flatten)]

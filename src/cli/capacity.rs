@@ -15,17 +15,18 @@ use encamp_snapshot::live::Detail;
 
 /// Show how many more copies of a job's groups fit
 ///
-/// Counts for each group of the job file how many copies fit now beside what runs, without preempting anything, and prints on
-/// which nodes and what runs out first. A job that is registered already is counted as the file has it; its allocations stay as
-/// they are.
+/// Counts for each group of the job file how many copies fit now beside what runs, without preempting anything, and
+/// prints on which nodes and what runs out first. A job that is registered already is counted as the file has it; its
+/// allocations stay as they are.
 ///
-/// With -survive 1 node or -survive 1 dc also how many fit after the worst loss of one node or one datacenter, when what ran there
-/// has been placed again.
+/// With -survive 1 node or -survive 1 dc also how many fit after the worst loss of one node or one datacenter, when
+/// what ran there has been placed again.
 ///
-/// With -drain, -down, -add, -scale, -stop and -config copies are counted on the cluster as it would be after these changes; see
-/// what-if.
+/// With -drain, -down, -add, -scale, -stop and -config copies are counted on the cluster as it would be after these
+/// changes; see what-if.
 ///
-/// The exit code is 0 when at least one more copy of every group fits, 1 when none does of some group, and 255 after an error.
+/// The exit code is 0 when at least one more copy of every group fits, 1 when none does of some group, and 255 after an
+/// error.
 #[derive(Debug, clap::Parser)]
 pub struct CapacityCommand {
     #[command(flatten)]
@@ -88,7 +89,8 @@ struct Answer {
 }
 
 impl CapacityCommand {
-    /// The loss asked about, and the path of the job file. `-survive 1 node` leaves its second word among the arguments.
+    /// The loss asked about, and the path of the job file. `-survive 1 node` leaves its second word among the
+    /// arguments.
     fn arguments(&self) -> Result<(Option<Loss>, String), String> {
         let mut words: Vec<&str> = self.survive.iter().flat_map(|s| s.split_whitespace()).collect();
         let mut args: Vec<&str> = self.args.iter().map(String::as_str).collect();

@@ -14,8 +14,8 @@ const CRITICAL: u8 = 2;
 
 /// Tell whether the agent is well
 ///
-/// Ends with 0 if the agent asked is well, with 2 if it is not, as monitoring tools want it. A server has to know other servers,
-/// a client has to have heard from a server in time.
+/// Ends with 0 if the agent asked is well, with 2 if it is not, as monitoring tools want it. A server has to know other
+/// servers, a client has to have heard from a server in time.
 #[derive(Debug, clap::Parser)]
 pub struct Check {
     /// A server has to have this many peers

@@ -67,8 +67,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The state; what is to be said about it: what it lacks, and how it was read if that is asked for or worth knowing; and
-    /// what "now" is for it, Unix nanoseconds.
+    /// The state; what is to be said about it: what it lacks, and how it was read if that is asked for or worth
+    /// knowing; and what "now" is for it, Unix nanoseconds.
     pub fn into_state(self, verbose: bool, env: &Environment) -> (State, Vec<String>, i64) {
         let now = self.snapshot.now(env.now);
         let mut notes = self.snapshot.notes;

@@ -18,8 +18,8 @@ use encamp_model::quoted;
 
 /// Show a deployment
 ///
-/// Shows how far a deployment got, by group. The argument is the deployment's ID or the beginning of it; without one all
-/// deployments are listed.
+/// Shows how far a deployment got, by group. The argument is the deployment's ID or the beginning of it; without one
+/// all deployments are listed.
 #[derive(Debug, clap::Parser)]
 pub struct DeploymentStatus {
     /// Show full identifiers

@@ -56,7 +56,8 @@ fn with_deployment(
 
 /// Pause a deployment
 ///
-/// Pauses a deployment: nothing is placed for it until it is resumed. The argument is the deployment's ID or the beginning of it.
+/// Pauses a deployment: nothing is placed for it until it is resumed. The argument is the deployment's ID or the
+/// beginning of it.
 #[derive(Debug, clap::Parser)]
 pub struct DeploymentPause {
     /// Show full identifiers
@@ -127,8 +128,8 @@ impl Run for DeploymentUnblock {
 
 /// Accept the canaries of a deployment
 ///
-/// Promotes a deployment whose canaries are healthy, so that the rollout goes on. The argument is the deployment's ID or the
-/// beginning of it.
+/// Promotes a deployment whose canaries are healthy, so that the rollout goes on. The argument is the deployment's ID
+/// or the beginning of it.
 #[derive(Debug, clap::Parser)]
 pub struct DeploymentPromote {
     /// Promote only this group. Can be given several times
@@ -153,8 +154,8 @@ impl Run for DeploymentPromote {
 
 /// Mark a deployment as failed
 ///
-/// Ends a deployment. Where its job says so, the last stable version comes back. The argument is the deployment's ID or the
-/// beginning of it.
+/// Ends a deployment. Where its job says so, the last stable version comes back. The argument is the deployment's ID or
+/// the beginning of it.
 #[derive(Debug, clap::Parser)]
 pub struct DeploymentFail {
     #[command(flatten)]

@@ -9,8 +9,8 @@ use super::render::values;
 
 /// Delete evaluations
 ///
-/// Deletes one evaluation by its full ID, or all that match an expression. The evaluation broker has to be paused meanwhile, and
-/// evaluations that are still needed stay.
+/// Deletes one evaluation by its full ID, or all that match an expression. The evaluation broker has to be paused
+/// meanwhile, and evaluations that are still needed stay.
 #[derive(Debug, clap::Parser)]
 pub struct EvalDelete {
     /// Delete the evaluations that match this expression

@@ -16,8 +16,8 @@ const CONCURRENCY: usize = 16;
 
 /// Explain an evaluation of the past
 ///
-/// Reads an evaluation of a running cluster and the allocations it made, and tells from what they recorded what the scheduler
-/// looked at: nodes by what kept them out, scores, evictions, and what found no node.
+/// Reads an evaluation of a running cluster and the allocations it made, and tells from what they recorded what the
+/// scheduler looked at: nodes by what kept them out, scores, evictions, and what found no node.
 ///
 /// The argument is the evaluation's ID or its beginning.
 #[derive(Debug, clap::Parser)]

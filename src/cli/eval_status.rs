@@ -19,8 +19,8 @@ use encamp_model::{AllocListStub, DesiredUpdates, Evaluation, PlanAnnotations, q
 
 /// Show an evaluation
 ///
-/// Shows what an evaluation was about, what the scheduler wanted, what it placed, and why it could not place the rest. The
-/// argument is the evaluation's ID or the beginning of it.
+/// Shows what an evaluation was about, what the scheduler wanted, what it placed, and why it could not place the rest.
+/// The argument is the evaluation's ID or the beginning of it.
 #[derive(Debug, clap::Parser)]
 pub struct EvalStatus {
     /// Watch the evaluation until it ends, and the deployment it belongs to

@@ -44,8 +44,8 @@ pub fn is_bool(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::SetTrue) || arg.get_value_parser().type_id() == std::any::TypeId::of::<bool>()
 }
 
-/// Rewrites the arguments of a command for clap. Of a boolean flag that is repeated only the last occurrence stays. With
-/// `anywhere`, flags may also stand behind other arguments.
+/// Rewrites the arguments of a command for clap. Of a boolean flag that is repeated only the last occurrence stays.
+/// With `anywhere`, flags may also stand behind other arguments.
 pub fn normalise(command: &Command, args: &[String], anywhere: bool) -> Result<Vec<String>, FlagError> {
     let mut out: Vec<String> = Vec::with_capacity(args.len().saturating_add(1));
     let mut rest = args.iter();

@@ -16,11 +16,12 @@ use encamp_snapshot::replace::replace;
 
 /// Bring job files into canonical layout
 ///
-/// Rewrites job files and other files in HCL so that they are indented, spaced and aligned as is usual. Only white space
-/// changes: comments, empty lines and heredocs stay, and the files mean the same. Files with syntax errors are left alone.
+/// Rewrites job files and other files in HCL so that they are indented, spaced and aligned as is usual. Only white
+/// space changes: comments, empty lines and heredocs stay, and the files mean the same. Files with syntax errors are
+/// left alone.
 ///
-/// A path is a file whose name ends in .nomad or .hcl, or a folder with such files, by default the current one. With - as
-/// the only path, standard input is read and the result goes to standard output.
+/// A path is a file whose name ends in .nomad or .hcl, or a folder with such files, by default the current one. With -
+/// as the only path, standard input is read and the result goes to standard output.
 ///
 /// The exit code is 1 after an error, and with -check also when a file is not in canonical layout; otherwise it is 0.
 #[derive(Debug, clap::Parser)]

@@ -8,7 +8,8 @@ use encamp_state::State;
 /// The heading of these flags in help texts.
 pub const GENERAL_OPTIONS: &str = "General options";
 
-/// Flags about colours. They are looked for in the whole command line before commands are run (`docs/spec/cli.md §2.4`).
+/// Flags about colours. They are looked for in the whole command line before commands are run (`docs/spec/cli.md
+/// §2.4`).
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ColourFlags {
     /// Print without colours. NOMAD_CLI_NO_COLOR and NO_COLOR do the same
@@ -23,8 +24,8 @@ pub struct ColourFlags {
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = GENERAL_OPTIONS)]
 pub struct GeneralFlags {
-    /// Address of the cluster's HTTP API, or several with commas between them: when one does not answer, the next is tried,
-    /// for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646
+    /// Address of the cluster's HTTP API, or several with commas between them: when one does not answer, the next is
+    /// tried, for up to 30 seconds. Overrides NOMAD_ADDR. Default: http://127.0.0.1:4646
     #[arg(long, value_name = "addr")]
     pub address: Option<String>,
     /// Region the request goes to. Overrides NOMAD_REGION

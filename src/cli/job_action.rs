@@ -13,7 +13,8 @@ use encamp_model::{AllocListStub, quoted};
 
 /// Run an action of a job
 ///
-/// Runs a command that a task of a job declares as an action, in an allocation that runs. The argument is the action's name.
+/// Runs a command that a task of a job declares as an action, in an allocation that runs. The argument is the action's
+/// name.
 #[derive(Debug, clap::Parser)]
 pub struct JobAction {
     /// The job: its ID or the beginning of it

@@ -19,8 +19,8 @@ use encamp_model::quoted;
 
 /// Dispatch a parameterized job
 ///
-/// Makes a job of a parameterized one, with meta values and a payload, and registers it. The arguments are the parameterized
-/// job's ID or the beginning of it, and the file with the payload, or - for standard input.
+/// Makes a job of a parameterized one, with meta values and a payload, and registers it. The arguments are the
+/// parameterized job's ID or the beginning of it, and the file with the payload, or - for standard input.
 #[derive(Debug, clap::Parser)]
 pub struct JobDispatch {
     /// A meta value, as key=value. Can be given several times

@@ -1,5 +1,5 @@
-//! `job eval`, `job promote` and `job periodic force`: small commands that are followed by an evaluation (`docs/spec/cli.md §8.9`,
-//! `§8.11`).
+//! `job eval`, `job promote` and `job periodic force`: small commands that are followed by an evaluation
+//! (`docs/spec/cli.md §8.9`, `§8.11`).
 
 use super::command::Run;
 use super::context::Context;
@@ -47,7 +47,8 @@ impl Run for JobEval {
 
 /// Accept the canaries of a job
 ///
-/// Promotes the latest deployment of a job, so that its rollout goes on. The argument is the job's ID or the beginning of it.
+/// Promotes the latest deployment of a job, so that its rollout goes on. The argument is the job's ID or the beginning
+/// of it.
 #[derive(Debug, clap::Parser)]
 pub struct JobPromote {
     /// Promote only this group. Can be given several times

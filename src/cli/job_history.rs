@@ -16,8 +16,8 @@ use encamp_model::{JobDiff, api, quoted};
 
 /// Show the versions of a job
 ///
-/// Shows the versions of a job that servers keep, the newest first; with -p also how each differs from the one before. The
-/// argument is the job's ID or the beginning of it.
+/// Shows the versions of a job that servers keep, the newest first; with -p also how each differs from the one before.
+/// The argument is the job's ID or the beginning of it.
 #[derive(Debug, clap::Parser)]
 pub struct JobHistory {
     /// Show how versions differ

@@ -22,9 +22,11 @@ const ITEM: &str = "template";
 
 /// Write an example job file
 ///
-/// Creates a job file to start from. Without an argument it is called example.nomad.hcl. A file that exists is left alone.
+/// Creates a job file to start from. Without an argument it is called example.nomad.hcl. A file that exists is left
+/// alone.
 ///
-/// Clusters can keep job files too, in variables: the variable nomad/job-templates/NAME holds one in its item "template".
+/// Clusters can keep job files too, in variables: the variable nomad/job-templates/NAME holds one in its item
+/// "template".
 #[derive(Debug, clap::Parser)]
 pub struct JobInit {
     /// Write the example without comments

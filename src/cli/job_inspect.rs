@@ -24,8 +24,8 @@ use encamp_state::State;
 
 /// Print a job as JSON
 ///
-/// The argument is the job's ID or the beginning of it. The job is read from the running cluster at the address, or from the
-/// snapshot file given with -snapshot. With -hcl, prints what was submitted instead: the text of the job file.
+/// The argument is the job's ID or the beginning of it. The job is read from the running cluster at the address, or
+/// from the snapshot file given with -snapshot. With -hcl, prints what was submitted instead: the text of the job file.
 ///
 /// Without an argument, -json and -t print the list of all jobs.
 ///

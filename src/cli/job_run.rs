@@ -17,15 +17,16 @@ use encamp_api::writes::RegisterOptions;
 
 /// Register a job
 ///
-/// Reads a job file and registers the job, new or changed, with the servers of the cluster. Then its evaluation is watched until
-/// all allocations are placed, and its deployment until it ends.
+/// Reads a job file and registers the job, new or changed, with the servers of the cluster. Then its evaluation is
+/// watched until all allocations are placed, and its deployment until it ends.
 ///
-/// With -plan the job is planned here first, on the state of the cluster: the plan is shown, the command asks, and the job is
-/// registered only if nobody changed it meanwhile. With -output the job is printed as the JSON that clients send, without talking
-/// to a cluster.
+/// With -plan the job is planned here first, on the state of the cluster: the plan is shown, the command asks, and the
+/// job is registered only if nobody changed it meanwhile. With -output the job is printed as the JSON that clients
+/// send, without talking to a cluster.
 ///
 /// The path is a job file, or - for standard input. The exit code is 0 when the job was registered and placed, 2 when
-/// allocations found no node and no deployment waits for them, and 1 after an error or a deployment that was not successful.
+/// allocations found no node and no deployment waits for them, and 1 after an error or a deployment that was not
+/// successful.
 #[derive(Debug, clap::Parser)]
 pub struct JobRun {
     #[command(flatten)]

@@ -19,8 +19,8 @@ const NOTE: &str = "submitted using the encamp CLI";
 
 /// Change how many allocations a group has
 ///
-/// Sets the count of a task group. The arguments are the job's ID or the beginning of it, the group unless the job has only one,
-/// and the count.
+/// Sets the count of a task group. The arguments are the job's ID or the beginning of it, the group unless the job has
+/// only one, and the count.
 #[derive(Debug, clap::Parser)]
 pub struct JobScale {
     /// Scale only if the job's modify index is this

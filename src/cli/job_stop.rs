@@ -14,8 +14,8 @@ use encamp_model::quoted;
 
 /// Stop jobs
 ///
-/// Stops all allocations of a job and keeps the job, unless -purge is given. The argument is the job's ID or the beginning of it:
-/// then the command asks. Several jobs are stopped without questions.
+/// Stops all allocations of a job and keeps the job, unless -purge is given. The argument is the job's ID or the
+/// beginning of it: then the command asks. Several jobs are stopped without questions.
 #[derive(Debug, clap::Parser)]
 pub struct JobStop {
     #[command(flatten)]

@@ -22,9 +22,9 @@ const NOT_ASKED: &str = "Driver configuration not validated since connection to 
 /// Check a job file without registering it
 ///
 /// Asks the servers of the cluster at the address to check the job. Where they do not answer, the structure of the job
-/// is checked here; what servers add to a job (sidecars, implied constraints) and what depends on a cluster (namespaces,
-/// node pools, settings) is then left out. With -snapshot nobody is asked, and all rules of registration are applied
-/// with the cluster of the file.
+/// is checked here; what servers add to a job (sidecars, implied constraints) and what depends on a cluster
+/// (namespaces, node pools, settings) is then left out. With -snapshot nobody is asked, and all rules of registration
+/// are applied with the cluster of the file.
 ///
 /// The path is a job file, or - for standard input. The exit code is 0 for a valid job and 1 otherwise.
 #[derive(Debug, clap::Parser)]

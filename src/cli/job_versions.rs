@@ -1,4 +1,5 @@
-//! `job revert`, `job tag apply` and `job tag unset`: commands about single versions of a job (`docs/spec/cli.md §8.9`).
+//! `job revert`, `job tag apply` and `job tag unset`: commands about single versions of a job (`docs/spec/cli.md
+//! §8.9`).
 
 use super::command::Run;
 use super::connection::Connection;
@@ -11,8 +12,8 @@ use encamp_model::quoted;
 
 /// Go back to an earlier version of a job
 ///
-/// Registers an earlier version of a job as its newest one. The arguments are the job's ID or the beginning of it, and the
-/// number of the version or its tag.
+/// Registers an earlier version of a job as its newest one. The arguments are the job's ID or the beginning of it, and
+/// the number of the version or its tag.
 #[derive(Debug, clap::Parser)]
 pub struct JobRevert {
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! The command line: one file per command, with its arguments on top; their doc comments are its help.
 //!
-//! - [`command`]: what a command is, and which one a command line names. [`registry`]: all commands. [`flags`]: Go-style flags.
+//! - [`command`]: what a command is, and which one a command line names. [`registry`]: all commands. [`flags`]:
+//!   Go-style flags.
 //! - [`completion`]: what can stand at the cursor of a command line, for shells.
 //! - [`terminal`]: progress, and what a signal leaves behind. [`help`]: help texts.
 //! - [`context`]: what every command gets: streams, environment, clock.
@@ -11,8 +12,8 @@
 //! - [`general`]: flags that all commands share. [`job_file`]: reading job files.
 //! - [`cluster`]: the state a command works on. [`changes`]: changes to it that are only assumed.
 //! - [`monitor`]: watching what became of a request.
-//! - [`data`]: answers that are kept as they came. [`spec_file`]: files that say what an object shall be; [`examples`]: such files to
-//!   start from. [`objects`]: allocations and nodes by the beginning of their IDs.
+//! - [`data`]: answers that are kept as they came. [`spec_file`]: files that say what an object shall be; [`examples`]:
+//!   such files to start from. [`objects`]: allocations and nodes by the beginning of their IDs.
 //! - [`render`]: how results look.
 
 pub mod agent;
@@ -134,7 +135,8 @@ pub fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Prints what can stand at the cursor of a command line. This never fails: a shell that gets no answer leaves the line alone.
+/// Prints what can stand at the cursor of a command line. This never fails: a shell that gets no answer leaves the line
+/// alone.
 fn complete(line: OsString) -> ExitCode {
     let args: Vec<String> = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
     if let Ok(line) = line.into_string() {

@@ -5,7 +5,8 @@ use std::io::BufRead;
 use super::render::styled::Printable;
 use super::render::ui::Ui;
 
-/// Asks on standard output and reads a line from standard input, without what surrounds it. An error at the end of the input.
+/// Asks on standard output and reads a line from standard input, without what surrounds it. An error at the end of the
+/// input.
 pub fn ask(ui: &mut Ui<'_>, question: &(impl Printable + ?Sized)) -> Result<String, String> {
     ui.ask(question);
     let mut line = String::new();
@@ -43,8 +44,8 @@ pub fn judge(answer: &str) -> Answer {
     }
 }
 
-/// Asks for an exact `y`. `Err` holds the exit code with which the command ends: what there was to say was printed. `cancelled`
-/// is printed after a no.
+/// Asks for an exact `y`. `Err` holds the exit code with which the command ends: what there was to say was printed.
+/// `cancelled` is printed after a no.
 pub fn confirm(ui: &mut Ui<'_>, question: &str, cancelled: &str) -> Result<(), u8> {
     let answer = match ask(ui, question) {
         Ok(answer) => answer,

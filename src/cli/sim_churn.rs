@@ -8,12 +8,13 @@ use encamp_sim::load::churn::{self, Churn};
 
 /// Measure a cluster whose nodes and jobs change all the time
 ///
-/// Starts servers on this machine, with their logs on disk, and simulated nodes that speak the protocol of real ones over
-/// sockets but run no tasks. Service jobs with two allocations per node are placed: step "place". Then it goes round: of a hundred nodes
-/// one is drained, one fails and two join, and a job gets a new version. A round is over when every job is whole and no deployment
-/// is under way: step "churn".
+/// Starts servers on this machine, with their logs on disk, and simulated nodes that speak the protocol of real ones
+/// over sockets but run no tasks. Service jobs with two allocations per node are placed: step "place". Then it goes
+/// round: of a hundred nodes one is drained, one fails and two join, and a job gets a new version. A round is over when
+/// every job is whole and no deployment is under way: step "churn".
 ///
-/// The servers, their data and the nodes are gone afterwards. While it runs a line on standard error tells how far it is.
+/// The servers, their data and the nodes are gone afterwards. While it runs a line on standard error tells how far it
+/// is.
 ///
 /// The exit code is 0 when every job was whole after each round, and 1 after an error.
 #[derive(Debug, clap::Parser)]

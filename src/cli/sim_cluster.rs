@@ -20,8 +20,8 @@ use encamp_snapshot::save::{self, Compression};
 ///
 /// Makes up a cluster of so many nodes and allocations and writes it as a snapshot file, to plan against with job plan
 /// -snapshot, for benchmarks, demonstrations and tests. There are several node classes, node pools, datacenters and
-/// namespaces, GPUs, host volumes, jobs of all types and priorities with constraints, affinities and spreads, full and nearly
-/// empty nodes, and some nodes that are draining, ineligible, down or disconnected. No node is over-committed.
+/// namespaces, GPUs, host volumes, jobs of all types and priorities with constraints, affinities and spreads, full and
+/// nearly empty nodes, and some nodes that are draining, ineligible, down or disconnected. No node is over-committed.
 ///
 /// The same flags give the same file, byte for byte.
 ///

@@ -8,11 +8,13 @@ use encamp_sim::load::flap::{self, Flap};
 
 /// Measure how servers take nodes that fall silent and return
 ///
-/// Starts servers on this machine, with their logs on disk, and simulated nodes that speak the protocol of real ones over
-/// sockets but run no tasks. Service jobs with two allocations per node are placed: step "place". Some of the nodes fall silent until
-/// they are given up and all jobs are whole again: step "lose". They return, and what was replaced on them stops: step "return".
+/// Starts servers on this machine, with their logs on disk, and simulated nodes that speak the protocol of real ones
+/// over sockets but run no tasks. Service jobs with two allocations per node are placed: step "place". Some of the
+/// nodes fall silent until they are given up and all jobs are whole again: step "lose". They return, and what was
+/// replaced on them stops: step "return".
 ///
-/// The servers, their data and the nodes are gone afterwards. While it runs a line on standard error tells how far it is.
+/// The servers, their data and the nodes are gone afterwards. While it runs a line on standard error tells how far it
+/// is.
 ///
 /// The exit code is 0 when every job was whole after each step, and 1 after an error.
 #[derive(Debug, clap::Parser)]

@@ -10,11 +10,12 @@ use encamp_sim::load::heartbeats::{self, Heartbeats};
 
 /// Measure what the heartbeats of many nodes cost, and whether any is missed
 ///
-/// Starts servers on this machine, with their logs on disk, and simulated nodes that speak the protocol of real ones over
-/// sockets but run no tasks. Step "join": until all nodes are ready. Step "beat": they live for some minutes. A node that is given
-/// up although it lives is a false expiry.
+/// Starts servers on this machine, with their logs on disk, and simulated nodes that speak the protocol of real ones
+/// over sockets but run no tasks. Step "join": until all nodes are ready. Step "beat": they live for some minutes. A
+/// node that is given up although it lives is a false expiry.
 ///
-/// The servers, their data and the nodes are gone afterwards. While it runs a line on standard error tells how far it is.
+/// The servers, their data and the nodes are gone afterwards. While it runs a line on standard error tells how far it
+/// is.
 ///
 /// The exit code is 0 when all nodes were ready in the end, and 1 after an error.
 #[derive(Debug, clap::Parser)]

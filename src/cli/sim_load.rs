@@ -57,8 +57,8 @@ impl SimFlags {
         })
     }
 
-    /// Runs a scenario with a progress line on standard error, and prints what it measured; gives the exit code. The folder of
-    /// the servers is made, and removed in the end.
+    /// Runs a scenario with a progress line on standard error, and prints what it measured; gives the exit code. The
+    /// folder of the servers is made, and removed in the end.
     pub fn run<S>(
         &self,
         context: &mut Context<'_, '_>,

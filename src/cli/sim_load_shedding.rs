@@ -8,12 +8,13 @@ use encamp_sim::load::shedding::{self, Shedding};
 
 /// Measure how servers shed superfluous evaluations
 ///
-/// Starts servers on this machine, with their logs on disk, and simulated nodes that speak the protocol of real ones over
-/// sockets but run no tasks. First no scheduler runs, and every node that becomes ready makes an evaluation for each system job.
-/// Step "enable": schedulers run, until no evaluation is pending. Step "stop": all nodes stop at once without a word; its time
-/// counts from the end of the last heartbeat TTL until no evaluation is pending.
+/// Starts servers on this machine, with their logs on disk, and simulated nodes that speak the protocol of real ones
+/// over sockets but run no tasks. First no scheduler runs, and every node that becomes ready makes an evaluation for
+/// each system job. Step "enable": schedulers run, until no evaluation is pending. Step "stop": all nodes stop at once
+/// without a word; its time counts from the end of the last heartbeat TTL until no evaluation is pending.
 ///
-/// The servers, their data and the nodes are gone afterwards. While it runs a line on standard error tells how far it is.
+/// The servers, their data and the nodes are gone afterwards. While it runs a line on standard error tells how far it
+/// is.
 ///
 /// The exit code is 0 when both steps came to their end, and 1 after an error.
 #[derive(Debug, clap::Parser)]

@@ -16,17 +16,18 @@ use encamp_snapshot::{save, unload};
 
 /// Write a cluster snapshot without names and secrets
 ///
-/// Replaces everything in a snapshot file that could tell whose cluster it is: names and IDs, metadata, values of attributes
-/// that differ from machine to machine, addresses, and what jobs run. The same name gives the same replacement everywhere, also in
-/// constraints, affinities and spreads, and replacements sort as the names did. Environments, templates, configurations and the
-/// like are hidden; that they changed from one version of a job to the next can still be seen. Payloads, tokens, events and
-/// descriptions are dropped.
+/// Replaces everything in a snapshot file that could tell whose cluster it is: names and IDs, metadata, values of
+/// attributes that differ from machine to machine, addresses, and what jobs run. The same name gives the same
+/// replacement everywhere, also in constraints, affinities and spreads, and replacements sort as the names did.
+/// Environments, templates, configurations and the like are hidden; that they changed from one version of a job to the
+/// next can still be seen. Payloads, tokens, events and descriptions are dropped.
 ///
-/// The plan of every job stays the same, up to names. What stays as it is: numbers, times, words of the API, what hardware is
-/// called, and attributes such as the kernel's name or the versions of drivers.
+/// The plan of every job stays the same, up to names. What stays as it is: numbers, times, words of the API, what
+/// hardware is called, and attributes such as the kernel's name or the versions of drivers.
 ///
-/// With -keep-names some kinds of names stay: classes, datacenters, groups, jobs, meta (keys of metadata), namespaces, nodes,
-/// plugins, pools, ports, regions, services, tasks, values (of attributes and metadata), volumes, or all of these.
+/// With -keep-names some kinds of names stay: classes, datacenters, groups, jobs, meta (keys of metadata), namespaces,
+/// nodes, plugins, pools, ports, regions, services, tasks, values (of attributes and metadata), volumes, or all of
+/// these.
 ///
 /// Only the owner may read the file that is written; look through it before you give it away.
 ///

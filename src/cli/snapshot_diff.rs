@@ -17,9 +17,10 @@ const MOST_LINES: usize = 8;
 
 /// Show what changed between two cluster snapshots
 ///
-/// Compares two snapshot files: nodes that came, went or changed, jobs that were registered, changed or stopped and where their
-/// versions differ, what became of allocations by job and group, deployments, node pools, namespaces, volumes, the scheduler
-/// configuration, and how much is in use. Where and when the snapshots were taken, and their indexes, do not count.
+/// Compares two snapshot files: nodes that came, went or changed, jobs that were registered, changed or stopped and
+/// where their versions differ, what became of allocations by job and group, deployments, node pools, namespaces,
+/// volumes, the scheduler configuration, and how much is in use. Where and when the snapshots were taken, and their
+/// indexes, do not count.
 ///
 /// Of changed jobs the places are named, not the values: those may be secret.
 ///

@@ -10,15 +10,15 @@ use encamp_snapshot::save;
 
 /// Read a running cluster into a snapshot file
 ///
-/// Reads everything that planning needs over the HTTP API: nodes, jobs with their versions, allocations, deployments, node
-/// pools, namespaces, volumes and the scheduler configuration. What did not change since the last fetch of the same cluster
-/// comes from the cache. Objects that change while the cluster is read are read again.
+/// Reads everything that planning needs over the HTTP API: nodes, jobs with their versions, allocations, deployments,
+/// node pools, namespaces, volumes and the scheduler configuration. What did not change since the last fetch of the
+/// same cluster comes from the cache. Objects that change while the cluster is read are read again.
 ///
-/// The file is compressed as its name says (.zst or .gz) and only its owner may read it: it holds what jobs are given, secrets in
-/// their environment included. See snapshot anonymize.
+/// The file is compressed as its name says (.zst or .gz) and only its owner may read it: it holds what jobs are given,
+/// secrets in their environment included. See snapshot anonymize.
 ///
-/// With a token the command needs: node read, operator read, node_pool read, and list-jobs, read-job, csi-read-volume and
-/// host-volume-read on all namespaces.
+/// With a token the command needs: node read, operator read, node_pool read, and list-jobs, read-job, csi-read-volume
+/// and host-volume-read on all namespaces.
 #[derive(Debug, clap::Parser)]
 pub struct SnapshotFetch {
     /// File to write

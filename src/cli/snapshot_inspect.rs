@@ -13,9 +13,10 @@ use encamp_snapshot::inspect::{Amounts, Inspection, Tally, inspect};
 
 /// Show what is in a cluster snapshot
 ///
-/// Counts the objects of a snapshot file or a server backup by kind and measures them, and shows where and when the state was read, what is
-/// incomplete, the releases that nodes run, and per node pool: nodes, capacity and use of CPU, memory, disk and devices,
-/// allocations by client status, jobs by type and status. Without a file the running cluster at the address is read.
+/// Counts the objects of a snapshot file or a server backup by kind and measures them, and shows where and when the
+/// state was read, what is incomplete, the releases that nodes run, and per node pool: nodes, capacity and use of CPU,
+/// memory, disk and devices, allocations by client status, jobs by type and status. Without a file the running cluster
+/// at the address is read.
 ///
 /// Capacity and use leave out nodes that are down. Sizes are those of a file that is not compressed.
 ///

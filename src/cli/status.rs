@@ -10,8 +10,8 @@ use encamp_model::quoted;
 
 /// Show the status of anything
 ///
-/// Finds the job, allocation, node, evaluation, deployment, namespace, plugin or volume whose ID or name starts with the
-/// argument, and shows its status. Without an argument, lists jobs.
+/// Finds the job, allocation, node, evaluation, deployment, namespace, plugin or volume whose ID or name starts with
+/// the argument, and shows its status. Without an argument, lists jobs.
 #[derive(Debug, clap::Parser)]
 pub struct Status {
     /// Show full identifiers

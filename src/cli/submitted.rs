@@ -17,8 +17,8 @@ pub struct FollowFlags {
 }
 
 impl FollowFlags {
-    /// After a registration: watches the evaluation. Detached, and for jobs that are launched later, says that it worked and
-    /// what comes next.
+    /// After a registration: watches the evaluation. Detached, and for jobs that are launched later, says that it
+    /// worked and what comes next.
     pub fn registered(
         &self,
         connection: &Connection,

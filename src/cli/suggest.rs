@@ -1,5 +1,5 @@
-//! What a mistyped command or flag may have been meant to be: a line on standard error below the help. Nothing is said where
-//! no name is near, so that recorded outputs stay as they are.
+//! What a mistyped command or flag may have been meant to be: a line on standard error below the help. Nothing is said
+//! where no name is near, so that recorded outputs stay as they are.
 
 use super::command::{Entry, Registry};
 use super::flags::FlagError;

@@ -1,7 +1,7 @@
 //! The terminal that this process writes to: progress on standard error, and what a signal leaves behind.
 //!
-//! Ordinary output and progress share one [`Terminal`]. Writers call [`Terminal::suspend`], which removes the progress while they
-//! write. No stream is locked for longer than one write: progress is redrawn by a thread of its own.
+//! Ordinary output and progress share one [`Terminal`]. Writers call [`Terminal::suspend`], which removes the progress
+//! while they write. No stream is locked for longer than one write: progress is redrawn by a thread of its own.
 
 use std::fmt;
 use std::io::{self, IsTerminal, StdoutLock, Write};
@@ -22,8 +22,8 @@ const REDRAW: Duration = Duration::from_millis(200);
 /// How long the clean-up after a signal may take: a terminal that was paused takes no output.
 const CLEAN_UP: Duration = Duration::from_millis(500);
 
-/// Where progress is drawn: standard error, with room for `^C` behind it. Terminals echo that where the cursor stands; on the next
-/// row it would stay when the progress is removed.
+/// Where progress is drawn: standard error, with room for `^C` behind it. Terminals echo that where the cursor stands;
+/// on the next row it would stay when the progress is removed.
 #[derive(Debug, Default)]
 struct ProgressLine {
     pending: Mutex<String>,
@@ -182,9 +182,9 @@ impl Terminal {
         }
     }
 
-    /// Ends the process when it is interrupted, terminated or its terminal hangs up, unless the command reacts itself. The
-    /// terminal is left as it was: no progress, its modes, the cursor at the beginning of a line. Files that are not complete are
-    /// removed.
+    /// Ends the process when it is interrupted, terminated or its terminal hangs up, unless the command reacts itself.
+    /// The terminal is left as it was: no progress, its modes, the cursor at the beginning of a line. Files that are
+    /// not complete are removed.
     pub fn watch_signals(&self) {
         let terminal = self.clone();
         // Without the thread signals end the process at once, as they do by default.

@@ -11,8 +11,8 @@ use encamp_model::quoted;
 
 /// Open the web interface
 ///
-/// Opens the web interface of the cluster in a browser: the page of the object whose ID or name starts with the argument, or
-/// the first page.
+/// Opens the web interface of the cluster in a browser: the page of the object whose ID or name starts with the
+/// argument, or the first page.
 #[derive(Debug, clap::Parser)]
 pub struct Web {
     /// Accepted for compatibility: signing in is left to the browser

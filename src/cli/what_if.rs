@@ -10,16 +10,16 @@ use encamp_snapshot::live::Detail;
 
 /// Show where allocations would go if the cluster changed
 ///
-/// Assumes the changes given, processes the evaluations that a server would make, in order of priority and until nothing
-/// happens any more, and prints which allocations leave their nodes and where they go, what finds no node and why, and what is
-/// free on ready nodes before and after. Nothing is changed.
+/// Assumes the changes given, processes the evaluations that a server would make, in order of priority and until
+/// nothing happens any more, and prints which allocations leave their nodes and where they go, what finds no node and
+/// why, and what is free on ready nodes before and after. Nothing is changed.
 ///
-/// A drain is followed to its end: services leave as their migrate blocks allow, batch work ends at the deadline, system
-/// allocations go last. Nodes that are lost stay lost. Jobs are named by ID in the namespace of -namespace, or ID@NAMESPACE.
-/// The same flags on job plan plan a job on the changed cluster.
+/// A drain is followed to its end: services leave as their migrate blocks allow, batch work ends at the deadline,
+/// system allocations go last. Nodes that are lost stay lost. Jobs are named by ID in the namespace of -namespace, or
+/// ID@NAMESPACE. The same flags on job plan plan a job on the changed cluster.
 ///
-/// The exit code is 0 when everything the changes concern has a node in the end, 1 when something has none, and 255 after an
-/// error.
+/// The exit code is 0 when everything the changes concern has a node in the end, 1 when something has none, and 255
+/// after an error.
 #[derive(Debug, clap::Parser)]
 pub struct WhatIfCommand {
     #[command(flatten)]

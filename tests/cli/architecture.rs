@@ -1,5 +1,5 @@
-//! What Cargo does not check about the crates of the workspace: that the pure ones touch nothing outside, and that ARCHITECTURE.md
-//! says of each what it may use.
+//! What Cargo does not check about the crates of the workspace: that the pure ones touch nothing outside, and that
+//! ARCHITECTURE.md says of each what it may use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

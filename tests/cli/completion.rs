@@ -289,7 +289,8 @@ fn files_are_completed() {
 fn the_program_is_the_one_that_was_typed() {
     for setup in SCRIPTS {
         let Some(session) = Session::start(setup, "program", &[]) else { continue };
-        // The bash-completion package loads the script at the first key, and bash then looks for a path only at the next one.
+        // The bash-completion package loads the script at the first key, and bash then looks for a path only at the
+        // next one.
         session.check("encamp job pl\t", "encamp job plan ");
         let bin = session.home.path().join("bin/encamp");
         let bin = bin.display();

@@ -1,4 +1,5 @@
-//! What is printed about job files with mistakes: `tests/diagnostics/*.txt` holds the output of the program for each file.
+//! What is printed about job files with mistakes: `tests/diagnostics/*.txt` holds the output of the program for each
+//! file.
 //!
 //! `ENCAMP_UPDATE=1 cargo test --test cli diagnostics` writes the expected output.
 

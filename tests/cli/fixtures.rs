@@ -1,5 +1,6 @@
 //! The demo cluster is made by encamp itself: the jobs of fixtures/demo/registered are planned one after the other and
-//! their allocations set running. This test fails when fixtures/demo/cluster.json is stale; `ENCAMP_UPDATE=1` rewrites it.
+//! their allocations set running. This test fails when fixtures/demo/cluster.json is stale; `ENCAMP_UPDATE=1` rewrites
+//! it.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Manual pages in the tree are those that the commands' definitions give, and completion scripts those that are printed.
+//! Manual pages in the tree are those that the commands' definitions give, and completion scripts those that are
+//! printed.
 //!
 //! `ENCAMP_UPDATE=1 cargo test --test cli generated` writes them.
 

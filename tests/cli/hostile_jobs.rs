@@ -1,5 +1,6 @@
-//! Files of 1 MB made to hurt, given to the real program: `job validate` must end, soon, without taking much memory, and
-//! without saying more than anybody can read. Builds without optimisation are not measured: CI names the release build.
+//! Files of 1 MB made to hurt, given to the real program: `job validate` must end, soon, without taking much memory,
+//! and without saying more than anybody can read. Builds without optimisation are not measured: CI names the release
+//! build.
 //!
 //! `ENCAMP_PROGRAM=path`: an optimised build to measure instead of the one the tests were built with.
 //! `ENCAMP_HOSTILE=text`: only the files whose names contain the text, in any build, with what each takes.

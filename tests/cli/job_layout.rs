@@ -106,8 +106,9 @@ fn every_file_means_the_same_and_keeps_its_comments() {
     assert!(jobs >= 10, "only {jobs} jobs");
 }
 
-/// Puts other spaces between the tokens of a text, wherever they mean nothing; `choose` gives a number below its argument.
-/// Template sequences and lookups are left alone, since a reference that is kept as text keeps its spaces too.
+/// Puts other spaces between the tokens of a text, wherever they mean nothing; `choose` gives a number below its
+/// argument. Template sequences and lookups are left alone, since a reference that is kept as text keeps its spaces
+/// too.
 fn respaced(text: &str, mut choose: impl FnMut(usize) -> usize) -> String {
     use Kind::*;
     let (mut out, mut at, mut left, mut sequences) = (String::new(), 0, Newline, 0);

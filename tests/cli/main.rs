@@ -1,4 +1,5 @@
-//! The program as a person or a script runs it: commands, help, terminals, completion, files, and running clusters that answer from a script.
+//! The program as a person or a script runs it: commands, help, terminals, completion, files, and running clusters that
+//! answer from a script.
 
 // What modules share is public in them.
 #![allow(unreachable_pub)]

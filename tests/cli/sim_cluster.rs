@@ -1,5 +1,5 @@
-//! Made-up clusters hold what they promise: nothing over-committed, jobs as a server stores them, and allocations where the
-//! scheduler itself would leave them.
+//! Made-up clusters hold what they promise: nothing over-committed, jobs as a server stores them, and allocations where
+//! the scheduler itself would leave them.
 
 use std::sync::Arc;
 
@@ -137,8 +137,8 @@ fn the_scheduler_leaves_settled_jobs_alone() {
     }
 }
 
-/// A changed kill timeout is an update in place, for which the scheduler checks constraints, devices, volumes, ports and
-/// resources on the node the allocation is on.
+/// A changed kill timeout is an update in place, for which the scheduler checks constraints, devices, volumes, ports
+/// and resources on the node the allocation is on.
 #[test]
 fn allocations_are_where_the_scheduler_could_put_them() {
     let state = state(made(60, 900, 7));

@@ -1,5 +1,6 @@
-//! A cluster on one machine, from an empty node to collected garbage, by the commands of the real program. The commands and what
-//! they print are those of the section of README.md; `ENCAMP_UPDATE=1 cargo test --test cli walkthrough` writes what is printed.
+//! A cluster on one machine, from an empty node to collected garbage, by the commands of the real program. The commands
+//! and what they print are those of the section of README.md; `ENCAMP_UPDATE=1 cargo test --test cli walkthrough`
+//! writes what is printed.
 
 use crate::agent;
 use crate::program;
@@ -19,7 +20,8 @@ const BLOCK: &str = "```console\n";
 const END: &str = "```";
 const PROMPT: &str = "$ encamp ";
 
-/// IDs, which are others every time, and what the document has in their places: the same for the first, second, … that appears.
+/// IDs, which are others every time, and what the document has in their places: the same for the first, second, … that
+/// appears.
 #[derive(Default)]
 struct Ids {
     /// By the first eight digits of the real one: the shown one, and the whole real one when it was seen.

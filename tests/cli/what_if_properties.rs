@@ -1,4 +1,5 @@
-//! What-ifs on made-up clusters: nothing gets lost, nothing is over-committed, and no node is used that is not there any more.
+//! What-ifs on made-up clusters: nothing gets lost, nothing is over-committed, and no node is used that is not there
+//! any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -169,7 +170,8 @@ proptest! {
         }
     }
 
-    /// A plan that is made for the state is accepted by it, unless it evicts: then the check may find what preemption missed.
+    /// A plan that is made for the state is accepted by it, unless it evicts: then the check may find what preemption
+    /// missed.
     #[test]
     fn plans_without_evictions_are_accepted(nodes in 2_usize..12, each in 2_usize..30, seed: u64, pick: usize) {
         let Some(mut state) = state(nodes, each, seed) else { return Ok(()) };
@@ -180,7 +182,8 @@ proptest! {
     }
 }
 
-/// How many clusters [`the_worst_loss_is_the_worst_of_all`] tries: `ENCAMP_SURVIVAL_CASES`, which a release run sets to 10000.
+/// How many clusters [`the_worst_loss_is_the_worst_of_all`] tries: `ENCAMP_SURVIVAL_CASES`, which a release run sets
+/// to 10000.
 fn survival_cases() -> u32 {
     std::env::var("ENCAMP_SURVIVAL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(24)
 }
@@ -188,7 +191,8 @@ fn survival_cases() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: survival_cases(), ..ProptestConfig::default() })]
 
-    /// The answer is the minimum over all nodes (or datacenters), each loss followed and counted without any of the short cuts.
+    /// The answer is the minimum over all nodes (or datacenters), each loss followed and counted without any of the
+    /// short cuts.
     #[test]
     fn the_worst_loss_is_the_worst_of_all(
         nodes in 2_usize..10, each in 3_usize..30, seed: u64, pick: usize, evicting: bool, own: bool, datacenter: bool,

@@ -1,7 +1,8 @@
 //! A server that is killed at any moment, and what must be there when it comes back (`docs/reliability.md`).
 //!
-//! `ENCAMP_CRASH_ROUNDS=n`: how many times it is killed. `ENCAMP_CRASH_SEED=n`: what is written, when it is killed; the order in which
-//! threads run is left to the machine. `ENCAMP_PROGRAM=path`: another build than the one the tests were built with.
+//! `ENCAMP_CRASH_ROUNDS=n`: how many times it is killed. `ENCAMP_CRASH_SEED=n`: what is written, when it is killed; the
+//! order in which threads run is left to the machine. `ENCAMP_PROGRAM=path`: another build than the one the tests were
+//! built with.
 
 use crate::agent;
 use crate::crash_support;

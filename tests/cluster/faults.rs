@@ -1,9 +1,9 @@
-//! Three servers under load, and what goes wrong around them: networks, processes, disks, clocks. What was acknowledged must be on
-//! every server afterwards (`docs/reliability.md`).
+//! Three servers under load, and what goes wrong around them: networks, processes, disks, clocks. What was acknowledged
+//! must be on every server afterwards (`docs/reliability.md`).
 //!
-//! `ENCAMP_FAULT_ROUNDS=n`: how many faults. `ENCAMP_FAULT_SEED=n`: of the first one; each has the seed after the one before, which
-//! decides what happens, not the order in which threads run. `ENCAMP_FAULT_KINDS=deaf,stop`: no others. `ENCAMP_PROGRAM=path`:
-//! another build than the one the tests were built with.
+//! `ENCAMP_FAULT_ROUNDS=n`: how many faults. `ENCAMP_FAULT_SEED=n`: of the first one; each has the seed after the one
+//! before, which decides what happens, not the order in which threads run. `ENCAMP_FAULT_KINDS=deaf,stop`: no others.
+//! `ENCAMP_PROGRAM=path`: another build than the one the tests were built with.
 
 use crate::crash_support;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -52,8 +52,8 @@ fn superfluous_evaluations_are_shed() {
     assert_eq!((number(&told, "nodes"), number(&told, "servers"), number(&told, "allocations")), (30, 1, 60));
     assert!(number(&told, "peak_rss_mb") > 10, "{told}");
     let [enable, stop] = told["steps"].as_array().expect("steps").as_slice() else { panic!("{told}") };
-    // One of each job's registration, one of each node and job; of each job the first and the newest are processed, and what
-    // came while those were.
+    // One of each job's registration, one of each node and job; of each job the first and the newest are processed, and
+    // what came while those were.
     assert!(enable["name"] == "enable" && number(enable, "evaluations_pending") >= 60, "{told}");
     assert!((4..20).contains(&number(enable, "evaluations_processed")), "{told}");
     assert!(number(enable, "evaluations_canceled") >= 40, "{told}");

@@ -1,5 +1,5 @@
-//! What the fuzzers of job files share: the seeded one in `tests/oracle_tests/fuzz_jobspec.rs`, the coverage-guided ones in `fuzz/`, and
-//! the hostile files of `tests/hostile_jobs.rs`.
+//! What the fuzzers of job files share: the seeded one in `tests/oracle_tests/fuzz_jobspec.rs`, the coverage-guided
+//! ones in `fuzz/`, and the hostile files of `tests/hostile_jobs.rs`.
 //!
 //! Each user takes a part of it.
 #![allow(dead_code)]

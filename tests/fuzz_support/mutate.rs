@@ -1,4 +1,5 @@
-//! New inputs from old ones, reproducible from a seed: byte and token mutations, splices, and files made from a grammar.
+//! New inputs from old ones, reproducible from a seed: byte and token mutations, splices, and files made from a
+//! grammar.
 
 use encamp_model::random::Random;
 

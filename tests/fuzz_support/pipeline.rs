@@ -59,8 +59,8 @@ pub fn json(data: &[u8]) -> Reached {
     }
 }
 
-/// Values of variables. The first byte says where they come from: a variable file, arguments or environment variables (one
-/// a line), or the value of the variable that the second byte chooses.
+/// Values of variables. The first byte says where they come from: a variable file, arguments or environment variables
+/// (one a line), or the value of the variable that the second byte chooses.
 pub fn variables(data: &[u8]) -> Reached {
     let (from, rest) = data.split_first().unwrap_or((&0, &[]));
     let text = String::from_utf8_lossy(rest);

@@ -1,4 +1,5 @@
-//! Where fuzzers begin: the recorded job files, those of the fixtures and of the examples, and the hostile ones in small.
+//! Where fuzzers begin: the recorded job files, those of the fixtures and of the examples, and the hostile ones in
+//! small.
 
 use std::path::Path;
 

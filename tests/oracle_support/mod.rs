@@ -1,6 +1,7 @@
 //! The scheduler oracle: its case format, and how a case becomes a state (`tests/oracle/scheduler/README.md`).
 //!
-//! Included by tests and benchmarks with `#[path]`, which include `tests/support/recorded.rs` too; each uses a part of it.
+//! Included by tests and benchmarks with `#[path]`, which include `tests/support/recorded.rs` too; each uses a part of
+//! it.
 #![allow(dead_code)]
 
 pub mod compare;

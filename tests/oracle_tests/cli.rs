@@ -1,6 +1,7 @@
 //! All recorded runs of the command line: canned answers of a server in, exact output and exit code out.
 //!
-//! Figures are printed by command group. The groups named in [`EQUAL`] have to be equal in all cases; the others only count.
+//! Figures are printed by command group. The groups named in [`EQUAL`] have to be equal in all cases; the others only
+//! count.
 
 use std::collections::BTreeMap;
 use std::path::Path;

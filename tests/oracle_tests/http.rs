@@ -1,5 +1,5 @@
-//! The recorded scenarios of the HTTP oracle, repeated by its own scripts against the real program (docs/compatibility.md). That
-//! takes three minutes: only with `ENCAMP_ORACLE_HTTP=1`, where there is `python3`.
+//! The recorded scenarios of the HTTP oracle, repeated by its own scripts against the real program
+//! (docs/compatibility.md). That takes three minutes: only with `ENCAMP_ORACLE_HTTP=1`, where there is `python3`.
 //!
 //! `ENCAMP_PROGRAM=path`: another build. Differences are printed with `--nocapture`.
 

@@ -1,7 +1,8 @@
 //! Small job files on which an earlier build and the recorded program differed
 //! (`tests/oracle/jobspec-differences/README.md`): what is accepted, the JSON, the texts of errors and warnings.
 //!
-//! `ENCAMP_ORACLE_CASE=text` runs only the cases whose name contains the text and prints both outputs of those that differ.
+//! `ENCAMP_ORACLE_CASE=text` runs only the cases whose name contains the text and prints both outputs of those that
+//! differ.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +12,8 @@ use serde_json::{Number, Value};
 use crate::oracle;
 use crate::program::{Ran, run_for};
 
-/// The cases that differ on purpose: `docs/compatibility.md`, section "Job files", says why. All others have to be equal.
+/// The cases that differ on purpose: `docs/compatibility.md`, section "Job files", says why. All others have to be
+/// equal.
 const DIFFERENT: [&str; 18] =
     ["12", "17", "30", "38", "39", "40", "41", "42", "43", "46", "47", "75", "75b", "75c", "76", "78", "87", "97"];
 
@@ -61,7 +63,8 @@ fn printed(ran: &Ran) -> Vec<String> {
     said(&format!("{}\n{}", stderr.join("\n"), ran.stdout))
 }
 
-/// Reads a value as the records write it: `'text'`, `('i', '5')`, `['a']`, `True`, `None`, `12`; gives the rest of the text.
+/// Reads a value as the records write it: `'text'`, `('i', '5')`, `['a']`, `True`, `None`, `12`; gives the rest of the
+/// text.
 fn literal(text: &str) -> Option<(Wanted, &str)> {
     let text = text.trim_start();
     if let Some(rest) = text.strip_prefix('\'') {

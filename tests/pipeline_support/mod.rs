@@ -1,7 +1,7 @@
 //! A leader without threads, disk and network, and the rules it has to keep (`docs/reliability.md`).
 //!
-//! - `cluster`: made-up nodes and jobs. `world`: the store, the broker, the blocked evaluations, the loops. `worker`: what
-//!   happens between a scheduler and the applier while others go on. `events`: what operators and nodes do.
+//! - `cluster`: made-up nodes and jobs. `world`: the store, the broker, the blocked evaluations, the loops. `worker`:
+//!   what happens between a scheduler and the applier while others go on. `events`: what operators and nodes do.
 //! - `rules`: what holds after every entry. `rest`: what holds once nothing is left to do. `tally`: what occurred.
 
 pub mod cluster;

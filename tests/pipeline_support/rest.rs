@@ -114,8 +114,8 @@ impl World {
         if job.task_groups.iter().filter_map(|g| g.update.as_ref()).any(|u| u.canary > 0) {
             return Ok(());
         }
-        // A batch allocation whose node is away is updated in place although it was to become unknown, and so is live beside its
-        // replacement once the node is back (`docs/reliability.md`).
+        // A batch allocation whose node is away is updated in place although it was to become unknown, and so is live
+        // beside its replacement once the node is back (`docs/reliability.md`).
         if job.r#type == "batch" && job.task_groups.iter().any(|g| g.disconnect.is_some()) {
             return Ok(());
         }
@@ -146,9 +146,9 @@ impl World {
         let outcome = run(&self.store.state().snapshot(), &eval, &terms)?;
         let waits = self.store.evals_of_job(&job.namespace, &job.id).any(|e| e.status == "blocked");
         self.tally.add(if waits { "blocked jobs" } else { "settled jobs" }, 1);
-        // Jobs of the system are placed and stopped in turns (`docs/spec/reconciliation.md §9.2`), and sysbatch jobs are not
-        // looked at when nodes come and go (`docs/spec/server.md §9.6`). Deployments hold changes back until the next evaluation
-        // after their end (`§6.4`).
+        // Jobs of the system are placed and stopped in turns (`docs/spec/reconciliation.md §9.2`), and sysbatch jobs
+        // are not looked at when nodes come and go (`docs/spec/server.md §9.6`). Deployments hold changes back until
+        // the next evaluation after their end (`§6.4`).
         let deployed = !self.store.state().deployments_of_job(&job.namespace, &job.id).is_empty();
         if deployed || self.forgotten(job) || self.drained(job) || matches!(job.r#type.as_str(), "system" | "sysbatch")
         {
@@ -169,7 +169,8 @@ impl World {
         Ok(())
     }
 
-    /// What a drain takes of a batch job is not replaced (`docs/spec/server.md §12`), but by the next evaluation of the job.
+    /// What a drain takes of a batch job is not replaced (`docs/spec/server.md §12`), but by the next evaluation of the
+    /// job.
     fn drained(&self, job: &Job) -> bool {
         let allocs = self.store.state().allocs_of_job(&job.namespace, &job.id);
         allocs.iter().any(|e| e.alloc.desired_transition.migrate_disable_placement())

@@ -1,5 +1,6 @@
 //! Workers. Nothing runs at the same time, yet everything may happen between the moment a worker takes its snapshot and
-//! the moment its plan is checked: other workers go on meanwhile, from start to end or into the middle of their own work.
+//! the moment its plan is checked: other workers go on meanwhile, from start to end or into the middle of their own
+//! work.
 
 use encamp_model::random::Random;
 use encamp_model::*;

@@ -79,8 +79,8 @@ fn check_node(before: &State, plan: &Plan, node: &Node) -> Verdict {
     Ok(())
 }
 
-/// An old allocation of a system job may have been stopped for a canary that was dropped again, because there were enough,
-/// after others were placed (`docs/spec/reconciliation.md §9.4`).
+/// An old allocation of a system job may have been stopped for a canary that was dropped again, because there were
+/// enough, after others were placed (`docs/spec/reconciliation.md §9.4`).
 fn dropped(before: &State, plan: &Plan, a: &Allocation) -> bool {
     let Some(job) = plan.job.as_ref().filter(|j| j.r#type == "system") else { return false };
     let canaries = plan.deployment.as_ref().and_then(|d| d.task_groups.get(&a.task_group)?.as_ref());
@@ -103,8 +103,8 @@ fn fits(room: &Room, uses: &[Taken]) -> Verdict {
     }
 }
 
-/// An allocation of a service or batch job that goes on with a new version fits beside what its node holds now: what the
-/// plan stops or changes there does not count yet (`docs/spec/reconciliation.md §7`).
+/// An allocation of a service or batch job that goes on with a new version fits beside what its node holds now: what
+/// the plan stops or changes there does not count yet (`docs/spec/reconciliation.md §7`).
 fn check_updated(before: &State, plan: &Plan, node: &Node, a: &Allocation) -> Verdict {
     let Some(stored) = before.alloc(&a.id).map(|e| &e.alloc) else { return Ok(()) };
     let (Some(old), Some(job)) = (&stored.job, &plan.job) else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! What allocations take and what nodes have, counted from the records alone, without the sums the state keeps. The deterministic
-//! test of a cluster (`server::deterministic`) counts with this file, too.
+//! What allocations take and what nodes have, counted from the records alone, without the sums the state keeps. The
+//! deterministic test of a cluster (`server::deterministic`) counts with this file, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -134,8 +134,8 @@ fn port_list(text: &str) -> BTreeSet<i64> {
         .collect()
 }
 
-/// Nobody has more of a node than there is, and nothing belongs to two. Allocations that are to stop do not count, though
-/// they may still run (`docs/spec/server.md §7.4`).
+/// Nobody has more of a node than there is, and nothing belongs to two. Allocations that are to stop do not count,
+/// though they may still run (`docs/spec/server.md §7.4`).
 pub fn within_capacity(state: &State, id: &str) -> Verdict {
     let Some(node) = state.node(id).map(|n| n.node.clone()) else { return Ok(()) };
     let live: Vec<_> = state.allocs_of_node(id).iter().map(|e| e.alloc.clone()).filter(|a| !a.terminal()).collect();

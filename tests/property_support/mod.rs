@@ -2,7 +2,8 @@
 //!
 //! - [`dice`]: draws. `cluster`, `jobs`: made-up nodes and jobs. `events`: what happens between evaluations.
 //! - `apply`: runs an evaluation and applies its plan as the plan applier would.
-//! - `capacity`, `eligible`, `preemption`: what a plan may not do; `count`: what is taken and what there is. `again`, `order`: what may not change it.
+//! - `capacity`, `eligible`, `preemption`: what a plan may not do; `count`: what is taken and what there is. `again`,
+//!   `order`: what may not change it.
 //! - `case`: one seed, one cluster, several evaluations. [`runner`]: many seeds. `tally`: what occurred.
 
 pub mod again;

@@ -98,7 +98,8 @@ fn metrics_have_both_forms() {
     assert!(agent.ask("PUT", "/v1/metrics").0.starts_with("HTTP/1.1 405"));
 }
 
-/// Names that the reference prescribes have complaints of their own (counters without `_total`); the form must be right.
+/// Names that the reference prescribes have complaints of their own (counters without `_total`); the form must be
+/// right.
 #[test]
 fn promtool_reads_the_metrics() {
     let tool = std::env::var("PROMTOOL").unwrap_or_else(|_| "promtool".into());

@@ -1,5 +1,5 @@
-//! Calls of servers and their command line, end to end against real agents: locks, joining, actions, sources of stopped jobs, scaling
-//! policies, server lists, promotions, introductions, exported logs, profiles, metrics, refused settings.
+//! Calls of servers and their command line, end to end against real agents: locks, joining, actions, sources of stopped
+//! jobs, scaling policies, server lists, promotions, introductions, exported logs, profiles, metrics, refused settings.
 
 use crate::agent;
 use std::io::{Read, Write};

@@ -1,5 +1,5 @@
-//! Real clients against the real program: python-nomad and the client library of the reference (`tests/compat`). Each registers, plans,
-//! runs, reads, blocks, streams events, drains and stops.
+//! Real clients against the real program: python-nomad and the client library of the reference (`tests/compat`). Each
+//! registers, plans, runs, reads, blocks, streams events, drains and stops.
 //!
 //! Skipped where Python, Go or the network is missing; with `CI=true` that is a failure.
 

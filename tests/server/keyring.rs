@@ -1,5 +1,5 @@
-//! Root keys and identities through the real program: keys that survive, that are rotated; tokens that tasks see and anybody
-//! can verify.
+//! Root keys and identities through the real program: keys that survive, that are rotated; tokens that tasks see and
+//! anybody can verify.
 
 use crate::agent::{Agent, PATIENCE, call, wait_for};
 use crate::program::{Folder, run_in};

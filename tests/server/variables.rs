@@ -1,5 +1,5 @@
-//! Variables of a running server, by the command line and over HTTP: check-and-set, locks, blocking reads, events, and what is left
-//! of them on disk.
+//! Variables of a running server, by the command line and over HTTP: check-and-set, locks, blocking reads, events, and
+//! what is left of them on disk.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

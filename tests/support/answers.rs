@@ -1,4 +1,5 @@
-//! Records of an archive as the HTTP API shows them (`docs/spec/snapshot-archive.md §9`), and when two objects count as equal.
+//! Records of an archive as the HTTP API shows them (`docs/spec/snapshot-archive.md §9`), and when two objects count as
+//! equal.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,8 @@ pub fn json(object: &impl Serialize) -> Value {
     serde_json::to_value(object).expect("objects are JSON")
 }
 
-/// Takes away what counts as nothing: `null`, zero, false, empty texts, lists and maps, the zero time. Items of lists stay.
+/// Takes away what counts as nothing: `null`, zero, false, empty texts, lists and maps, the zero time. Items of lists
+/// stay.
 pub fn compact(value: Value) -> Value {
     let value = compact_inside(value);
     if empty(&value) { Value::Null } else { value }

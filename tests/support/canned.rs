@@ -19,7 +19,8 @@ pub const OTHER: &str = "dddddddd-9999-2222-3333-444444444444";
 pub const NODE: &str = "bbbbbbbb-1111-2222-3333-444444444444";
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server of fixed answers by request line; several answers to one line come one after the other, the last one again and again.
+/// A server of fixed answers by request line; several answers to one line come one after the other, the last one again
+/// and again.
 pub struct Canned {
     pub server: Server,
 }

@@ -1,4 +1,5 @@
-//! A running cluster as its HTTP API shows it: the recorded answers of `tests/oracle/archive` (all of one index), served.
+//! A running cluster as its HTTP API shows it: the recorded answers of `tests/oracle/archive` (all of one index),
+//! served.
 //!
 //! Each test uses a part of it.
 #![allow(dead_code)]

@@ -84,8 +84,8 @@ pub fn run_with(folder: &Path, args: &[&str], env: &[(&str, &str)], stdin: Optio
     Ran { stdout: text(out.stdout), stderr: text(out.stderr), exit: out.status.code().unwrap_or(-1) }
 }
 
-/// Runs the program in a folder with an otherwise empty environment and that text on standard input, and ends it when it takes
-/// too long: the exit code is then -1.
+/// Runs the program in a folder with an otherwise empty environment and that text on standard input, and ends it when
+/// it takes too long: the exit code is then -1.
 pub fn run_for(patience: Duration, folder: &Path, args: &[&str], env: &[(&str, &str)], input: &str) -> Ran {
     let mut child = Command::new(path())
         .args(args)

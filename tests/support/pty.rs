@@ -186,7 +186,8 @@ impl Terminal {
         true
     }
 
-    /// Waits until the command has ended and everything it wrote was read, at most for `bound`. The error is the last screen.
+    /// Waits until the command has ended and everything it wrote was read, at most for `bound`. The error is the last
+    /// screen.
     pub fn wait_for_exit(&mut self, bound: Duration) -> Result<Exit, Screen> {
         let end = Instant::now() + bound;
         loop {

@@ -1,9 +1,10 @@
-//! The recorded results that tests and benchmarks compare with: `tests/oracle`, or the directory that `ENCAMP_ORACLE` names
-//! instead. Its README says what is there.
+//! The recorded results that tests and benchmarks compare with: `tests/oracle`, or the directory that `ENCAMP_ORACLE`
+//! names instead. Its README says what is there.
 //!
-//! A file `x.json` may be there as it is or compressed, as `x.json.zst` or `x.json.gz`; callers name it without the last
-//! ending. The repository's own directory is complete: what is missing there is an error. A directory that replaces it may
-//! hold a part: what is missing is skipped, with a line that says so, and counts are printed but not required.
+//! A file `x.json` may be there as it is or compressed, as `x.json.zst` or `x.json.gz`; callers name it without the
+//! last ending. The repository's own directory is complete: what is missing there is an error. A directory that
+//! replaces it may hold a part: what is missing is skipped, with a line that says so, and counts are printed but not
+//! required.
 //!
 //! Each test uses a part of it.
 #![allow(dead_code)]

@@ -36,8 +36,8 @@ const LONGEST_INPUT: u32 = 65_536;
 /// How long a fuzzer runs, in seconds.
 const FUZZ_SECONDS: u64 = 60;
 
-/// The modules of the test program `cli` that write generated files when `ENCAMP_UPDATE` is set, in steps: the documents
-/// of the second step show what is printed about the demo cluster, which the first one writes.
+/// The modules of the test program `cli` that write generated files when `ENCAMP_UPDATE` is set, in steps: the
+/// documents of the second step show what is printed about the demo cluster, which the first one writes.
 const GENERATORS: [&[&str]; 2] =
     [&["fixtures::"], &["generated::", "diagnostics::", "what_if::", "docs::", "walkthrough::"]];
 

@@ -20,11 +20,13 @@ use super::servers::{Server, Servers};
 
 /// The largest answer that is read into memory, decompressed. Lists come in pages that are far smaller.
 pub(super) const MAX_ANSWER: usize = 256 << 20;
-/// From this length on, an answer gets room for the longest one: growing by doubling would take three times as much memory.
+/// From this length on, an answer gets room for the longest one: growing by doubling would take three times as much
+/// memory.
 const LONG_ANSWER: usize = 32 << 20;
 /// The same for the text of an error.
 pub(super) const MAX_ERROR: usize = 1 << 20;
-/// Bytes that have to arrive in a second, on average, once an answer has had twice the time in which something must arrive.
+/// Bytes that have to arrive in a second, on average, once an answer has had twice the time in which something must
+/// arrive.
 const MIN_RATE: u64 = 1 << 10;
 /// What servers take for the wait of a blocking read that has none.
 const DEFAULT_WAIT: Duration = Duration::from_secs(300);

@@ -89,7 +89,8 @@ impl Config {
         self.address.split(',').map(str::trim).filter(move |a| !several || !a.is_empty())
     }
 
-    /// Settings from environment variables, looked up by name; empty ones count as unset. `ENCAMP_…` wins over `NOMAD_…`.
+    /// Settings from environment variables, looked up by name; empty ones count as unset. `ENCAMP_…` wins over
+    /// `NOMAD_…`.
     pub fn from_env<'v>(var: impl Fn(&str) -> Option<&'v str>) -> Config {
         let get = |name: &str| {
             let set = |prefix: &str| var(&format!("{prefix}{name}")).filter(|v| !v.is_empty());

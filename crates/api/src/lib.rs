@@ -3,8 +3,10 @@
 //! - [`Config`]: address, region, namespace, token and TLS, from flags and environment.
 //! - [`Client`]: requests with compression, pages and blocking reads. [`Query`]: parameters of a read; [`Meta`]: what
 //!   its headers say.
-//! - [`reads`], [`writes`], [`operations`], [`variables`]: typed endpoints. [`types`], [`stats`]: bodies that only the API has.
-//! - [`stream`]: answers that are read piece by piece, and requests that are sent as they are. [`exec`]: commands that run in tasks.
+//! - [`reads`], [`writes`], [`operations`], [`variables`]: typed endpoints. [`types`], [`stats`]: bodies that only the
+//!   API has.
+//! - [`stream`]: answers that are read piece by piece, and requests that are sent as they are. [`exec`]: commands that
+//!   run in tasks.
 //! - `retry`: which requests are sent again, when; `attempts`, `servers`: to which address.
 //! - [`ApiError`]: what went wrong, with status and body.
 //!

@@ -1,4 +1,5 @@
-//! Endpoints for operating a cluster: allocations, nodes, pools, namespaces, servers, the agent (`docs/spec/http-api.md §5`).
+//! Endpoints for operating a cluster: allocations, nodes, pools, namespaces, servers, the agent (`docs/spec/http-api.md
+//! §5`).
 //!
 //! Objects that are also printed as JSON or by a template are read as [`Value`]s: nothing the server sent is lost.
 

@@ -206,8 +206,8 @@ impl Client {
         self.get(&path("/v1/job/", id, ""), &within(namespace)).await
     }
 
-    /// All stored versions, newest first, and how they differ: each from the next older one, or from the tagged or numbered
-    /// version.
+    /// All stored versions, newest first, and how they differ: each from the next older one, or from the tagged or
+    /// numbered version.
     pub async fn job_history(
         &self,
         namespace: Option<&str>,

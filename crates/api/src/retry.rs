@@ -1,11 +1,12 @@
 //! Which requests are sent again, where, and when.
 //!
 //! - A server without a leader did nothing: any request is sent again, for [`LIMIT`].
-//! - With several addresses the same goes for requests that reached nobody, and the next one is to the next address. A single
-//!   address that nobody answers at is wrong, and that is said at once.
-//! - A write that may have been carried out (the connection broke, the answer never came) is sent again to the next address if
-//!   doing it twice leaves the same state; see [`kind`]. If such a repetition is then refused, as a check-and-set is that had been
-//!   done already, nobody knows who did it: the outcome is unknown, and the error says so. Other writes are not repeated.
+//! - With several addresses the same goes for requests that reached nobody, and the next one is to the next address. A
+//!   single address that nobody answers at is wrong, and that is said at once.
+//! - A write that may have been carried out (the connection broke, the answer never came) is sent again to the next
+//!   address if doing it twice leaves the same state; see [`kind`]. If such a repetition is then refused, as a
+//!   check-and-set is that had been done already, nobody knows who did it: the outcome is unknown, and the error says
+//!   so. Other writes are not repeated.
 //! - Reads from a single address are sent again a few times after all failures that pass.
 
 use std::time::Duration;
@@ -34,8 +35,9 @@ pub(crate) enum Kind {
     Once,
 }
 
-/// What PUT and POST do where that is known; a `*` is one part of a path, a slash at the end is all that follows it. The others
-/// are done once: `dispatch`, `periodic/force`, signals, restarts, key rotations, restored snapshots, new volumes.
+/// What PUT and POST do where that is known; a `*` is one part of a path, a slash at the end is all that follows it.
+/// The others are done once: `dispatch`, `periodic/force`, signals, restarts, key rotations, restored snapshots, new
+/// volumes.
 const WRITES: &[(&str, Kind)] = &[
     ("/v1/jobs/parse", Kind::Read),
     ("/v1/jobs/statuses", Kind::Read),
@@ -147,8 +149,8 @@ impl Retries {
         Retries { kind, addresses: u32::try_from(addresses).unwrap_or(u32::MAX).max(1), failures: 0, doubt: false }
     }
 
-    /// What follows from a failure, this long after the first one; `None` for the end. `asked`: the pause the server asks for;
-    /// `heard`: somebody has answered this client before.
+    /// What follows from a failure, this long after the first one; `None` for the end. `asked`: the pause the server
+    /// asks for; `heard`: somebody has answered this client before.
     pub(crate) fn after(
         &mut self,
         error: &ApiError,

@@ -179,8 +179,8 @@ fn decode(bytes: &[u8]) -> Result<Option<(Event, usize)>, String> {
 }
 
 impl Client {
-    /// Sends a request as it is; the answer may have any status, but one that another attempt may change is not taken at once.
-    /// `silent` answers may send nothing for any time.
+    /// Sends a request as it is; the answer may have any status, but one that another attempt may change is not taken
+    /// at once. `silent` answers may send nothing for any time.
     pub async fn send(&self, request: &RawRequest, silent: bool) -> Result<ByteStream, ApiError> {
         let name = if request.method.is_empty() { "GET" } else { &request.method };
         let method = Method::from_bytes(name.as_bytes())

@@ -93,8 +93,8 @@ pub struct Config {
     pub raw_exec: RawExecConfig,
     /// The `mock_driver`; none: not there.
     pub mock_driver: Option<MockConfig>,
-    /// Program that supervises tasks and makes network namespaces: it calls `drivers::supervisor::main` and `netns::main`
-    /// before anything else. None: the running program.
+    /// Program that supervises tasks and makes network namespaces: it calls `drivers::supervisor::main` and
+    /// `netns::main` before anything else. None: the running program.
     pub supervisor: Option<PathBuf>,
     /// Version to report, `nomad.version`.
     pub version: String,

@@ -1,10 +1,10 @@
 //! Handles on directories that tasks write to. No path given to a handle leads out of its directory.
 //!
-//! A task may put links, pipes and devices anywhere in its directories, and swap them while the agent works there with more
-//! rights than the task has. So paths are resolved relative to an open directory: by the kernel (`openat2` with
-//! `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`) where no link is to be followed, name by name with `O_NOFOLLOW` where the kernel
-//! can't do it, and where links inside the directory count. The latter follows absolute links that point into the
-//! directory, too, which the kernel refuses.
+//! A task may put links, pipes and devices anywhere in its directories, and swap them while the agent works there with
+//! more rights than the task has. So paths are resolved relative to an open directory: by the kernel (`openat2` with
+//! `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`) where no link is to be followed, name by name with `O_NOFOLLOW` where the
+//! kernel can't do it, and where links inside the directory count. The latter follows absolute links that point into
+//! the directory, too, which the kernel refuses.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
@@ -215,8 +215,8 @@ impl Directory {
         Err(PathError::NotRegular.into())
     }
 
-    /// Writes a file below; directories that are missing are made. Readers see the file before or the file after, never a
-    /// part. `owner`: user and group, none for the agent's own.
+    /// Writes a file below; directories that are missing are made. Readers see the file before or the file after, never
+    /// a part. `owner`: user and group, none for the agent's own.
     pub fn replace(
         &self,
         path: impl AsRef<Path>,
@@ -290,7 +290,8 @@ impl Directory {
         }
     }
 
-    /// Moves a directory of this one to another one, in place of what is there. False if it is not there or no directory.
+    /// Moves a directory of this one to another one, in place of what is there. False if it is not there or no
+    /// directory.
     pub(crate) fn move_dir(&self, name: &str, to: &Directory) -> io::Result<bool> {
         match self.metadata(name) {
             Ok(found) if found.is_dir() => {}
@@ -303,7 +304,8 @@ impl Directory {
         Ok(true)
     }
 
-    /// Removes a name with everything below it, however deep; links are removed, not followed. One that is not there is fine.
+    /// Removes a name with everything below it, however deep; links are removed, not followed. One that is not there is
+    /// fine.
     pub(crate) fn remove_tree(&self, name: &str) -> io::Result<()> {
         let mut result = Ok(());
         // Tasks that still run may write while their directories are removed.

@@ -8,7 +8,8 @@ use super::directory::{Directory, Links};
 /// The user who owns what tasks share.
 const NOBODY: u32 = 65_534;
 
-/// The directory of one allocation. Tasks write to all of it but its own names, so nothing below is reached by path alone.
+/// The directory of one allocation. Tasks write to all of it but its own names, so nothing below is reached by path
+/// alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllocDir {
     all: PathBuf,

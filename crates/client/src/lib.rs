@@ -53,8 +53,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Starts a node: makes or finds its directories, identity and earlier allocations, then registers and goes on in the
-    /// background. Needs a tokio runtime.
+    /// Starts a node: makes or finds its directories, identity and earlier allocations, then registers and goes on in
+    /// the background. Needs a tokio runtime.
     pub async fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Client, StartError> {
         let started = tokio::task::spawn_blocking(move || agent::start::start(config, servers)).await;
         let running = started.map_err(|e| StartError::Config(e.to_string()))??;
@@ -71,8 +71,8 @@ impl Client {
         self.running.leave().await
     }
 
-    /// Stops the node. In development mode all allocations are destroyed; else their tasks stay and the next start finds
-    /// them again.
+    /// Stops the node. In development mode all allocations are destroyed; else their tasks stay and the next start
+    /// finds them again.
     pub async fn shutdown(self) {
         self.running.shutdown().await;
     }

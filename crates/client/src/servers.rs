@@ -1,5 +1,5 @@
-//! What a node asks of the servers. The agent implements it in-process for an agent that is both, and over the network for
-//! the others; tests bring their own.
+//! What a node asks of the servers. The agent implements it in-process for an agent that is both, and over the network
+//! for the others; tests bring their own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,13 +12,15 @@ use encamp_model::{Allocation, DrainStrategy, IdentityRequest, Node, NodeEvent, 
 /// An answer in the making.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, ServersError>>;
 
-/// The calls of a node agent to its servers (`docs/spec/client.md §3`, `§6`, `§7`). An implementation finds a server, forwards
-/// to the leader and repeats what may be repeated (`docs/spec/client.md §3.5`); the caller decides when to try anew after an error.
+/// The calls of a node agent to its servers (`docs/spec/client.md §3`, `§6`, `§7`). An implementation finds a server,
+/// forwards to the leader and repeats what may be repeated (`docs/spec/client.md §3.5`); the caller decides when to try
+/// anew after an error.
 pub trait Servers: Send + Sync + 'static {
     /// `Node.Register`: stores the node; `Node::secret_id` and, if there is one, the identity tell who asks.
     fn register<'a>(&'a self, node: &'a Node, token: &'a str) -> Answer<'a, NodeReply>;
 
-    /// `Node.UpdateStatus`: a heartbeat. `status` is a node status, `ready` as a rule. `renew`: the node wants a new identity.
+    /// `Node.UpdateStatus`: a heartbeat. `status` is a node status, `ready` as a rule. `renew`: the node wants a new
+    /// identity.
     fn update_status<'a>(&'a self, who: &'a Credentials, status: &'a str, renew: bool) -> Answer<'a, NodeReply>;
 
     /// `Node.GetClientAllocs`: the allocations of this node with their AllocModifyIndex. Blocks until the index exceeds
@@ -53,8 +55,8 @@ pub trait Servers: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(0)))
     }
 
-    /// `Alloc.SignIdentities`: tokens for identities of this node's allocations; what is not known is left out. Servers that
-    /// sign nothing, as by default, give none.
+    /// `Alloc.SignIdentities`: tokens for identities of this node's allocations; what is not known is left out. Servers
+    /// that sign nothing, as by default, give none.
     fn sign_identities<'a>(
         &'a self,
         who: &'a Credentials,

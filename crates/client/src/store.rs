@@ -1,10 +1,10 @@
 //! What a node remembers between runs (`docs/spec/client.md §25`): files below its state directory, each written whole.
 //!
-//! `client-id` and `secret-id` hold the node's identity, `identity.checksum` the checksum of both; `client.json` what the
-//! whole agent knows; `allocs/<id>/` an allocation as received (`alloc.json`), what became of it (`state.json`) and what the
-//! servers know of it (`acknowledged.json`). JSON files begin with a line that names their format and their checksum. A file
-//! that does not hold what was written to it is refused: tasks of the node may run, and a node that forgot them, or that
-//! took itself for a new one, would leave them to nobody.
+//! `client-id` and `secret-id` hold the node's identity, `identity.checksum` the checksum of both; `client.json` what
+//! the whole agent knows; `allocs/<id>/` an allocation as received (`alloc.json`), what became of it (`state.json`) and
+//! what the servers know of it (`acknowledged.json`). JSON files begin with a line that names their format and their
+//! checksum. A file that does not hold what was written to it is refused: tasks of the node may run, and a node that
+//! forgot them, or that took itself for a new one, would leave them to nobody.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};

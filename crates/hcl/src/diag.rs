@@ -37,8 +37,8 @@ impl Span {
     }
 }
 
-/// One text that positions refer to. A string of a JSON document that is read as a template is a source of its own whose
-/// `base` lies inside the document.
+/// One text that positions refer to. A string of a JSON document that is read as a template is a source of its own
+/// whose `base` lies inside the document.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// Name shown in positions.
@@ -75,8 +75,8 @@ impl Source {
         Pos { byte: self.base.byte + offset, line: self.base.line + line, column: first + column }
     }
 
-    /// The last mark of the line at or before the offset. Many diagnostics about one long line must not take the square of
-    /// its length.
+    /// The last mark of the line at or before the offset. Many diagnostics about one long line must not take the square
+    /// of its length.
     fn mark(&self, line: usize, start: usize, offset: usize) -> Mark {
         let mut marks = self.marks.borrow_mut();
         let marks = marks.entry(line).or_insert_with(|| {

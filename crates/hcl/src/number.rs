@@ -3,7 +3,8 @@
 //! A number is `±mantissa · 2^exponent`. It also remembers the precision it was made with: literals and text have 512
 //! bits, counts 64, results of 64-bit float functions 53; an operation works with the larger of its operands'. The
 //! precision decides which decimal text is the shortest one that still identifies the value, so `log(10, 3)` prints
-//! like a 64-bit float. Magnitudes are bounded, so that a short text such as `1e999999999` costs neither memory nor time.
+//! like a 64-bit float. Magnitudes are bounded, so that a short text such as `1e999999999` costs neither memory nor
+//! time.
 
 mod decimal;
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Values of expressions (`docs/spec/jobspec.md §3`).
 //!
-//! Composite values are shared, so cloning is cheap however large a value is. A few lines of a job file can build a value
-//! whose written-out form is exponentially large (`[local.a, local.a]`, again and again); composites therefore know their
-//! written-out size and nesting, and the constructors refuse what is beyond [`MAX_NODES`], [`MAX_BYTES`] or
+//! Composite values are shared, so cloning is cheap however large a value is. A few lines of a job file can build a
+//! value whose written-out form is exponentially large (`[local.a, local.a]`, again and again); composites therefore
+//! know their written-out size and nesting, and the constructors refuse what is beyond [`MAX_NODES`], [`MAX_BYTES`] or
 //! [`MAX_DEPTH`]. Every walk over a value is bounded by these.
 
 use std::cmp::Ordering;

@@ -1,5 +1,5 @@
-//! Files that have to be durable, in the file system. On threads of a [simulation](mod@crate::simulation) they may be on a disk of its own,
-//! which knows what a crash would lose.
+//! Files that have to be durable, in the file system. On threads of a [simulation](mod@crate::simulation) they may be
+//! on a disk of its own, which knows what a crash would lose.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};

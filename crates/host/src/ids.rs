@@ -53,7 +53,8 @@ pub fn secret(bytes: &mut [u8]) -> Result<(), getrandom::Error> {
     getrandom::fill(bytes)
 }
 
-/// Fills with bytes from the operating system. Should it ever have none, the clock and the place of the buffer stand in.
+/// Fills with bytes from the operating system. Should it ever have none, the clock and the place of the buffer stand
+/// in.
 fn fill(bytes: &mut [u8]) {
     if secret(bytes).is_err() {
         let mut r = encamp_model::random::Random::new(now().unsigned_abs() ^ bytes.as_ptr() as u64, "fallback");

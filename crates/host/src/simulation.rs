@@ -1,7 +1,7 @@
 //! A machine that is made up: its clock, its chance, its threads and its disks.
 //!
-//! A simulation belongs to the threads on which it was [`enter`]ed. On all others there is none, and to ask costs one look at a
-//! variable of the thread.
+//! A simulation belongs to the threads on which it was [`enter`]ed. On all others there is none, and to ask costs one
+//! look at a variable of the thread.
 
 use std::cell::RefCell;
 use std::fmt::Debug;

@@ -67,7 +67,8 @@ pub enum NoMessage {
     Never,
 }
 
-/// Waits for a message for a time, on a thread outside of the runtime. The runtime has no part in it: it may be gone before the thread.
+/// Waits for a message for a time, on a thread outside of the runtime. The runtime has no part in it: it may be gone
+/// before the thread.
 ///
 /// # Errors
 /// There is none.

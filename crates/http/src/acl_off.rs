@@ -1,4 +1,5 @@
-//! ACL calls where access control is switched off (`docs/spec/http-api.md §5.16`): what is wrong with the request comes first.
+//! ACL calls where access control is switched off (`docs/spec/http-api.md §5.16`): what is wrong with the request comes
+//! first.
 
 use axum::http::Method;
 use serde::Deserialize;

@@ -114,7 +114,8 @@ pub trait AgentControl: Send + Sync {
     /// Messages of the past, as they stand where they are kept.
     fn export_logs(&self, from: LogSource) -> Pending<'_, Result<ByteStream, Error>>;
 
-    /// A profile; processor time is measured for as long as `length`. `text`: in words instead of the form of the tools.
+    /// A profile; processor time is measured for as long as `length`. `text`: in words instead of the form of the
+    /// tools.
     fn profile(&self, kind: ProfileKind, length: Duration, text: bool) -> Pending<'_, Result<Profile, Error>>;
 }
 

@@ -1,5 +1,5 @@
-//! Bodies of requests in memory: each has a limit, all together have one, and each address has a part of that. Who sends slowly is
-//! given up.
+//! Bodies of requests in memory: each has a limit, all together have one, and each address has a part of that. Who
+//! sends slowly is given up.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

@@ -1,5 +1,5 @@
-//! Requests that another server has to answer (`docs/spec/server.md §20.1`): writes and consistent reads go to the leader, whatever
-//! needs a server goes to one if this agent has none.
+//! Requests that another server has to answer (`docs/spec/server.md §20.1`): writes and consistent reads go to the
+//! leader, whatever needs a server goes to one if this agent has none.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Host volumes made at run time, and claims on them (`docs/spec/http-api.md §5.14`). The node beside the interface makes them.
+//! Host volumes made at run time, and claims on them (`docs/spec/http-api.md §5.14`). The node beside the interface
+//! makes them.
 
 use std::sync::Arc;
 

@@ -178,8 +178,8 @@ async fn recorded_calls_have_the_same_answers() {
         if r.method != "GET" && answer.status == 200 {
             settle(&s).await;
         }
-        // What these groups find depends on calls that name IDs and were left out; what they refuse does not, but for the
-        // rollout of canaries that nobody promoted.
+        // What these groups find depends on calls that name IDs and were left out; what they refuse does not, but for
+        // the rollout of canaries that nobody promoted.
         let follows = matches!(r.group.as_str(), "params" | "jobs");
         if !follows && (!r.text || r.file.contains("modify-index-conflict")) {
             continue;

@@ -120,8 +120,8 @@ fn jwk(key: encamp_server::keyring::PublicKey) -> Jwk {
     Jwk { alg: jwt::ALGORITHM, e: text(key.e), kid: key.key_id, kty: "RSA", n: text(key.n), r#use: "sig" }
 }
 
-/// How long, in seconds, the list may be kept: until the key after the newest one is published, which is half its life before
-/// it signs anything. Up to a tenth more, so that not all come at once.
+/// How long, in seconds, the list may be kept: until the key after the newest one is published, which is half its life
+/// before it signs anything. Up to a tenth more, so that not all come at once.
 fn max_age(newest: i64, now: i64, threshold: i64, random_below: impl Fn(u64) -> u64) -> u64 {
     let left = newest.saturating_add(threshold / 2).saturating_sub(now).max(0) / SECOND;
     let left = left.unsigned_abs();

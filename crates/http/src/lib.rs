@@ -1,8 +1,8 @@
 //! The HTTP interface of an agent (`docs/spec/http-api.md`).
 //!
-//! [`router`] gives the service for an [`AppState`]. Every path leads to one handler, an `async fn(Request) -> Outcome` that
-//! its module lists in `ROUTES` ([`mod@route`]; [`routes`] lists the modules). Nothing here decides about jobs, nodes or plans: the
-//! rules of writes are in [`encamp_server::endpoints`].
+//! [`router`] gives the service for an [`AppState`]. Every path leads to one handler, an `async fn(Request) -> Outcome`
+//! that its module lists in `ROUTES` ([`mod@route`]; [`routes`] lists the modules). Nothing here decides about jobs,
+//! nodes or plans: the rules of writes are in [`encamp_server::endpoints`].
 //!
 //! ```ignore
 //! pub const ROUTES: &[Route] = &[route!("/v1/deployments", list), route!("/v1/deployment/pause/", pause)];
@@ -37,12 +37,15 @@
 //! }
 //! ```
 //!
-//! - [`request`], [`response`], [`error`], [`params`], [`paths`]: requests and answers. [`json`]: bodies. [`encode`]: compression.
-//! - [`listener`] with `turn`, [`tls`]: sockets. [`measure`]: what endpoints are called in metrics. [`page`], [`filter`], [`ids`]: lists. [`access`]: rights. [`app`], [`local`]: what the interface needs of its agent. [`forward`]: requests for other servers.
+//! - [`request`], [`response`], [`error`], [`params`], [`paths`]: requests and answers. [`json`]: bodies. [`encode`]:
+//!   compression.
+//! - [`listener`] with `turn`, [`tls`]: sockets. [`measure`]: what endpoints are called in metrics. [`page`],
+//!   [`filter`], [`ids`]: lists. [`access`]: rights. [`app`], [`local`]: what the interface needs of its
+//!   agent. [`forward`]: requests for other servers.
 //! - [`jobs`] with [`job_writes`], [`evals`], [`allocs`], [`deployments`], [`scaling`]: jobs and what comes of them.
-//! - The endpoints, by area: [`plain`], [`status`], [`agent`], [`host`] with [`host_addresses`], [`monitor`]; [`nodes`], [`pools`], [`namespaces`], [`operator`],
-//!   [`search`], [`services`], [`volumes`] with [`host_volumes`], [`variables`], [`keyring`], [`snapshots`],
-//!   [`acl_off`]; [`events`].
+//! - The endpoints, by area: [`plain`], [`status`], [`agent`], [`host`] with [`host_addresses`], [`monitor`];
+//!   [`nodes`], [`pools`], [`namespaces`], [`operator`], [`search`], [`services`], [`volumes`] with [`host_volumes`],
+//!   [`variables`], [`keyring`], [`snapshots`], [`acl_off`]; [`events`].
 //! - What the node agent answers: [`client`], [`fs`], [`exec`] over a [`websocket`].
 //!
 //! **May use** `encamp_client`, `encamp_host`, `encamp_jobspec`, `encamp_model`, `encamp_ops`, `encamp_raft`,

@@ -1,7 +1,7 @@
 //! The listener of the HTTP interface: sockets, limits of connections, TLS (`docs/spec/http-api.md §1.1, §11`).
 //!
-//! HTTP/1.1 only. Connections are counted by the address they come from; those beyond the limit get one raw answer. With
-//! TLS, handshakes run beside each other and have a time limit. Certificates are exchanged while running by
+//! HTTP/1.1 only. Connections are counted by the address they come from; those beyond the limit get one raw answer.
+//! With TLS, handshakes run beside each other and have a time limit. Certificates are exchanged while running by
 //! [`TlsHandle::set`].
 
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! What the interface needs of the node agent that runs beside it (`docs/spec/http-api.md §5.4, §5.5, §6`).
 //!
-//! Errors carry the status and text of the answer. Allocations the node does not know are its own business: the answer is
-//! 404 `Unknown allocation "<id>"`.
+//! Errors carry the status and text of the answer. Allocations the node does not know are its own business: the answer
+//! is 404 `Unknown allocation "<id>"`.
 
 use std::collections::BTreeMap;
 

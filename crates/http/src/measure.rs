@@ -1,5 +1,5 @@
-//! Which endpoint answers a request, as metrics call it (`docs/spec/server.md §24`): `nomad.<endpoint>.<call>` is how long it took,
-//! `nomad.rpc.<endpoint>.<kind>` how often it was asked.
+//! Which endpoint answers a request, as metrics call it (`docs/spec/server.md §24`): `nomad.<endpoint>.<call>` is how
+//! long it took, `nomad.rpc.<endpoint>.<kind>` how often it was asked.
 
 use std::time::Duration;
 
@@ -129,8 +129,8 @@ const EXACT: &[(&str, Calls)] = &[
     ("acl/identity/client-introduction-token", &[(Put, ("acl", "create_client_introduction_token", Write))]),
 ];
 
-/// Prefixes of paths: the calls of the object itself, and those of suffixes. The first prefix that fits decides, and the first
-/// suffix.
+/// Prefixes of paths: the calls of the object itself, and those of suffixes. The first prefix that fits decides, and
+/// the first suffix.
 const BELOW: &[Below] = &[
     (
         "job/",

@@ -1,5 +1,5 @@
-//! Replays recorded exchanges (`tests/oracle/http`) of the areas that need no jobs and no node agent, and compares status, texts
-//! and headers.
+//! Replays recorded exchanges (`tests/oracle/http`) of the areas that need no jobs and no node agent, and compares
+//! status, texts and headers.
 
 use axum::http::HeaderMap;
 use serde_json::Value;

@@ -75,8 +75,8 @@ impl Pager {
         self
     }
 
-    /// The page of `rows`, which come in ascending order. `token` names a row, `matches` has a filter judge it, `keep` says
-    /// whether it may be shown.
+    /// The page of `rows`, which come in ascending order. `token` names a row, `matches` has a filter judge it, `keep`
+    /// says whether it may be shown.
     ///
     /// # Errors
     /// 400: the filter can't be applied to a row.

@@ -49,8 +49,8 @@ pub enum Target<T> {
     Nothing,
 }
 
-/// Finds the route of a clean path: the path itself, else the longest prefix that ends in a slash. No pattern is longer than
-/// `longest`: a path of many segments costs no more than others.
+/// Finds the route of a clean path: the path itself, else the longest prefix that ends in a slash. No pattern is longer
+/// than `longest`: a path of many segments costs no more than others.
 pub fn find<T: Copy>(path: &str, longest: usize, lookup: impl Fn(&str) -> Option<T>) -> Target<T> {
     if let Some(t) = lookup(path) {
         return Target::Route(t, path.len());

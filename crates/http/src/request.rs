@@ -396,8 +396,8 @@ impl Request {
         Meta { index, known_leader: server.leader_address().is_some(), last_contact }
     }
 
-    /// Reads state, and waits for something newer than `options.index` (§4.4). `read` gives the index of what it read, and
-    /// may run often; `keys` are what it depends on.
+    /// Reads state, and waits for something newer than `options.index` (§4.4). `read` gives the index of what it read,
+    /// and may run often; `keys` are what it depends on.
     ///
     /// # Errors
     /// There is no leader, or what `read` gives.

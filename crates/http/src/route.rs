@@ -1,4 +1,5 @@
-//! What a module says of the paths it answers: patterns and handlers. All of them are listed in [`routes`](super::routes).
+//! What a module says of the paths it answers: patterns and handlers. All of them are listed in
+//! [`routes`](super::routes).
 
 use std::future::Future;
 use std::pin::Pin;

@@ -220,7 +220,8 @@ impl<R: Read> Read for Unpacked<R> {
     }
 }
 
-/// Hands the content of the next file in a tar archive to `take`; gives what that gives. `None`: it is another file, or none.
+/// Hands the content of the next file in a tar archive to `take`; gives what that gives. `None`: it is another file, or
+/// none.
 fn member<T>(
     tar: &mut impl Read,
     name: &str,

@@ -1,8 +1,8 @@
 //! Clients that close their side of a connection once they have asked: they get their answer.
 //!
-//! An end of what a client sends is the same on the wire whether it still reads or is gone. It is held back while the client
-//! waits for an answer, but not for long: who is gone shall not keep a connection, and what was asked need not go on. Of
-//! several requests sent in one go, the first is sure to be answered.
+//! An end of what a client sends is the same on the wire whether it still reads or is gone. It is held back while the
+//! client waits for an answer, but not for long: who is gone shall not keep a connection, and what was asked need not
+//! go on. Of several requests sent in one go, the first is sure to be answered.
 
 use std::io;
 use std::pin::Pin;

@@ -218,7 +218,8 @@ fn index_of(reply: &VariableReply) -> u64 {
     }
 }
 
-/// What is said when a variable is not as it was expected to be (§8.3): as it is, with its items for those who may read it.
+/// What is said when a variable is not as it was expected to be (§8.3): as it is, with its items for those who may read
+/// it.
 fn unwritten(request: &Request, key: &(String, String), reply: &VariableReply) -> Outcome {
     let VariableReply::Conflict(Some(v)) = reply else {
         let none = VariableEncrypted { namespace: key.0.clone(), path: key.1.clone(), ..Default::default() };

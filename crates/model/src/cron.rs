@@ -1,4 +1,5 @@
-//! Cron specifications of periodic jobs: grammar and next launch (`docs/spec/server.md §14.2`, texts `docs/spec/jobspec.md §14.5`).
+//! Cron specifications of periodic jobs: grammar and next launch (`docs/spec/server.md §14.2`, texts
+//! `docs/spec/jobspec.md §14.5`).
 
 use jiff::civil::{Date, DateTime, Time, date};
 use jiff::tz::TimeZone;

@@ -84,7 +84,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// The payload as clients see it. Servers store it compressed (snappy, block format); what is not that stays as it is.
+    /// The payload as clients see it. Servers store it compressed (snappy, block format); what is not that stays as it
+    /// is.
     pub fn uncompressed_payload(&self) -> Option<Bytes> {
         let stored = self.payload.as_ref()?;
         // The length comes from the payload itself; no honest one compresses better.

@@ -3,12 +3,14 @@
 //!
 //! - [`job`], [`group`], [`resources`], [`service`]: stored jobs. [`api`]: jobs as clients send them, where every value
 //!   may still be null.
-//! - [`node`], [`alloc`], [`eval`], [`cluster`], [`volume`], [`acl`], [`variable`], [`identity`], [`records`]: the rest of the cluster.
+//! - [`node`], [`alloc`], [`eval`], [`cluster`], [`volume`], [`acl`], [`variable`], [`identity`], [`records`]: the rest
+//!   of the cluster.
 //!   [`plan`]: what schedulers propose. [`requests`], [`responses`]: what callers send and get that is not stored.
 //!   [`outcome`]: texts that say what became of a request.
-//! - [`diff`]: job diffs. [`json`], [`bytes`], [`time`], [`duration`], [`quote`]: how values look in JSON and in texts. [`random`]: numbers from a
-//!   seed.
-//! - [`sorted_map`]: maps of few names. [`version`], [`regexp`]: what constraints compare with. [`cron`]: when periodic jobs launch.
+//! - [`diff`]: job diffs. [`json`], [`bytes`], [`time`], [`duration`], [`quote`]: how values look in JSON and in
+//!   texts. [`random`]: numbers from a seed.
+//! - [`sorted_map`]: maps of few names. [`version`], [`regexp`]: what constraints compare with. [`cron`]: when periodic
+//!   jobs launch.
 //!
 //! **May use** no other crate of this workspace. **Never** holds I/O, clocks, policy.
 

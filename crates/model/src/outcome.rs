@@ -1,5 +1,5 @@
-//! What the texts of failed requests say about what became of them: servers write them, clients tell by them whether a write
-//! may be sent again.
+//! What the texts of failed requests say about what became of them: servers write them, clients tell by them whether a
+//! write may be sent again.
 
 /// Nobody leads: nothing was done.
 pub const NO_LEADER: &str = "No cluster leader";

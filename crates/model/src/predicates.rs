@@ -153,7 +153,8 @@ impl VolumeRequest {
 }
 
 impl AllocMetric {
-    /// How many allocations of a group found no node: the one that the metrics are of, and those that failed after it. At least 1.
+    /// How many allocations of a group found no node: the one that the metrics are of, and those that failed after it.
+    /// At least 1.
     pub fn failures(&self) -> i64 {
         self.coalesced_failures.max(0).saturating_add(1)
     }

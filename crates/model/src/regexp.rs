@@ -1,8 +1,9 @@
 //! Regular expressions of constraints: RE2 syntax and its error texts, matched by the `regex` crate
 //! (`docs/spec/jobspec.md §14.9`, `docs/spec/scheduling.md §6.1`).
 //!
-//! [`check`] walks the pattern once by RE2's rules and [`compile`] translates what differs: `\d`, `\s`, `\w` and `\b` are
-//! ASCII, `\Q…\E` quotes, `[`, `&&` and `--` in classes are plain characters, a brace that is no repetition is a character.
+//! [`check`] walks the pattern once by RE2's rules and [`compile`] translates what differs: `\d`, `\s`, `\w` and `\b`
+//! are ASCII, `\Q…\E` quotes, `[`, `&&` and `--` in classes are plain characters, a brace that is no repetition is a
+//! character.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -36,8 +37,8 @@ pub fn check(pattern: &str) -> Result<(), String> {
     weight(pattern).map(|_| ())
 }
 
-/// How many parts the pattern has when its counted repetitions are written out: matching takes at most this much for each
-/// byte of a text. The error is that of [`check`].
+/// How many parts the pattern has when its counted repetitions are written out: matching takes at most this much for
+/// each byte of a text. The error is that of [`check`].
 pub fn weight(pattern: &str) -> Result<usize, String> {
     Translator::new(pattern).run().map(|(_, weight)| weight).map_err(|e| e.text())
 }

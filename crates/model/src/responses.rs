@@ -1,5 +1,5 @@
-//! What servers answer about jobs, evaluations, allocations, deployments and scaling: the objects that are not stored but
-//! made for an answer.
+//! What servers answer about jobs, evaluations, allocations, deployments and scaling: the objects that are not stored
+//! but made for an answer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

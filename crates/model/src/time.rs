@@ -62,8 +62,8 @@ impl Time {
         Ok(Time { seconds, nanos: below_second(nanos), zone: written_zone(s) })
     }
 
-    /// Reads the binary forms that records of a server backup hold (`docs/spec/snapshot-archive.md §7`): 15 or 16 bytes with a
-    /// zone, or 4, 8 or 12 bytes after the Unix epoch. `None` for anything else.
+    /// Reads the binary forms that records of a server backup hold (`docs/spec/snapshot-archive.md §7`): 15 or 16 bytes
+    /// with a zone, or 4, 8 or 12 bytes after the Unix epoch. `None` for anything else.
     pub(crate) fn from_binary(bytes: &[u8]) -> Option<Time> {
         let (seconds, nanos, zone) = match *bytes {
             [1 | 2, ref rest @ ..] if bytes.len() == if bytes[0] == 1 { 15 } else { 16 } => {

@@ -1,4 +1,5 @@
-//! Variables, their locks, and the keys that encrypt them (`docs/spec/http-api.md §8`, `docs/spec/snapshot-archive.md §8`).
+//! Variables, their locks, and the keys that encrypt them (`docs/spec/http-api.md §8`, `docs/spec/snapshot-archive.md
+//! §8`).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-//! The operations of the replicated log (`docs/spec/server.md §18`): what is asked, with every clock reading, random choice and
-//! new ID already made by the leader, so that each server applies it alike. [`codec`]: how they are written.
+//! The operations of the replicated log (`docs/spec/server.md §18`): what is asked, with every clock reading, random
+//! choice and new ID already made by the leader, so that each server applies it alike. [`codec`]: how they are written.
 //!
 //! **May use** `encamp_model`. **Never** holds what operations do: that is in `encamp_server`.
 

@@ -1,8 +1,8 @@
 //! A plan carried out: what the plan applier writes (`docs/spec/reconciliation.md §11.4`, `docs/spec/server.md §7.6`,
 //! `§7.8`), and what clients make of it that do as they are told.
 //!
-//! Only what scheduling reads is written. New allocations run, without a verdict on their health, so that deployments go no
-//! further; stopped and evicted ones are complete at once.
+//! Only what scheduling reads is written. New allocations run, without a verdict on their health, so that deployments
+//! go no further; stopped and evicted ones are complete at once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use std::sync::Arc;
 use encamp_model::*;
 use encamp_state::State;
 
-/// The state after a plan was accepted in full and its allocations were started and stopped, at `now` (Unix nanoseconds).
+/// The state after a plan was accepted in full and its allocations were started and stopped, at `now` (Unix
+/// nanoseconds).
 pub fn apply(state: &State, plan: &Plan, now: i64) -> State {
     let mut next = state.clone();
     let index = state.index + 1;

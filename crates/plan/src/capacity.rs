@@ -1,9 +1,9 @@
 //! How many more copies of a group fit, where, and what runs out first.
 //!
-//! Copies are placed by the search the schedulers use, without preemption, until it finds no node. Unless copies depend on each
-//! other across nodes (`distinct_property`, volumes), what fits on one node does not depend on the other nodes: nodes are filled
-//! one by one, and after a change only the nodes that changed are filled again. Where copies ask for nothing but sums (CPU,
-//! memory, disk), the search decides about the first copy on a node, and the others are counted.
+//! Copies are placed by the search the schedulers use, without preemption, until it finds no node. Unless copies depend
+//! on each other across nodes (`distinct_property`, volumes), what fits on one node does not depend on the other nodes:
+//! nodes are filled one by one, and after a change only the nodes that changed are filled again. Where copies ask for
+//! nothing but sums (CPU, memory, disk), the search decides about the first copy on a node, and the others are counted.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -113,7 +113,8 @@ pub fn capacity(state: &State, subject: &Subject, now: i64) -> Capacity {
     Count::new(state, subject, MOST_COPIES, now).into_capacity(state, subject)
 }
 
-/// What one copy asks for, where sums of CPU, memory and disk are all that decides about a further copy on a node that takes one.
+/// What one copy asks for, where sums of CPU, memory and disk are all that decides about a further copy on a node that
+/// takes one.
 pub(super) fn sums_of(subject: &Subject) -> Option<AllocUsage> {
     let Subject { job, group } = subject;
     let constraints = job.constraints.iter().chain(&group.constraints);

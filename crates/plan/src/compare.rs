@@ -1,7 +1,7 @@
 //! Where two plans of one job disagree, for checking one planner by another.
 //!
-//! Which node gets an allocation depends on the order in which nodes are visited, which is random on servers, so that nodes and
-//! victims are compared by number, not by name.
+//! Which node gets an allocation depends on the order in which nodes are visited, which is random on servers, so that
+//! nodes and victims are compared by number, not by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,8 @@
 //! What jobs can place at most when a node is lost: how little of what fits on the others may be left.
 //!
-//! Jobs of which an evaluation finds nothing to do place no more than what they lose. Others place at most what they want and
-//! do not have; their evaluations may also stop something on other nodes, which lets jobs that wait for room try again.
+//! Jobs of which an evaluation finds nothing to do place no more than what they lose. Others place at most what they
+//! want and do not have; their evaluations may also stop something on other nodes, which lets jobs that wait for room
+//! try again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -142,7 +143,8 @@ impl Demands {
         }
     }
 
-    /// Copies that may be displaced at most when a node is lost, besides those on it; `None` if that can't be known beforehand.
+    /// Copies that may be displaced at most when a node is lost, besides those on it; `None` if that can't be known
+    /// beforehand.
     pub(crate) fn displaced(&self, state: &Snapshot, node: &NodeEntry) -> Option<i64> {
         let mut on_node: BTreeMap<JobKey, BTreeMap<&str, OnNode>> = BTreeMap::new();
         for e in node.allocs.iter().filter(|e| !e.alloc.client_terminal()) {
@@ -258,8 +260,8 @@ fn stable(state: &Snapshot, job: &Job, a: &Allocation) -> bool {
         && state.node(&a.node_id).is_some_and(|n| ready(n))
 }
 
-/// What an evaluation of a job finds to do: it is made and processed, and nothing of it is carried out. Rollouts go on by
-/// rules of their own when something is lost.
+/// What an evaluation of a job finds to do: it is made and processed, and nothing of it is carried out. Rollouts go on
+/// by rules of their own when something is lost.
 fn activity(state: &Snapshot, job: &Arc<Job>, now: i64) -> Activity {
     let deployment = state.latest_deployment(&job.namespace, &job.id);
     if deployment.is_some_and(|d| d.active()) {
@@ -280,7 +282,8 @@ fn activity(state: &Snapshot, job: &Arc<Job>, now: i64) -> Activity {
     if fails { Activity::Waiting } else { Activity::Settled }
 }
 
-/// Whether a service has what it wants, and nothing that could be replaced: true of most, and known without an evaluation.
+/// Whether a service has what it wants, and nothing that could be replaced: true of most, and known without an
+/// evaluation.
 fn calm(state: &Snapshot, job: &Job) -> bool {
     if job.r#type != "service" || job.stop || job.is_template() {
         return false;

@@ -35,7 +35,8 @@ pub struct DryRun {
     pub rejections: Vec<PlanRejection>,
 }
 
-/// Runs the scheduler for an admitted job as if it were registered now. IDs and dynamic ports come from a fixed sequence.
+/// Runs the scheduler for an admitted job as if it were registered now. IDs and dynamic ports come from a fixed
+/// sequence.
 pub fn dry_run(state: &State, job: &Job, now: i64) -> Result<DryRun, String> {
     let mut state = state.clone();
     let old_job = state.job(&job.namespace, &job.id).cloned();

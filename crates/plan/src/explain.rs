@@ -184,7 +184,8 @@ fn question(run: &DryRun, now: i64) -> Question<'_> {
     Question { state: &run.state, eval: &run.eval, job: &run.job, plan: &run.plan, now }
 }
 
-/// Explains every group of the planned job. Groups of which allocations found no node are shown as the plan leaves the nodes.
+/// Explains every group of the planned job. Groups of which allocations found no node are shown as the plan leaves the
+/// nodes.
 pub fn explain(run: &DryRun, now: i64) -> Vec<GroupExplanation> {
     let question = question(run, now);
     let groups = run.job.task_groups.iter().filter(|_| !run.job.stop);

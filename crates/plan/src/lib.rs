@@ -7,8 +7,8 @@
 //! - [`past`]: evaluations of the past, from what they recorded.
 //! - [`job`]: from a client's job to the plan response: defaults, admission, dry run, annotated diff.
 //! - [`what_if`]: where allocations go when nodes leave or come, jobs are scaled or stopped, settings change.
-//! - [`mod@capacity`]: how many more copies of a group fit. [`mod@survival`]: how many after the worst loss; `demand`: what jobs
-//!   place at most after a loss.
+//! - [`mod@capacity`]: how many more copies of a group fit. [`mod@survival`]: how many after the worst loss; `demand`:
+//!   what jobs place at most after a loss.
 //! - [`settings`]: the scheduler configuration by name.
 //! - [`mod@evaluate`]: one evaluation without a server. [`mod@apply`]: a plan carried out.
 //!

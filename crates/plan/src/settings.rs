@@ -32,8 +32,8 @@ pub fn current(state: &State) -> SchedulerConfiguration {
     state.scheduler_config.as_deref().cloned().unwrap_or_else(assumed)
 }
 
-/// Sets one setting. Names are those of the API (`PreemptionConfig.ServiceSchedulerEnabled`), of the agent's configuration
-/// (`preemption_config.service_scheduler_enabled`), or of the flags of `operator scheduler set-config`
+/// Sets one setting. Names are those of the API (`PreemptionConfig.ServiceSchedulerEnabled`), of the agent's
+/// configuration (`preemption_config.service_scheduler_enabled`), or of the flags of `operator scheduler set-config`
 /// (`preempt-service-scheduler`).
 pub fn set(config: &mut SchedulerConfiguration, name: &str, value: &str) -> Result<(), String> {
     let switch = || match value {

@@ -1,8 +1,9 @@
-//! How many copies of a group fit after the worst loss of a node or datacenter, when what was lost has been placed again.
+//! How many copies of a group fit after the worst loss of a node or datacenter, when what was lost has been placed
+//! again.
 //!
-//! A loss is followed to its end as `what_if` does. That takes time, so that losses are tried in the order of the fewest copies
-//! that they may leave ([`super::demand`]); once no loss that is left may leave fewer than one that was tried, the answer is
-//! known.
+//! A loss is followed to its end as `what_if` does. That takes time, so that losses are tried in the order of the
+//! fewest copies that they may leave ([`super::demand`]); once no loss that is left may leave fewer than one that was
+//! tried, the answer is known.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -17,8 +18,8 @@ use super::what_if::change::Nodes;
 use super::what_if::{ChangeError, Known, lose};
 use encamp_state::{Snapshot, State};
 
-/// Losses that are tried before it is decided again whether to go on. It does not depend on the machine, so that the same
-/// losses are tried everywhere.
+/// Losses that are tried before it is decided again whether to go on. It does not depend on the machine, so that the
+/// same losses are tried everywhere.
 const AT_ONCE: usize = 16;
 
 /// What may be lost.
@@ -61,7 +62,8 @@ struct Left {
     unplaced: usize,
 }
 
-/// How many fit after the worst of the losses, when what was lost has been placed again; `None` if there is nothing to lose.
+/// How many fit after the worst of the losses, when what was lost has been placed again; `None` if there is nothing to
+/// lose.
 pub fn survival(state: &State, subject: &Subject, loss: Loss, now: i64) -> Result<Option<Survival>, ChangeError> {
     let state = state.snapshot();
     let sums = sums_of(subject);

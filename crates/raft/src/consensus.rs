@@ -69,8 +69,8 @@ impl Settings {
         }
     }
 
-    /// openraft's settings. A leader shows up ten times per election timeout; a follower that hears nothing waits out the
-    /// leader's lease and a random half to whole timeout.
+    /// openraft's settings. A leader shows up ten times per election timeout; a follower that hears nothing waits out
+    /// the leader's lease and a random half to whole timeout.
     fn openraft(&self) -> Result<Config, StartError> {
         let unit = 100 * u64::from(self.raft_multiplier.clamp(1, 10));
         Config {
@@ -264,8 +264,8 @@ impl Consensus {
     /// Has an operation agreed upon, made durable and applied; gives its index and the reply.
     ///
     /// # Errors
-    /// See [`ProposeError`]. After `Timeout`, and after `NotLeader` when leadership was lost meanwhile, the operation may
-    /// still be applied.
+    /// See [`ProposeError`]. After `Timeout`, and after `NotLeader` when leadership was lost meanwhile, the operation
+    /// may still be applied.
     pub async fn propose_shared(&self, op: Arc<Operation>) -> Outcome {
         if cfg!(debug_assertions) {
             readable(&op)?;
@@ -353,16 +353,16 @@ impl Consensus {
         Configuration { index: progress.membership_index, servers: progress.membership.nodes().map(member).collect() }
     }
 
-    /// Why the node has stopped; `None` while it runs. A log that can't be written counts at once: consensus notices it a
-    /// moment later.
+    /// Why the node has stopped; `None` while it runs. A log that can't be written counts at once: consensus notices it
+    /// a moment later.
     pub fn stopped(&self) -> Option<String> {
         let inner = &self.inner;
         let failed = || inner.leadership.borrow().failed.is_some().then(|| self.why_stopped());
         inner.log.failure().or_else(failed)
     }
 
-    /// Waits until the node has ended by itself, and gives the reason. A log that can't be written is no end: what there is can be
-    /// read until the server is started again.
+    /// Waits until the node has ended by itself, and gives the reason. A log that can't be written is no end: what
+    /// there is can be read until the server is started again.
     pub async fn ended(&self) -> String {
         let mut leadership = self.leadership();
         let failed = leadership.wait_for(|l| l.failed.is_some()).await;
@@ -505,7 +505,8 @@ impl Consensus {
         }
     }
 
-    /// Tells the cluster this server's name and address, if they changed while it was down. Done by the leader for itself.
+    /// Tells the cluster this server's name and address, if they changed while it was down. Done by the leader for
+    /// itself.
     async fn keep_address(self, id: ServerId, peer: Peer) {
         let mut leadership = self.leadership();
         loop {

@@ -1,8 +1,8 @@
-//! A leader that no majority answers makes room for another one. By itself consensus would go on sending: who still hears it, but is
-//! not heard by it, would wait for it without end.
+//! A leader that no majority answers makes room for another one. By itself consensus would go on sending: who still
+//! hears it, but is not heard by it, would wait for it without end.
 //!
-//! And servers whose elections have no winner go apart: openraft draws the time after which a server stands once for its life, so that
-//! two that drew the same would stand at the same moment again and again.
+//! And servers whose elections have no winner go apart: openraft draws the time after which a server stands once for
+//! its life, so that two that drew the same would stand at the same moment again and again.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -74,8 +74,8 @@ impl Consensus {
         lonely.then_some(metrics.current_term)
     }
 
-    /// Whether this server stands for election when it hears of no leader. Who gave up does not until it has heard from another
-    /// server: the others may hear it, and would vote for it again and again without its ever knowing.
+    /// Whether this server stands for election when it hears of no leader. Who gave up does not until it has heard from
+    /// another server: the others may hear it, and would vote for it again and again without its ever knowing.
     pub(super) fn stand(&self, stands: bool) {
         if self.stands().swap(stands, Ordering::AcqRel) != stands {
             self.allow_elections();
@@ -87,7 +87,8 @@ impl Consensus {
         self.raft().runtime_config().elect(stands && !rests);
     }
 
-    /// After each election but the first that nobody won this server stands no more for a time that is drawn, up to a lease.
+    /// After each election but the first that nobody won this server stands no more for a time that is drawn, up to a
+    /// lease.
     fn go_apart(&self, lots: &mut Lots) {
         let (term, led) = {
             let metrics = self.raft().metrics();
@@ -109,8 +110,8 @@ impl Consensus {
         });
     }
 
-    /// Votes for another server in the next term, which ends this one. Nobody has asked for that vote; should that server stand
-    /// in that term, it still has to have all entries.
+    /// Votes for another server in the next term, which ends this one. Nobody has asked for that vote; should that
+    /// server stand in that term, it still has to have all entries.
     async fn give_up(&self, term: u64) {
         let other = {
             let metrics = self.raft().metrics();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use encamp_ops::{Operation, Reply};
 
-/// The state that is built by applying the log. Calls to `apply`, `skip`, `snapshot` and `restore` never overlap and come in
-/// the order of the log; indexes rise by one from call to call, from 1 in an empty state.
+/// The state that is built by applying the log. Calls to `apply`, `skip`, `snapshot` and `restore` never overlap and
+/// come in the order of the log; indexes rise by one from call to call, from 1 in an empty state.
 ///
 /// A call that panics stops the node: the state can't be trusted any more.
 pub trait Machine: Send + Sync + 'static {

@@ -90,7 +90,8 @@ impl Consensus {
         tokio::time::timeout(AGREED, change).await.unwrap_or_else(|_| Err("no majority agreed in time".into()))
     }
 
-    /// How many entries a member is behind the leader's log; `None` if this server does not lead or has not heard of it.
+    /// How many entries a member is behind the leader's log; `None` if this server does not lead or has not heard of
+    /// it.
     pub fn behind(&self, id: ServerId) -> Option<u64> {
         let metrics = self.raft().metrics().borrow().clone();
         let matched = (*metrics.replication?.get(&id)?)?.index;
@@ -105,8 +106,8 @@ impl Consensus {
         self.raft().trigger().elect().await.map_err(|e| e.to_string())
     }
 
-    /// Falls silent until a member has all entries and nobody is bound to this leader any more, then has it stand for election
-    /// by `ask`. Nothing is proposed meanwhile. True if leadership went away in time.
+    /// Falls silent until a member has all entries and nobody is bound to this leader any more, then has it stand for
+    /// election by `ask`. Nothing is proposed meanwhile. True if leadership went away in time.
     pub async fn hand_over<F: Future<Output = ()>>(&self, to: ServerId, mut ask: impl FnMut() -> F) -> bool {
         let _silence = Silence::begin(self);
         let begun = Instant::now();

@@ -1,5 +1,6 @@
-//! Messages between servers, and what carries them. One voter needs no network; for more, a [`Transport`] hands a [`Message`]
-//! to the other server, which gives it to [`Consensus::handle`](super::Consensus::handle) and sends back the [`Answer`].
+//! Messages between servers, and what carries them. One voter needs no network; for more, a [`Transport`] hands a
+//! [`Message`] to the other server, which gives it to [`Consensus::handle`](super::Consensus::handle) and sends back
+//! the [`Answer`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -114,9 +115,9 @@ impl Remote {
         failed(sent.unwrap_or_else(|_| Err(self.way.late(limit)))).await
     }
 
-    /// Waits until the core has dealt with all it was told so far. A vote for another server ends the task that sends to this one;
-    /// a core that finds news of a failed snapshot before that of the vote, which a slow disk is enough for, would hand the task the
-    /// next snapshot, and stop for good because nobody takes it.
+    /// Waits until the core has dealt with all it was told so far. A vote for another server ends the task that sends
+    /// to this one; a core that finds news of a failed snapshot before that of the vote, which a slow disk is enough
+    /// for, would hand the task the next snapshot, and stop for good because nobody takes it.
     async fn settle(&self) {
         let Some(core) = self.core.get() else { return };
         // Requests come before news in each round: when the second is answered, a round is over.
@@ -140,8 +141,8 @@ async fn failed<E: std::error::Error>(sent: Result<Answer, TransportError>) -> R
     };
     // openraft tries again at once.
     tokio::time::sleep(PAUSE).await;
-    // Not `Unreachable`: while openraft waits after that, chance decides whether news or the end of the wait is seen first, and
-    // the deterministic test of a cluster could not give the same run twice.
+    // Not `Unreachable`: while openraft waits after that, chance decides whether news or the end of the wait is seen
+    // first, and the deterministic test of a cluster could not give the same run twice.
     Err(RPCError::Network(NetworkError::new(&error)))
 }
 
@@ -197,7 +198,8 @@ impl RaftNetwork<Types> for Remote {
     }
 }
 
-/// Servers in one process: carries messages by calling the other server. Messages go through their encoding, as on a wire.
+/// Servers in one process: carries messages by calling the other server. Messages go through their encoding, as on a
+/// wire.
 #[derive(Clone, Default)]
 pub struct MemoryNetwork(Arc<Mutex<Links>>);
 

@@ -1,5 +1,5 @@
-//! Gathers proposals into entries. openraft makes each entry durable before it looks at the next one, so operations that come
-//! while an entry is being written share the following one, and its write.
+//! Gathers proposals into entries. openraft makes each entry durable before it looks at the next one, so operations
+//! that come while an entry is being written share the following one, and its write.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -112,7 +112,8 @@ async fn gather(raft: Raft<Types>, log: Log, room: Room, metrics: Metrics, mut p
         in_flight.spawn(async move {
             let stopped = || ProposeError::Fatal(why_stopped(&raft, &log));
             let outcome = match sent {
-                // openraft never answers for an entry that a snapshot of another leader replaced. Nor does anybody wait for ever.
+                // openraft never answers for an entry that a snapshot of another leader replaced. Nor does anybody wait
+                // for ever.
                 Ok(answer) => tokio::select! {
                     biased;
                     answer = answer => match answer {

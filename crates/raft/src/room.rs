@@ -1,5 +1,5 @@
-//! Room on the disk. Operations are refused before there is none: a log that can't be written takes nothing more until the
-//! server is started again, while refusals end as soon as there is room.
+//! Room on the disk. Operations are refused before there is none: a log that can't be written takes nothing more until
+//! the server is started again, while refusals end as soon as there is room.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

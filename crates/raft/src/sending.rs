@@ -1,6 +1,6 @@
-//! Entries on their way to another server. openraft waits for an answer no longer than one heartbeat interval, and would then send
-//! the same entries again: large ones over and over, to a server that is busy reading them. Here what is on its way stays on its
-//! way, and signs of life go beside it.
+//! Entries on their way to another server. openraft waits for an answer no longer than one heartbeat interval, and
+//! would then send the same entries again: large ones over and over, to a server that is busy reading them. Here what
+//! is on its way stays on its way, and signs of life go beside it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,8 @@ use super::types::{EntryId, Peer, ServerId, Types};
 pub(super) type Append = AppendEntriesRequest<Types>;
 type Sent = Result<Answer, TransportError>;
 
-/// Unanswered entries are sent again after so many times the limit of a call, twice as late each time that this was too early.
+/// Unanswered entries are sent again after so many times the limit of a call, twice as late each time that this was too
+/// early.
 const FIRST: u32 = 10;
 /// At the latest after this.
 const LATEST: Duration = Duration::from_secs(30);
@@ -83,8 +84,8 @@ pub(super) struct Sendings {
 }
 
 impl Sendings {
-    /// Sends entries, unless they are on their way, and waits for the answer. When that takes long it sends a sign of life, and gives
-    /// the answer to that, as far as it says that nothing has arrived yet.
+    /// Sends entries, unless they are on their way, and waits for the answer. When that takes long it sends a sign of
+    /// life, and gives the answer to that, as far as it says that nothing has arrived yet.
     ///
     /// # Errors
     /// The other server could not be reached, or answered neither within nine tenths of `limit`.

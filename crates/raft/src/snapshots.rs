@@ -1,6 +1,6 @@
 //! Snapshot files: `<index>-<term>.snap`, or `<index>-<term>.received.snap` if another server made it; a head (magic,
-//! version, length and checksum of the description, description), the state, and a tail (length and checksum of the state,
-//! magic). The two newest are kept.
+//! version, length and checksum of the description, description), the state, and a tail (length and checksum of the
+//! state, magic). The two newest are kept.
 
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};

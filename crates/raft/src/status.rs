@@ -18,7 +18,8 @@ const ENDED: &str = "consensus ended unexpectedly; see the log of the agent";
 /// Who leads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Leadership {
-    /// Whether this server leads. Earlier entries may still have to be applied: see [`Consensus::barrier`](super::Consensus::barrier).
+    /// Whether this server leads. Earlier entries may still have to be applied: see
+    /// [`Consensus::barrier`](super::Consensus::barrier).
     pub is_leader: bool,
     /// The leader, if it is known.
     pub leader: Option<(ServerId, Peer)>,
@@ -136,8 +137,8 @@ pub(super) fn answered(metrics: &RaftMetrics<ServerId, Peer>, lease: Duration) -
     alone || metrics.millis_since_quorum_ack.is_some_and(|ms| Duration::from_millis(ms) < lease)
 }
 
-/// What the metrics say about leadership. A leader that no quorum has answered for `lease` counts as leader no more: others
-/// elect a new one after that time at the earliest.
+/// What the metrics say about leadership. A leader that no quorum has answered for `lease` counts as leader no more:
+/// others elect a new one after that time at the earliest.
 fn judge(metrics: &RaftMetrics<ServerId, Peer>, lease: Duration) -> Leadership {
     let membership = &metrics.membership_config;
     let runs = metrics.running_state.is_ok();

@@ -1,8 +1,8 @@
-//! Checks of messages from other servers before openraft sees them. openraft trusts its peers: a message that no correct leader or
-//! candidate sends makes it panic, and the server would stand there without consensus.
+//! Checks of messages from other servers before openraft sees them. openraft trusts its peers: a message that no
+//! correct leader or candidate sends makes it panic, and the server would stand there without consensus.
 //!
-//! The checks are those of Raft itself: a server speaks for itself alone, one term has one leader, the IDs of one log rise together in
-//! term and index. Pure: what this server has comes in.
+//! The checks are those of Raft itself: a server speaks for itself alone, one term has one leader, the IDs of one log
+//! rise together in term and index. Pure: what this server has comes in.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,8 @@ use openraft::{Entry, EntryPayload, Membership, Vote};
 use super::network::Message;
 use super::types::{EntryId, Peer, ServerId, Types};
 
-/// How far a term may be ahead of this server's. A server that is cut off stands for election a few times in a second: this is decades.
+/// How far a term may be ahead of this server's. A server that is cut off stands for election a few times in a second:
+/// this is decades.
 const MOST_TERMS_AHEAD: u64 = 1 << 32;
 /// Indexes of entries and offsets in snapshots stay below this; no log gets there.
 const MOST_INDEX: u64 = 1 << 60;
@@ -83,7 +84,8 @@ impl Own {
         if ahead > MOST_TERMS_AHEAD { Err(Invalid::Term) } else { Ok(()) }
     }
 
-    /// Whether the sender has to hear of a later term; openraft considers nothing else then. Its log may be another one.
+    /// Whether the sender has to hear of a later term; openraft considers nothing else then. Its log may be another
+    /// one.
     fn outdates(&self, vote: &Vote<ServerId>) -> bool {
         vote.leader_id.term < self.vote.leader_id.term
     }

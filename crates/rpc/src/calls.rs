@@ -51,7 +51,8 @@ pub struct Caller {
     pub bytes: usize,
 }
 
-/// Types of calls. `@one` makes one: fields that are not sent, members of [`Call`] beside the usual ones, then the call.
+/// Types of calls. `@one` makes one: fields that are not sent, members of [`Call`] beside the usual ones, then the
+/// call.
 macro_rules! calls {
     (@one { $($own:tt)* } { $($members:tt)* }
         $(#[$doc:meta])* $name:ident = $method:literal $([$($flag:ident),*])? -> $result:ty {
@@ -187,8 +188,8 @@ calls! {
     /// Whether somebody is there, and who.
     Ping = "Status.Ping" [ANYWHERE, REPEATABLE] -> String {}
 
-    /// The addresses where servers gossip. The server that is asked greets the address of who asks: what is said in calls makes
-    /// nobody a member.
+    /// The addresses where servers gossip. The server that is asked greets the address of who asks: what is said in
+    /// calls makes nobody a member.
     Meet = "Serf.Members" [ANYWHERE, REPEATABLE] -> Vec<SocketAddr> {
         /// Where the server that asks gossips.
         from: SocketAddr,

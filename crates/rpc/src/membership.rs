@@ -1,5 +1,5 @@
-//! The servers of a cluster: joining, the first election, members of consensus that come and go. What is to be done is decided in
-//! [`encamp_server::leadership::peers`].
+//! The servers of a cluster: joining, the first election, members of consensus that come and go. What is to be done is
+//! decided in [`encamp_server::leadership::peers`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -209,7 +209,8 @@ impl Members {
         }
     }
 
-    /// Has every founder promise to follow this server and no other one. Two clusters with a founder in common can't begin.
+    /// Has every founder promise to follow this server and no other one. Two clusters with a founder in common can't
+    /// begin.
     async fn claim(&self, by: ServerId, founders: &BTreeMap<ServerId, Peer>) -> Result<(), String> {
         self.service.promise(by).await?;
         let others = founders.iter().filter(|(id, _)| **id != by);
@@ -308,8 +309,8 @@ impl Members {
         }
     }
 
-    /// Datagrams can be forged: a server that becomes a member, or has moved, has to say itself at its address that it is the one, with
-    /// its certificate where there are any. One that does not is left alone for a while.
+    /// Datagrams can be forged: a server that becomes a member, or has moved, has to say itself at its address that it
+    /// is the one, with its certificate where there are any. One that does not is left alone for a while.
     async fn confirmed(&self, id: ServerId, address: &str) -> Result<(), String> {
         let answer = self.pool.call_server(ANSWER, id, address, &Confirm { to: id }).await;
         answer.map_err(|e| {

@@ -1,4 +1,5 @@
-//! A node's calls to its servers ([`Servers`]): over the network ([`Remote`]), or to the server of its own agent ([`Local`]).
+//! A node's calls to its servers ([`Servers`]): over the network ([`Remote`]), or to the server of its own agent
+//! ([`Local`]).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,9 +1,9 @@
 //! How a server proves to another one that it is the server it says.
 //!
-//! With certificates that name servers, the certificate is the proof. Without, a server is who answers at the address that the cluster
-//! knows for it: the head of a message holds a text that only its sender can make and that is good for one receiver. The receiver asks
-//! back at the address that gossip or the log has for the sender, whether the text is its own. That is done once for each text; it
-//! keeps out everybody who can't take over the address of a server.
+//! With certificates that name servers, the certificate is the proof. Without, a server is who answers at the address
+//! that the cluster knows for it: the head of a message holds a text that only its sender can make and that is good for
+//! one receiver. The receiver asks back at the address that gossip or the log has for the sender, whether the text is
+//! its own. That is done once for each text; it keeps out everybody who can't take over the address of a server.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -100,7 +100,8 @@ impl Confirmed {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a text is that of the server `from`, which answers at `address`. `by` is this server, `peer` where the message came from.
+    /// Whether a text is that of the server `from`, which answers at `address`. `by` is this server, `peer` where the
+    /// message came from.
     ///
     /// # Errors
     /// 403: it is not. 500: nobody answers there, or too many are asked about.

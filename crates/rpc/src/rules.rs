@@ -1,4 +1,5 @@
-//! Which callers may make which call, with how long a message: the one table. [`super::service`] consults it before it reads a message.
+//! Which callers may make which call, with how long a message: the one table. [`super::service`] consults it before it
+//! reads a message.
 //!
 //! | | |
 //! |---|---|

@@ -29,7 +29,8 @@ use encamp_server::{Error, Server};
 /// How long a call waits for a leader.
 const HOLD: Duration = Duration::from_secs(5);
 
-/// Memory for messages in flight from nodes: from all nodes, and from one address. What they become when they are read counts too.
+/// Memory for messages in flight from nodes: from all nodes, and from one address. What they become when they are read
+/// counts too.
 const MESSAGES: (usize, usize) = (256 << 20, 128 << 20);
 /// The same for callers that this server does not know.
 const OF_STRANGERS: (usize, usize) = (32 << 20, 8 << 20);
@@ -184,8 +185,8 @@ impl Service {
         let knows = |who: &Who| node_rpc::knows(&self.server, &who.node_id, &who.secret_id);
         let mut known = rule.proof == Proof::Member || head.node.as_ref().is_some_and(knows);
         if rule.proof == Proof::Node && !known && self.leads() {
-            // The leader knows best, once it has applied what was committed before. A node that asks for itself is notified
-            // that it is gone.
+            // The leader knows best, once it has applied what was committed before. A node that asks for itself is
+            // notified that it is gone.
             self.server.wait_ready().await?;
             let Some(who) = &head.node else { return Err(Error::denied("the call does not say which node makes it")) };
             if rule.method != GetNode::METHOD {

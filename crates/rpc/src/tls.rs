@@ -29,7 +29,8 @@ pub fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
     parsed.map_or_else(|_| Vec::new(), |c| c.valid_dns_names().map(str::to_string).collect())
 }
 
-/// TLS towards servers of a region, and the name they must have. Without `verify_name` any certificate of the authority is taken.
+/// TLS towards servers of a region, and the name they must have. Without `verify_name` any certificate of the authority
+/// is taken.
 ///
 /// # Errors
 /// The file or setting that is wrong.

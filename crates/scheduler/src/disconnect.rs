@@ -54,7 +54,8 @@ pub(crate) fn with_status_entry(alloc: &Allocation, status: &str, now: i64) -> A
     a
 }
 
-/// A copy of the allocation that is set to `unknown` because its node lost contact (`docs/spec/reconciliation.md §5.7`).
+/// A copy of the allocation that is set to `unknown` because its node lost contact (`docs/spec/reconciliation.md
+/// §5.7`).
 pub(crate) fn to_unknown(alloc: &Allocation, now: i64) -> Allocation {
     let mut a = with_status_entry(alloc, client_status::UNKNOWN, now);
     a.client_status = client_status::UNKNOWN.into();

@@ -1,7 +1,8 @@
-//! The schedulers: from an evaluation and a snapshot to a plan (`docs/spec/reconciliation.md`, `docs/spec/scheduling.md`).
+//! The schedulers: from an evaluation and a snapshot to a plan (`docs/spec/reconciliation.md`,
+//! `docs/spec/scheduling.md`).
 //!
-//! Everything here is pure: the clock, IDs, random ports and the order of nodes come in as arguments, so that a plan can
-//! be made again from a file.
+//! Everything here is pure: the clock, IDs, random ports and the order of nodes come in as arguments, so that a plan
+//! can be made again from a file.
 //!
 //! - [`candidates`], [`order`]: the nodes a job may use and the order in which they are visited.
 //! - [`constraint`]: constraints compiled once.
@@ -95,8 +96,8 @@ pub struct Context<'a> {
     pub new_id: &'a mut dyn FnMut() -> String,
     /// Gives uniform random numbers below its argument (which is > 0), for dynamic ports.
     pub random: &'a mut dyn FnMut(u64) -> u64,
-    /// Gives the nanoseconds since a fixed moment, to measure how long a search takes. Decides nothing; dry runs give 0, so
-    /// that two runs give the same result.
+    /// Gives the nanoseconds since a fixed moment, to measure how long a search takes. Decides nothing; dry runs give
+    /// 0, so that two runs give the same result.
     pub stopwatch: &'a mut dyn FnMut() -> i64,
 }
 
@@ -130,8 +131,9 @@ impl PlanResult {
         }
     }
 
-    /// Whether anything was accepted that will not be planned again. Allocations of batch jobs that are over are stopped by
-    /// every plan (`docs/spec/reconciliation.md §5.4`): with another part refused each time, attempts would never end.
+    /// Whether anything was accepted that will not be planned again. Allocations of batch jobs that are over are
+    /// stopped by every plan (`docs/spec/reconciliation.md §5.4`): with another part refused each time, attempts would
+    /// never end.
     pub(crate) fn made_progress(&self) -> bool {
         let over = |a: &Allocation| matches!(a.client_status.as_str(), client_status::COMPLETE | client_status::FAILED);
         self.node_update.values().flatten().any(|a| !over(a))

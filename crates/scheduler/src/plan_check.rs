@@ -1,6 +1,6 @@
-//! Which parts of a plan a state accepts, node by node (`docs/spec/server.md §7.4`). Servers check each plan against their latest
-//! state before it is committed; dry runs check theirs against the state they were made on, which shows plans that no
-//! server would carry out.
+//! Which parts of a plan a state accepts, node by node (`docs/spec/server.md §7.4`). Servers check each plan against
+//! their latest state before it is committed; dry runs check theirs against the state they were made on, which shows
+//! plans that no server would carry out.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -59,8 +59,9 @@ impl Checked {
     }
 }
 
-/// What the nodes of [`Checked::rejected`] would have got. `placements`: those of the plan that was checked. Allocations that
-/// already run on the node and would only have been updated in place count only where the node gets nothing else.
+/// What the nodes of [`Checked::rejected`] would have got. `placements`: those of the plan that was checked.
+/// Allocations that already run on the node and would only have been updated in place count only where the node gets
+/// nothing else.
 pub fn rejections(state: &State, placements: &ByNode, rejected: &[(String, String)]) -> Vec<PlanRejection> {
     let one = |(id, reason): &(String, String)| {
         let mut task_groups: BTreeMap<String, u64> = BTreeMap::new();
@@ -153,8 +154,8 @@ fn check_node(state: &State, plan: &Plan, id: &str) -> Result<(), String> {
     if fits_beside_all(entry, &new) { Ok(()) } else { fits(entry, plan, id, &new) }
 }
 
-/// Whether the placements fit even if nothing goes for them. Then they fit, whatever else the plan does: that much is known
-/// without looking at what runs on the node.
+/// Whether the placements fit even if nothing goes for them. Then they fit, whatever else the plan does: that much is
+/// known without looking at what runs on the node.
 fn fits_beside_all(entry: &NodeEntry, new: &[AllocEntry]) -> bool {
     let mut usage = entry.usage.clone();
     usage.extend(&entry.info, new);

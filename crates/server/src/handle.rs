@@ -258,8 +258,8 @@ impl Server {
         &self.0.alloc_updates
     }
 
-    /// How long a node waits until it is told what is new for it. When thousands have something new at once, work goes first:
-    /// a node that waited hears of all that came meanwhile in one answer.
+    /// How long a node waits until it is told what is new for it. When thousands have something new at once, work goes
+    /// first: a node that waited hears of all that came meanwhile in one answer.
     pub(super) fn node_news_due(&self) -> Duration {
         let busy = self.queues().broker().has_ready() || self.workers().iter().any(|w| w.busy());
         let mut rate = self.0.node_news.lock().unwrap_or_else(PoisonError::into_inner);
@@ -416,8 +416,8 @@ impl Server {
         done.map(|(index, _)| index).map_err(|e| e.message)
     }
 
-    /// Replaces the state by what [`Store::write_snapshot`] wrote; gives the index of the entry that did. The leader starts over
-    /// with the new state.
+    /// Replaces the state by what [`Store::write_snapshot`] wrote; gives the index of the entry that did. The leader
+    /// starts over with the new state.
     ///
     /// # Errors
     /// There is no leader, or the content can't be read; the state is as it was.

@@ -1,11 +1,13 @@
 //! The server: everything between an API write and a committed allocation (`docs/spec/server.md`).
 //!
-//! - [`handle`]: a running server ([`Server`]), and the one way to write. [`settings`], [`error`]. [`endpoints`]: what it does for its
-//!   callers, with the rules of writes.
-//! - [`fsm`]: what the operations of the log (`encamp_ops`) do to the store. Agreement and durability are in `encamp_raft`.
+//! - [`handle`]: a running server ([`Server`]), and the one way to write. [`settings`], [`error`]. [`endpoints`]: what
+//!   it does for its callers, with the rules of writes.
+//! - [`fsm`]: what the operations of the log (`encamp_ops`) do to the store. Agreement and durability are in
+//!   `encamp_raft`.
 //! - [`storage`]: the store of a running server, its snapshots, and who hears of changes.
 //! - [`evals`]: evaluations that wait. [`pipeline`]: from an evaluation to a committed plan.
-//! - [`leadership`]: what the leader does besides, and who the servers are. [`nodes`]: heartbeats and what follows from changes.
+//! - [`leadership`]: what the leader does besides, and who the servers are. [`nodes`]: heartbeats and what follows from
+//!   changes.
 //!   [`jobs`]: children of jobs, rollouts. [`var_locks`]: how long locks of variables hold.
 //! - [`keyring`]: root keys, what is encrypted and signed with them. [`rate`]: how often something may be done.
 //!

@@ -143,7 +143,8 @@ impl Spot {
         self.filled(0, 0)
     }
 
-    /// How much the node asks for more. Those that are to be full come first, so that there are some in an emptier cluster.
+    /// How much the node asks for more. Those that are to be full come first, so that there are some in an emptier
+    /// cluster.
     fn pull(&self) -> i64 {
         let missing = self.target.saturating_sub(self.fill());
         if self.target > 900 { missing.saturating_mul(4) } else { missing }

@@ -139,8 +139,8 @@ pub fn classes(count: usize, random: &mut Random) -> Vec<usize> {
     out
 }
 
-/// How each node is doing: of a hundred some two are ineligible, and one or two are draining, down, disconnected (edge nodes
-/// alone) each. Small clusters have at least one of each.
+/// How each node is doing: of a hundred some two are ineligible, and one or two are draining, down, disconnected (edge
+/// nodes alone) each. Small clusters have at least one of each.
 pub fn conditions(classes: &[usize], random: &mut Random) -> Vec<Condition> {
     let mut out = vec![Condition::Ready; classes.len()];
     let mut order: Vec<usize> = (0..classes.len()).collect();

@@ -1,7 +1,7 @@
 //! JSON without the members that mean nothing: `null`, `0`, `false`, `""`, empty lists, and objects of such members.
 //!
-//! Only members of API objects are left out. Entries of maps and items of lists are data and stay, and so does everything
-//! that the API can tell from an absent value: reading the text back gives an equal object.
+//! Only members of API objects are left out. Entries of maps and items of lists are data and stay, and so does
+//! everything that the API can tell from an absent value: reading the text back gives an equal object.
 
 use serde::ser::{self, Serialize, Serializer};
 use serde_json::Error;

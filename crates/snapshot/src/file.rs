@@ -20,7 +20,8 @@ pub const FORMAT_VERSION: u64 = 2;
 pub(crate) const OLDEST_VERSION: u64 = 1;
 /// The largest decompressed size that is read.
 const MAX_SIZE: u64 = 8 << 30;
-/// How many times its length a compressed file may hold, and what any may hold: generous for snapshots, far less than blanks.
+/// How many times its length a compressed file may hold, and what any may hold: generous for snapshots, far less than
+/// blanks.
 const MOST_RATIO: u64 = 200;
 /// See [`MOST_RATIO`].
 const ALWAYS: u64 = 64 << 20;
@@ -108,8 +109,9 @@ pub struct ClusterSnapshot {
 }
 
 impl ClusterSnapshot {
-    /// What "now" is for a plan, Unix nanoseconds: the time of the backup, where it says that, and else that of the clock.
-    /// By the clock, every deadline of an old backup would have passed (`docs/spec/snapshot-archive.md §15` point 9).
+    /// What "now" is for a plan, Unix nanoseconds: the time of the backup, where it says that, and else that of the
+    /// clock. By the clock, every deadline of an old backup would have passed (`docs/spec/snapshot-archive.md §15`
+    /// point 9).
     pub fn now(&self, clock: i64) -> i64 {
         self.taken_at.unix_nanos().filter(|_| self.archived).unwrap_or(clock)
     }
@@ -247,8 +249,8 @@ pub fn decompress(bytes: &[u8], name: &str) -> Result<Option<Vec<u8>>, SnapshotE
     Ok(Some(out))
 }
 
-/// Whether a file that was to be something else seems to hold the state of a cluster: a compressed file, or a JSON object
-/// with a version and nodes.
+/// Whether a file that was to be something else seems to hold the state of a cluster: a compressed file, or a JSON
+/// object with a version and nodes.
 pub fn looks_like_one(bytes: &[u8]) -> bool {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]

@@ -12,8 +12,8 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes all files that are not complete, for a process that is about to end: after this no call of [`replace`] begins or
-/// completes, each waits until the process ends.
+/// Removes all files that are not complete, for a process that is about to end: after this no call of [`replace`]
+/// begins or completes, each waits until the process ends.
 pub fn abandon() {
     let paths = unfinished();
     for path in paths.iter() {
@@ -22,9 +22,9 @@ pub fn abandon() {
     std::mem::forget(paths);
 }
 
-/// Writes a file and returns its size in bytes. It appears when it is complete and on disk; until then, and after a failure,
-/// what was there before stays. Where the path is a symbolic link, the file that it leads to is written. A file that was
-/// there before keeps its permissions, and its owner as far as this process may give files away.
+/// Writes a file and returns its size in bytes. It appears when it is complete and on disk; until then, and after a
+/// failure, what was there before stays. Where the path is a symbolic link, the file that it leads to is written. A
+/// file that was there before keeps its permissions, and its owner as far as this process may give files away.
 pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<u64> {
     let target = match std::fs::canonicalize(path) {
         Ok(target) => target,

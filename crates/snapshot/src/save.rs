@@ -1,7 +1,7 @@
 //! Writing snapshot files (docs/snapshot-format.md): one object per line, without members that mean nothing.
 //!
-//! The text is never in memory as a whole: objects are written one by one, and allocations can come from an iterator that
-//! makes them as they are needed.
+//! The text is never in memory as a whole: objects are written one by one, and allocations can come from an iterator
+//! that makes them as they are needed.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -63,8 +63,8 @@ pub fn write(
     }
 }
 
-/// Writes a snapshot file, compressed as its name says, and returns its size in bytes. The file appears when it is complete
-/// and on disk; until then, and after a failure, what was there before stays.
+/// Writes a snapshot file, compressed as its name says, and returns its size in bytes. The file appears when it is
+/// complete and on disk; until then, and after a failure, what was there before stays.
 pub fn save(path: &Path, file: &SnapshotFile, more: impl IntoIterator<Item = Allocation>) -> io::Result<u64> {
     replace(path, |temporary| write_buffered(temporary, path, file, more))
 }

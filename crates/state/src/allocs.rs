@@ -1,5 +1,5 @@
-//! The allocations of a state. Each is kept with its node, so that a report of a client changes one small tree; the table of
-//! all IDs only tells on which node to look.
+//! The allocations of a state. Each is kept with its node, so that a report of a client changes one small tree; the
+//! table of all IDs only tells on which node to look.
 
 use std::sync::Arc;
 

@@ -5,8 +5,9 @@ use std::hash::BuildHasher;
 
 use rustc_hash::FxHasher;
 
-/// Builds hashers for IDs, which are long and looked up for every allocation: fast rather than strong. The seed, new for
-/// every map, keeps peers that choose IDs from knowing which ones collide. Nothing may depend on the order of such maps.
+/// Builds hashers for IDs, which are long and looked up for every allocation: fast rather than strong. The seed, new
+/// for every map, keeps peers that choose IDs from knowing which ones collide. Nothing may depend on the order of such
+/// maps.
 #[derive(Debug, Clone)]
 pub struct IdHash {
     seed: usize,

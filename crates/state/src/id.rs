@@ -11,8 +11,8 @@ const DASHES: [usize; 4] = [8, 13, 18, 23];
 /// The longest other text that is kept inline.
 const SHORT: usize = 22;
 
-/// An ID or a name as a key: small, compared and copied without looking elsewhere, since tables copy a few dozen keys with
-/// each write. Ordered as the texts are.
+/// An ID or a name as a key: small, compared and copied without looking elsewhere, since tables copy a few dozen keys
+/// with each write. Ordered as the texts are.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Id(Repr);
 

@@ -2,7 +2,8 @@
 //! cost one clone of a few persistent maps.
 //!
 //! - [`State`]: the tables. Cloning is O(1); [`Snapshot`] is such a clone, shared and read only.
-//! - [`store`]: everything a server stores ([`StateStore`]): the state plus evaluations, summaries, policies and the rest.
+//! - [`store`]: everything a server stores ([`StateStore`]): the state plus evaluations, summaries, policies and the
+//!   rest.
 //! - [`allocs`]: the allocations ([`AllocsById`]).
 //! - [`Id`]: IDs and names as keys. [`IdHash`]: the hash of IDs.
 //! - [`index`]: the nodes as schedulers list them ([`NodeIndex`]).

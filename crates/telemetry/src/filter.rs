@@ -7,7 +7,8 @@ use thiserror::Error;
 #[error("Filter rule must begin with either '+' or '-': {}", encamp_model::quoted(.0))]
 pub struct FilterError(pub String);
 
-/// Keeps or drops metrics by the beginning of their names, prefix `nomad.` included. The longest rule that fits decides.
+/// Keeps or drops metrics by the beginning of their names, prefix `nomad.` included. The longest rule that fits
+/// decides.
 #[derive(Debug, Clone)]
 pub struct Filter {
     /// Prefix, and whether it is kept; longest first.

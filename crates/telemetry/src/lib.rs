@@ -1,4 +1,5 @@
-//! Metrics: what the agent counts and how it is shown (`docs/spec/server.md §24`, `docs/spec/agent-config.md §5.9, §11`).
+//! Metrics: what the agent counts and how it is shown (`docs/spec/server.md §24`, `docs/spec/agent-config.md §5.9,
+//! §11`).
 //!
 //! [`Metrics`] is the handle that everybody records with. Names are written as the specification writes them, such as
 //! `nomad.broker.total_ready`; the prefix `nomad.` is added here. [`Summary`] is the JSON form of the last interval,

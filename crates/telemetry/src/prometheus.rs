@@ -12,7 +12,8 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8; escapi
 
 const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
 
-/// All series as text. `series` are in order; quantiles are those of the intervals from `oldest` on, `NaN` without values.
+/// All series as text. `series` are in order; quantiles are those of the intervals from `oldest` on, `NaN` without
+/// values.
 ///
 /// Names that differ only in characters Prometheus does not know become one; then the first kind and, of series with
 /// equal labels, the first one is shown: the text must not name a series twice.
@@ -61,7 +62,8 @@ fn write_series(out: &mut String, name: &str, s: &Series, labels: &str, oldest: 
     };
 }
 
-/// The labels between their braces, by name. Labels whose names become equal, and a sample's own `quantile`, are dropped.
+/// The labels between their braces, by name. Labels whose names become equal, and a sample's own `quantile`, are
+/// dropped.
 fn labels(s: &Series) -> String {
     let mut by_name = BTreeMap::new();
     for (name, value) in &s.labels {

@@ -1,7 +1,7 @@
 //! The series, spread over several locks by the hash of their names and labels.
 //!
-//! A series keeps the interval it was last recorded in and the one before. Nothing runs in the background: intervals are
-//! changed by the next record, and series nobody records any more are dropped while others are added or shown.
+//! A series keeps the interval it was last recorded in and the one before. Nothing runs in the background: intervals
+//! are changed by the next record, and series nobody records any more are dropped while others are added or shown.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,8 +21,8 @@ const HOST: &str = "host";
 /// How long a gauge is shown after it was last set.
 const GAUGE_LIFE: Duration = Duration::from_secs(60);
 /// How long counters and samples without labels are kept after their last value. Longer than for gauges: a counter that
-/// goes away and comes back looks like a restart. Those with labels live no longer than gauges: the labels name allocations,
-/// jobs and nodes that come and go.
+/// goes away and comes back looks like a restart. Those with labels live no longer than gauges: the labels name
+/// allocations, jobs and nodes that come and go.
 const TOTAL_LIFE: Duration = Duration::from_secs(3600);
 
 /// What a series is.

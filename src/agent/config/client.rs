@@ -1,5 +1,5 @@
-//! The block `client` (`docs/spec/agent-config.md §5.3`). Sizes of resources are MHz and MB; the meaning of each key is in
-//! `docs/spec/client.md`.
+//! The block `client` (`docs/spec/agent-config.md §5.3`). Sizes of resources are MHz and MB; the meaning of each key is
+//! in `docs/spec/client.md`.
 
 use std::time::Duration;
 

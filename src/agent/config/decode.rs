@@ -1,8 +1,8 @@
 //! From the tree of a file to typed settings: a serde deserializer that knows places (`docs/spec/agent-config.md §3`).
 //!
 //! Keys of blocks are compared without case, unknown and repeated ones are errors. A block that stands several times is
-//! one block; a list of objects is, too, where a block is wanted (JSON spells labelled blocks so). Scalars are taken for
-//! each other where nothing is lost: `"1"` for 1, 1 for `true`, 1 for `"1"`.
+//! one block; a list of objects is, too, where a block is wanted (JSON spells labelled blocks so). Scalars are taken
+//! for each other where nothing is lost: `"1"` for 1, 1 for `true`, 1 for `"1"`.
 
 use std::fmt::Display;
 
@@ -110,8 +110,8 @@ impl<'de> De<'de> {
         self.error(format!("expected {what}, found {found}"))
     }
 
-    /// The entries by key, which `known` spells as it is asked for. Keys it doesn't know, and scalars that stand twice in
-    /// one body, are errors.
+    /// The entries by key, which `known` spells as it is asked for. Keys it doesn't know, and scalars that stand twice
+    /// in one body, are errors.
     fn entries(&self, known: impl Fn(&'de str) -> Option<&'de str>) -> Result<Vec<Entry<'de>>, DecodeError> {
         let mut out: Vec<Entry<'de>> = Vec::new();
         let mut wrong: Vec<&Item> = Vec::new();

@@ -1,7 +1,7 @@
 //! The configuration of an agent (`docs/spec/agent-config.md §2-§8`).
 //!
-//! Sources are merged in their raw form ([`SettingsFile`]) and then resolved to [`Config`], in which every default is filled
-//! in. Order, later wins: defaults or those of `-dev`, files in order, flags, environment.
+//! Sources are merged in their raw form ([`SettingsFile`]) and then resolved to [`Config`], in which every default is
+//! filled in. Order, later wins: defaults or those of `-dev`, files in order, flags, environment.
 //!
 //! - `syntax`: text to tree. `decode`: tree to settings. `kinds`: kinds of settings and how they merge.
 //! - `client`, `server`: the blocks. `load`: files and folders. `validate`: what is refused.

@@ -1,8 +1,8 @@
 //! The text of a configuration file as a tree with positions (`docs/spec/agent-config.md §3`).
 //!
-//! Configuration is written in HCL 1, which is not the language of job files: keys may be quoted (`"driver.raw_exec.enable"
-//! = 1`), `key {` and `key = {` are the same, nothing is evaluated, and `${x}` stays as it is. Files whose first character
-//! is `{` are JSON. Both give the same tree; `a "b" { }` is `a` with `b` inside.
+//! Configuration is written in HCL 1, which is not the language of job files: keys may be quoted
+//! (`"driver.raw_exec.enable" = 1`), `key {` and `key = {` are the same, nothing is evaluated, and `${x}` stays as it
+//! is. Files whose first character is `{` are JSON. Both give the same tree; `a "b" { }` is `a` with `b` inside.
 
 use std::fmt;
 

@@ -231,7 +231,8 @@ fn joining(c: &Config) -> Result<(), String> {
     }
 }
 
-/// What is checked when the agent starts, with the words that stand in front of each. `cpus` is the number of processors.
+/// What is checked when the agent starts, with the words that stand in front of each. `cpus` is the number of
+/// processors.
 pub fn check_start(c: &Config, cpus: usize) -> Result<(), String> {
     c.telemetry_settings().map_err(|e| format!("Error initializing telemetry: {e}"))?;
     if c.limits.http_max_conns_per_client < 0 {

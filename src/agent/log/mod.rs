@@ -1,8 +1,9 @@
-//! Log messages (`docs/spec/agent-config.md §10.2`): from `tracing` to standard output, a file, syslog, and those who watch.
+//! Log messages (`docs/spec/agent-config.md §10.2`): from `tracing` to standard output, a file, syslog, and those who
+//! watch.
 //!
-//! [`Logs`] is the handle: it changes the level at run time and takes watchers in. Messages of this program carry the name
-//! of their module (`client.gc` for `encamp_client::gc`) or the `target` they are given; those of libraries are shown
-//! from WARN on, and all of them at TRACE.
+//! [`Logs`] is the handle: it changes the level at run time and takes watchers in. Messages of this program carry the
+//! name of their module (`client.gc` for `encamp_client::gc`) or the `target` they are given; those of libraries are
+//! shown from WARN on, and all of them at TRACE.
 //!
 //! - `line`: how a message looks. `file`: the log file and its rotation. `syslog`: the system's log.
 
@@ -198,8 +199,8 @@ impl Logs {
         }
     }
 
-    /// Writes one message of the agent to standard output now, whatever the level: the start is told so when it has to be
-    /// JSON.
+    /// Writes one message of the agent to standard output now, whatever the level: the start is told so when it has to
+    /// be JSON.
     pub fn tell(&self, message: &str) {
         let line = Line::told(SystemTime::now(), message);
         let text = line.text(self.shared.json, false);

@@ -7,8 +7,8 @@ use crate::cli::monitor::evaluation;
 
 /// Stop an allocation and place it anew
 ///
-/// The allocation is stopped and, as its job still wants it, another one takes its place. Waits for that unless -detach is
-/// given.
+/// The allocation is stopped and, as its job still wants it, another one takes its place. Waits for that unless -detach
+/// is given.
 #[derive(Debug, clap::Parser)]
 pub struct AllocStop {
     /// Print the evaluation's ID and return
@@ -47,7 +47,8 @@ impl Run for AllocStop {
 
 /// Restart tasks of an allocation
 ///
-/// Restarts the tasks of an allocation that run, where they are. A second argument or -task names the only task to restart.
+/// Restarts the tasks of an allocation that run, where they are. A second argument or -task names the only task to
+/// restart.
 #[derive(Debug, clap::Parser)]
 pub struct AllocRestart {
     /// Restart this task only

@@ -10,7 +10,8 @@ use encamp_api::{Query, path};
 
 /// Run a command in a task
 ///
-/// Runs a command inside a task of an allocation, with this terminal or these streams. The exit code is that of the command.
+/// Runs a command inside a task of an allocation, with this terminal or these streams. The exit code is that of the
+/// command.
 ///
 /// On a terminal, ~. at the beginning of a line ends the connection, ~~ sends one ~.
 #[derive(Debug, clap::Parser)]

@@ -15,8 +15,8 @@ use encamp_model::AllocListStub;
 
 /// Show files of an allocation
 ///
-/// Lists a folder of an allocation, or prints a file of it. The second argument is the path; without one the folder with
-/// everything is listed.
+/// Lists a folder of an allocation, or prints a file of it. The second argument is the path; without one the folder
+/// with everything is listed.
 #[derive(Debug, clap::Parser)]
 pub struct AllocFs {
     /// Print sizes as plain numbers of bytes

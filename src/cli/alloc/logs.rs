@@ -14,8 +14,8 @@ use encamp_model::Allocation;
 
 /// Show what a task wrote
 ///
-/// Prints what a task of an allocation wrote to its output. A second argument or -task names the task; it can be left out if
-/// the allocation has only one. With -f alone, follows output and errors both.
+/// Prints what a task of an allocation wrote to its output. A second argument or -task names the task; it can be left
+/// out if the allocation has only one. With -f alone, follows output and errors both.
 #[derive(Debug, clap::Parser)]
 pub struct AllocLogs {
     /// Print standard output; the default

@@ -22,8 +22,9 @@ const MOST_VICTIMS: usize = 8;
 
 /// Show an allocation
 ///
-/// Shows the state of an allocation: where it came from, its tasks, what they use and what happened to them. Of an allocation
-/// that had to make room it shows for which one, and of one that others made room for, which they were. The argument is the allocation's ID or the beginning of it.
+/// Shows the state of an allocation: where it came from, its tasks, what they use and what happened to them. Of an
+/// allocation that had to make room it shows for which one, and of one that others made room for, which they were. The
+/// argument is the allocation's ID or the beginning of it.
 ///
 /// With -json or -t the argument can be left out: then all allocations are printed.
 #[derive(Debug, clap::Parser)]

@@ -55,8 +55,8 @@ pub(super) fn last_lines(bytes: &[u8], lines: usize) -> &[u8] {
     bytes.get(from..).unwrap_or_default()
 }
 
-/// Copies frames until their end, or until the sink takes no more. With a number of lines, only the last ones of what there is
-/// at first.
+/// Copies frames until their end, or until the sink takes no more. With a number of lines, only the last ones of what
+/// there is at first.
 pub(super) async fn copy(
     mut frames: FrameStream,
     lines: Option<usize>,

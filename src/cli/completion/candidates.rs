@@ -48,8 +48,8 @@ impl Candidate {
     }
 }
 
-/// What can stand at the cursor: `before` are the arguments before the word at the cursor, `current` is that word up to the
-/// cursor.
+/// What can stand at the cursor: `before` are the arguments before the word at the cursor, `current` is that word up to
+/// the cursor.
 pub fn candidates(registry: &Registry, before: &[String], current: &str) -> Offer {
     let (count, path) = registry.longest_name(before).unwrap_or_default();
     let rest = before.get(count..).unwrap_or_default();

@@ -6,7 +6,8 @@ use super::candidates::{Candidate, Ending};
 use super::values::Files;
 
 /// The paths that begin with `typed`, by name. Relative ones are taken from `directory`, those below `~/` from `home`.
-/// Names that begin with a dot are left out until the dot is typed, and so are names that do not fit into one line of text.
+/// Names that begin with a dot are left out until the dot is typed, and so are names that do not fit into one line of
+/// text.
 pub fn paths(typed: &str, files: Files, directory: &Path, home: Option<&Path>) -> Vec<Candidate> {
     let (parent, start) = typed.rfind('/').map_or(("", typed), |at| typed.split_at(at.saturating_add(1)));
     let mut found: Vec<Candidate> = Vec::new();

@@ -39,8 +39,8 @@ pub struct Line {
 }
 
 impl Line {
-    /// Reads a line that begins with the name of the program, or with assignments to variables before it. `None` while the
-    /// name itself is being typed.
+    /// Reads a line that begins with the name of the program, or with assignments to variables before it. `None` while
+    /// the name itself is being typed.
     pub fn read(text: &str, syntax: Syntax) -> Option<Line> {
         let mut words = words(text, syntax).into_iter().skip_while(|w| is_assignment(&w.raw)).skip(1);
         let mut line = Line { before: Vec::new(), current: words.next()? };
@@ -51,8 +51,8 @@ impl Line {
     }
 }
 
-/// The part of a line before the cursor. `point` is the cursor's offset in bytes. bash, which also says what the word at the
-/// cursor is, counts characters instead in most locales.
+/// The part of a line before the cursor. `point` is the cursor's offset in bytes. bash, which also says what the word
+/// at the cursor is, counts characters instead in most locales.
 pub fn before_cursor<'a>(line: &'a str, point: Option<usize>, current: Option<&str>) -> &'a str {
     let Some(point) = point else { return line };
     let bytes = line.get(..point);

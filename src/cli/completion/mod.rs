@@ -1,11 +1,12 @@
 //! `completion`: scripts that complete this program's command lines in shells, and the answers that they ask for
 //! (`docs/spec/cli.md §2.5`).
 //!
-//! A shell runs the program with the line in `COMP_LINE` and the cursor's offset in `COMP_POINT`, and the program prints what can
-//! stand at the cursor. bash does so by itself after `complete -C encamp encamp`. The scripts do it too, and say in
-//! `ENCAMP_COMPLETE` which shell asks: the answer then begins with a line that says what the rest is.
+//! A shell runs the program with the line in `COMP_LINE` and the cursor's offset in `COMP_POINT`, and the program
+//! prints what can stand at the cursor. bash does so by itself after `complete -C encamp encamp`. The scripts do it
+//! too, and say in `ENCAMP_COMPLETE` which shell asks: the answer then begins with a line that says what the rest is.
 //!
-//! - [`mod@line`]: the words of the line. [`candidates`]: what can stand at the cursor. [`values`]: values of flags and arguments.
+//! - [`mod@line`]: the words of the line. [`candidates`]: what can stand at the cursor. [`values`]: values of flags and
+//!   arguments.
 //!   [`files`]: paths.
 
 pub mod candidates;
@@ -57,14 +58,15 @@ impl Shell {
 
 /// Print a completion script for a shell
 ///
-/// Writes the script for bash, zsh or fish to standard output. The script asks the program itself what fits, so it stays the
-/// same when the program is updated.
+/// Writes the script for bash, zsh or fish to standard output. The script asks the program itself what fits, so it
+/// stays the same when the program is updated.
 ///
-/// bash: write it to ~/.local/share/bash-completion/completions/encamp, or, without the bash-completion package, put source
+/// bash: write it to ~/.local/share/bash-completion/completions/encamp, or, without the bash-completion package, put
+/// source
 /// <(encamp completion bash) into ~/.bashrc.
 ///
-/// zsh: write it to a file named _encamp in a directory of $fpath, or put source <(encamp completion zsh) into ~/.zshrc, after
-/// compinit.
+/// zsh: write it to a file named _encamp in a directory of $fpath, or put source <(encamp completion zsh) into
+/// ~/.zshrc, after compinit.
 ///
 /// fish: write it to ~/.config/fish/completions/encamp.fish.
 #[derive(Debug, clap::Parser)]
@@ -86,8 +88,8 @@ impl Run for Completion {
     }
 }
 
-/// The text to print for the command line `line`, of which `args` are the arguments that bash gives: the command's name, the
-/// word at the cursor and the word before it.
+/// The text to print for the command line `line`, of which `args` are the arguments that bash gives: the command's
+/// name, the word at the cursor and the word before it.
 pub fn answer(line: &str, args: &[String], env: &Environment) -> String {
     let shell = env.var("ENCAMP_COMPLETE").and_then(Shell::parse);
     let current = args.get(1).map(String::as_str);
@@ -114,8 +116,8 @@ fn lines(texts: impl IntoIterator<Item = String>) -> String {
     texts.into_iter().map(|text| text + "\n").collect()
 }
 
-/// One word a line, for `complete -C`. bash puts a blank behind every word that is not ambiguous, so flags are offered without
-/// `=`, and a directory together with its content. It inserts words as they are, so paths are quoted.
+/// One word a line, for `complete -C`. bash puts a blank behind every word that is not ambiguous, so flags are offered
+/// without `=`, and a directory together with its content. It inserts words as they are, so paths are quoted.
 fn for_bash_itself(offer: Offer, word: &Word, current: Option<&str>, env: &Environment) -> String {
     let texts: Vec<String> = match offer {
         Offer::Words(found) => found.into_iter().map(without_equals_sign).collect(),
@@ -148,8 +150,8 @@ fn for_bash(offer: Offer, word: &Word, current: Option<&str>, env: &Environment)
     lines([kind.to_string()].into_iter().chain(texts))
 }
 
-/// `words`, then one word and its description a line; or `paths` and a pattern of names, because zsh completes paths better
-/// than a program can do it.
+/// `words`, then one word and its description a line; or `paths` and a pattern of names, because zsh completes paths
+/// better than a program can do it.
 fn for_zsh(offer: Offer) -> String {
     match offer {
         Offer::Words(found) => lines(["words".to_string()].into_iter().chain(found.into_iter().map(described))),
@@ -175,8 +177,8 @@ fn described(candidate: Candidate) -> String {
     format!("{}\t{}", candidate.text, candidate.description)
 }
 
-/// The part of a word that bash replaces. bash breaks words at the characters of `COMP_WORDBREAKS`, `=` and `:` among them, and
-/// completes only the last part, which `current` is.
+/// The part of a word that bash replaces. bash breaks words at the characters of `COMP_WORDBREAKS`, `=` and `:` among
+/// them, and completes only the last part, which `current` is.
 fn from_word_break<'a>(text: &'a str, word: &Word, current: Option<&str>) -> Option<&'a str> {
     let raw = current.and_then(|current| word.raw.strip_suffix(current)).unwrap_or_default();
     let before = Line::read(&format!("encamp {raw}"), Syntax::Posix)?.current.text;

@@ -81,7 +81,8 @@ impl Explanation {
     }
 }
 
-/// A plan's JSON with the outcome of assumed changes, if there are any, as one more member (`docs/job-plan.schema.json`).
+/// A plan's JSON with the outcome of assumed changes, if there are any, as one more member
+/// (`docs/job-plan.schema.json`).
 pub(super) fn beside_changes(mut plan: Value, changed: Option<&Outcome>) -> Result<Value, String> {
     if let (Value::Object(members), Some(outcome)) = (&mut plan, changed) {
         members.insert("WhatIf".into(), render::what_if::value(outcome)?);

@@ -22,18 +22,18 @@ use encamp_snapshot::live::Detail;
 
 /// Show what registering a job would change
 ///
-/// Runs the whole scheduler against the state of a cluster, without touching the cluster, and prints how the job differs
-/// from the registered one, what the scheduler would create, stop, update and preempt, and why allocations could not be
-/// placed.
+/// Runs the whole scheduler against the state of a cluster, without touching the cluster, and prints how the job
+/// differs from the registered one, what the scheduler would create, stop, update and preempt, and why allocations
+/// could not be placed.
 ///
-/// The path is a job file, or - for standard input. With several paths, or folders of job files, the jobs are planned one after
-/// the other by descending priority, each on what the ones before leave, and a summary is printed. The state is read from the
-/// running cluster at the address, or from the file given with -snapshot: a snapshot file, or a backup that a server saved,
-/// planned as of when it was taken. With -remote the cluster's servers plan instead; -check-remote has both plan and reports
-/// where they disagree.
+/// The path is a job file, or - for standard input. With several paths, or folders of job files, the jobs are planned
+/// one after the other by descending priority, each on what the ones before leave, and a summary is printed. The state
+/// is read from the running cluster at the address, or from the file given with -snapshot: a snapshot file, or a backup
+/// that a server saved, planned as of when it was taken. With -remote the cluster's servers plan instead; -check-remote
+/// has both plan and reports where they disagree.
 ///
-/// With -drain, -down, -add, -scale, -stop and -config the job is planned on the cluster as it would be after these changes; see
-/// what-if.
+/// With -drain, -down, -add, -scale, -stop and -config the job is planned on the cluster as it would be after these
+/// changes; see what-if.
 ///
 /// The exit code is 0 when no allocation would be created or destroyed, 1 when some would, and 255 after an error.
 #[derive(Debug, clap::Parser)]

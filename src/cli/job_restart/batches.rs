@@ -147,8 +147,8 @@ impl Batches<'_> {
         Next::Batch
     }
 
-    /// Asks until the answer is a yes or a no; nothing means `usual`. A duration is a yes, and the pause from now on. `None` at the
-    /// end of the input.
+    /// Asks until the answer is a yes or a no; nothing means `usual`. A duration is a yes, and the pause from now on.
+    /// `None` at the end of the input.
     fn ask(&mut self, question: &str, usual: bool, durations: bool, context: &mut Context<'_, '_>) -> Option<bool> {
         let now = values::time(clock(), &self.connection.zone);
         let question = context.ui.markup(&format!("[bold]==> {now}: {question}[reset]"));

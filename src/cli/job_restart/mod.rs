@@ -1,6 +1,7 @@
 //! `job restart`: restarts or replaces the allocations of a job, batch by batch (`docs/spec/cli.md §8.12`).
 //!
-//! `select`: which allocations. `batches`: one batch after the other, and what is asked between them. `one`: one allocation.
+//! `select`: which allocations. `batches`: one batch after the other, and what is asked between them. `one`: one
+//! allocation.
 
 mod batches;
 mod one;
@@ -20,8 +21,8 @@ use encamp_model::quoted;
 
 /// Restart the allocations of a job
 ///
-/// Restarts the tasks of a job's running allocations where they are, or with -reschedule replaces the allocations. The argument is
-/// the job's ID or the beginning of it.
+/// Restarts the tasks of a job's running allocations where they are, or with -reschedule replaces the allocations. The
+/// argument is the job's ID or the beginning of it.
 #[derive(Debug, clap::Parser)]
 pub struct JobRestart {
     /// Restart all tasks, also those that ended

@@ -8,8 +8,8 @@ use crate::cli::context::{Context, clock};
 use crate::cli::render::values;
 use encamp_model::{AllocListStub, quoted};
 
-/// The running allocations of the wanted groups and tasks, the newest first. With `verbose`, says about each other one why it is
-/// left out.
+/// The running allocations of the wanted groups and tasks, the newest first. With `verbose`, says about each other one
+/// why it is left out.
 pub(super) fn wanted(
     plan: &Plan,
     mut all: Vec<AllocListStub>,

@@ -21,8 +21,8 @@ use encamp_api::{ApiError, Query, path};
 
 /// Show jobs, or one job and its allocations
 ///
-/// Without an argument all jobs are listed. With a job's ID or the beginning of it, that job is shown: the counts of its groups,
-/// why allocations could not be placed, the latest deployment and the allocations.
+/// Without an argument all jobs are listed. With a job's ID or the beginning of it, that job is shown: the counts of
+/// its groups, why allocations could not be placed, the latest deployment and the allocations.
 #[derive(Debug, clap::Parser)]
 pub struct JobStatus {
     /// Show allocations of earlier jobs with the same ID too

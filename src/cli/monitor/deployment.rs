@@ -42,8 +42,8 @@ fn rolls_back(d: &Deployment) -> bool {
     d.status == "failed" && d.task_groups.values().flatten().any(|g| g.auto_revert)
 }
 
-/// Watches a deployment, and the one that undoes it if it fails. Returns the status in which the first one ended; `None` if it
-/// could not be read.
+/// Watches a deployment, and the one that undoes it if it fails. Returns the status in which the first one ended;
+/// `None` if it could not be read.
 pub async fn watch(client: &Client, lines: &mut Lines<'_, '_>, id: &str, how: &Watch) -> Option<String> {
     match Frame::of_terminal(lines.ui) {
         Some(frame) => on_terminal(client, lines, id, how, frame).await,

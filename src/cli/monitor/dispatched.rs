@@ -26,8 +26,8 @@ pub struct Watch<'a> {
     pub verbose: bool,
 }
 
-/// Watches a job until it is dead. The exit code: 0, 1 when that takes too long, 2 where allocations failed. On a terminal the
-/// counts are drawn in place; else they are printed whenever they change.
+/// Watches a job until it is dead. The exit code: 0, 1 when that takes too long, 2 where allocations failed. On a
+/// terminal the counts are drawn in place; else they are printed whenever they change.
 pub fn watch(connection: &Connection, ui: &mut Ui<'_>, what: &Watch<'_>) -> Result<u8, String> {
     let begin = Instant::now();
     let mut frame = Frame::of_terminal(ui);

@@ -86,8 +86,8 @@ impl Seen {
     }
 }
 
-/// Watches an evaluation. Returns the exit code: 0, 1 after an error or a deployment that was not successful, 2 where no
-/// deployment waits for what found no node.
+/// Watches an evaluation. Returns the exit code: 0, 1 after an error or a deployment that was not successful, 2 where
+/// no deployment waits for what found no node.
 pub fn watch(connection: &Connection, ui: &mut Ui<'_>, id: &str, verbose: bool) -> u8 {
     let mut lines = Lines::marked(ui, connection.zone.clone());
     let mut id = id.to_string();

@@ -1,7 +1,7 @@
 //! Watching what became of a request (`docs/spec/cli.md §6`).
 //!
-//! [`evaluation`]: an evaluation until it ends, and the deployment it belongs to. [`deployment`]: a deployment until it ends,
-//! as lines or, on a terminal, in place (`frame`). [`dispatched`]: a dispatched job until it is dead.
+//! [`evaluation`]: an evaluation until it ends, and the deployment it belongs to. [`deployment`]: a deployment until it
+//! ends, as lines or, on a terminal, in place (`frame`). [`dispatched`]: a dispatched job until it is dead.
 
 pub mod deployment;
 pub mod dispatched;

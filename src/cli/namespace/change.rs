@@ -12,7 +12,8 @@ use encamp_model::quoted;
 
 /// Write a namespace
 ///
-/// Creates or changes a namespace. The argument is its name, or a file that says how it shall be, or - for standard input.
+/// Creates or changes a namespace. The argument is its name, or a file that says how it shall be, or - for standard
+/// input.
 #[derive(Debug, clap::Parser)]
 pub struct NamespaceApply {
     /// What the namespace is for

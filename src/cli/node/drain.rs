@@ -17,8 +17,9 @@ use encamp_model::{HOUR, Node, quoted};
 
 /// Move the allocations of a node elsewhere
 ///
-/// A draining node takes no new allocations and moves those it has to other nodes, as many at a time as their jobs allow.
-/// Watches until all of them have stopped unless -detach is given. The argument is the node's ID or the beginning of it.
+/// A draining node takes no new allocations and moves those it has to other nodes, as many at a time as their jobs
+/// allow. Watches until all of them have stopped unless -detach is given. The argument is the node's ID or the
+/// beginning of it.
 #[derive(Debug, clap::Parser)]
 pub struct NodeDrain {
     /// Drain the node

@@ -7,7 +7,8 @@ use encamp_model::quoted;
 
 /// Say whether a node takes new allocations
 ///
-/// An ineligible node keeps its allocations but takes no new ones. The argument is the node's ID or the beginning of it.
+/// An ineligible node keeps its allocations but takes no new ones. The argument is the node's ID or the beginning of
+/// it.
 #[derive(Debug, clap::Parser)]
 pub struct NodeEligibility {
     /// Take new allocations

@@ -9,8 +9,8 @@ use encamp_model::duration::parse_duration;
 
 /// Create a token that introduces a node
 ///
-/// The agent of a new node presents the token when it registers: in the file intro_token.jwt in its state directory, with
-/// -client-intro-token, or in NOMAD_CLIENT_INTRO_TOKEN.
+/// The agent of a new node presents the token when it registers: in the file intro_token.jwt in its state directory,
+/// with -client-intro-token, or in NOMAD_CLIENT_INTRO_TOKEN.
 #[derive(Debug, clap::Parser)]
 pub struct NodeIntroCreate {
     /// The name of the node. Default: any

@@ -2,7 +2,8 @@
 //!
 //! - [`status`]: `node status`; [`detail`]: its output about one node; [`usage`]: what is used on it.
 //! - [`drain`]: `node drain`; [`watch`]: watching a drain. [`eligibility`]: `node eligibility`.
-//! - [`config`], [`meta`], [`identity`]: what the agent of a node knows. [`intro`]: tokens of new nodes. [`pool`]: node pools.
+//! - [`config`], [`meta`], [`identity`]: what the agent of a node knows. [`intro`]: tokens of new nodes. [`pool`]: node
+//!   pools.
 
 pub mod config;
 mod detail;

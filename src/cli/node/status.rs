@@ -17,8 +17,8 @@ use encamp_model::Node;
 
 /// Show nodes
 ///
-/// Lists the nodes of the cluster, or shows one of them: what it offers, what is used of it, and which allocations it has. The
-/// argument is the node's ID or the beginning of it.
+/// Lists the nodes of the cluster, or shows one of them: what it offers, what is used of it, and which allocations it
+/// has. The argument is the node's ID or the beginning of it.
 #[derive(Debug, clap::Parser)]
 pub struct NodeStatus {
     /// Show the node that is the agent asked

@@ -14,8 +14,9 @@ use encamp_api::stream::RawRequest;
 
 /// Send a request to the HTTP API
 ///
-/// Sends a request with the address, the token and the certificates of the flags and the environment, and prints the body of
-/// the answer as it is. The argument is a path such as /v1/nodes, or a whole URL. What comes on standard input is sent as body.
+/// Sends a request with the address, the token and the certificates of the flags and the environment, and prints the
+/// body of the answer as it is. The argument is a path such as /v1/nodes, or a whole URL. What comes on standard input
+/// is sent as body.
 #[derive(Debug, clap::Parser)]
 pub struct OperatorApi {
     /// Method. Default: GET, or POST if there is a body

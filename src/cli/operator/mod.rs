@@ -1,7 +1,7 @@
 //! Commands for operators (`docs/spec/cli.md §14`).
 //!
-//! - [`scheduler`]: the scheduler configuration. [`raft`]: the servers that agree on the log. [`autopilot`]: how failed servers
-//!   are dealt with. [`keyring`]: the keys that encrypt variables and sign identities.
+//! - [`scheduler`]: the scheduler configuration. [`raft`]: the servers that agree on the log. [`autopilot`]: how failed
+//!   servers are dealt with. [`keyring`]: the keys that encrypt variables and sign identities.
 //! - [`snapshot`]: the state of the servers as a file, and back.
 //! - [`api`]: requests as they are. [`metrics`]: measurements.
 

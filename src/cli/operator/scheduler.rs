@@ -72,8 +72,8 @@ impl Run for SchedulerGetConfig {
 
 /// Change the scheduler configuration
 ///
-/// What no flag names stays as it is. The flags about preemption say for which kinds of jobs the servers may stop allocations of
-/// less important jobs.
+/// What no flag names stays as it is. The flags about preemption say for which kinds of jobs the servers may stop
+/// allocations of less important jobs.
 #[derive(Debug, clap::Parser)]
 pub struct SchedulerSetConfig {
     /// Change it only if its modify index is this

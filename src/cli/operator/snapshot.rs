@@ -21,8 +21,8 @@ const PATH: &str = "/v1/operator/snapshot";
 
 /// Save the state of the servers
 ///
-/// Writes everything the servers know into an archive: jobs, nodes, allocations, variables, keys. Whoever has it can read the
-/// variables: only its owner may read the file. Without an argument the file is named after the time.
+/// Writes everything the servers know into an archive: jobs, nodes, allocations, variables, keys. Whoever has it can
+/// read the variables: only its owner may read the file. Without an argument the file is named after the time.
 #[derive(Debug, clap::Parser)]
 pub struct SnapshotSave {
     /// Let any server answer, also when there is no leader
@@ -83,8 +83,8 @@ fn save(c: &Connection, query: &Query, file: &mut File) -> io::Result<()> {
 
 /// Replace the state of the servers by a saved one
 ///
-/// The servers check the archive first; one that is damaged changes nothing. Everything that was written since it was saved is
-/// lost.
+/// The servers check the archive first; one that is damaged changes nothing. Everything that was written since it was
+/// saved is lost.
 #[derive(Debug, clap::Parser)]
 pub struct SnapshotRestore {
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! Answers of the API as `-json` and `-t` show them (`docs/spec/cli.md §3.6`): members that servers leave out are there, those that
-//! only servers know are not.
+//! Answers of the API as `-json` and `-t` show them (`docs/spec/cli.md §3.6`): members that servers leave out are
+//! there, those that only servers know are not.
 
 use serde_json::{Value, json};
 

@@ -1,7 +1,8 @@
 //! Text that may be printed: control characters are escaped, and only this program's own tags become escape sequences.
 //!
 //! Names, messages and other values come from job files and servers. A control character in one of them could move the
-//! cursor, hide text or reprogram the terminal, so none reaches a stream except through [`Ui::bytes`](super::ui::Ui::bytes).
+//! cursor, hide text or reprogram the terminal, so none reaches a stream except through
+//! [`Ui::bytes`](super::ui::Ui::bytes).
 
 use std::borrow::Cow;
 use std::fmt;

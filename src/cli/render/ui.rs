@@ -43,8 +43,8 @@ impl ColourInput<'_> {
     }
 }
 
-/// Where messages go. Control characters in them are escaped ([`Styled`]). A failure to write is remembered and reported once, by
-/// [`Ui::finish`].
+/// Where messages go. Control characters in them are escaped ([`Styled`]). A failure to write is remembered and
+/// reported once, by [`Ui::finish`].
 pub struct Ui<'a> {
     out: &'a mut dyn Write,
     err: &'a mut dyn Write,
@@ -62,8 +62,8 @@ impl<'a> Ui<'a> {
         Ui { out, err, colours, stdout_is_terminal: false, redraws: false, terminal, failure: None }
     }
 
-    /// The same user interface, sharing a terminal with progress; `stdout` tells whether standard output is one, `redraws` whether
-    /// texts may be redrawn there in place.
+    /// The same user interface, sharing a terminal with progress; `stdout` tells whether standard output is one,
+    /// `redraws` whether texts may be redrawn there in place.
     pub fn on_terminal(self, terminal: Terminal, stdout: bool, redraws: bool) -> Ui<'a> {
         Ui { stdout_is_terminal: stdout, redraws: stdout && redraws, terminal, ..self }
     }

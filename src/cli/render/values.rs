@@ -85,8 +85,8 @@ pub fn difference(a: i64, b: i64) -> String {
     format_duration(seconds.saturating_mul(SECOND))
 }
 
-/// How far a time is from now, in the two largest units: `4s ago`, `1d2h ago`, `29m57s from now`. Empty for the epoch. A month
-/// has 30 days, a year 12 months.
+/// How far a time is from now, in the two largest units: `4s ago`, `1d2h ago`, `29m57s from now`. Empty for the epoch.
+/// A month has 30 days, a year 12 months.
 pub fn age(nanos: i64, now: i64) -> String {
     if nanos == 0 {
         return String::new();

@@ -18,9 +18,9 @@ use encamp_model::{SECOND, VariableLock, duration, format_duration, quoted};
 
 /// Run a command under a lock
 ///
-/// Takes the lock of the variable at a path, runs the command, and gives the lock back when the command has ended. Of several
-/// that ask for the same lock one gets it; the others wait. When the lock is lost the command is stopped. With a specification
-/// (@file) the variable is written too.
+/// Takes the lock of the variable at a path, runs the command, and gives the lock back when the command has ended. Of
+/// several that ask for the same lock one gets it; the others wait. When the lock is lost the command is stopped. With
+/// a specification (@file) the variable is written too.
 #[derive(Debug, clap::Parser)]
 pub struct VarLock {
     /// How long the lock stays when this command can't renew it

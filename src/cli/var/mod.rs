@@ -1,6 +1,7 @@
 //! Commands about variables (`docs/spec/cli.md §12.2`).
 //!
-//! - [`list`], [`get`]: reading. [`put`], [`change`]: writing, deleting, example files. [`lock`]: a command under a lock.
+//! - [`list`], [`get`]: reading. [`put`], [`change`]: writing, deleting, example files. [`lock`]: a command under a
+//!   lock.
 //! - [`form`]: how a variable is printed. [`conflict`]: what is said when somebody else was faster.
 
 pub mod change;

@@ -18,9 +18,9 @@ use encamp_model::quoted;
 
 /// Write a variable
 ///
-/// Writes the variable at a path. What it shall hold is said by key=value arguments, by a specification (@file, or - for
-/// standard input), or by both. A value @file is the content of that file, - that of standard input; \@ stands for a plain @.
-/// A key with an empty value is left out.
+/// Writes the variable at a path. What it shall hold is said by key=value arguments, by a specification (@file, or -
+/// for standard input), or by both. A value @file is the content of that file, - that of standard input; \@ stands for
+/// a plain @. A key with an empty value is left out.
 ///
 /// A variable that exists is only written with its index, in the specification or by -check-index, or with -force.
 #[derive(Debug, clap::Parser)]

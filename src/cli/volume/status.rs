@@ -16,8 +16,8 @@ use encamp_model::quoted;
 
 /// Show volumes
 ///
-/// Lists the dynamic host volumes and the CSI volumes of the cluster, or shows one of them. The argument is the volume's ID or
-/// the beginning of it.
+/// Lists the dynamic host volumes and the CSI volumes of the cluster, or shows one of them. The argument is the
+/// volume's ID or the beginning of it.
 #[derive(Debug, clap::Parser)]
 pub struct VolumeStatus {
     /// Only volumes of this type: csi or host

@@ -1,5 +1,5 @@
-//! Answers that have to be right: plans that servers would reject, survival of losses, statuses, settings of running clusters,
-//! and what is said about mistakes on the command line. The real program runs.
+//! Answers that have to be right: plans that servers would reject, survival of losses, statuses, settings of running
+//! clusters, and what is said about mistakes on the command line. The real program runs.
 
 mod mistakes;
 mod rejected_plans;

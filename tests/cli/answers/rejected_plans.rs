@@ -1,5 +1,6 @@
-//! A plan that the scheduler makes and no server carries out: `index`, reduced to one copy of 300 MHz on the full laptop of the
-//! README, is planned as it was. Preemption counts only what other jobs use, so that the plan evicts too little.
+//! A plan that the scheduler makes and no server carries out: `index`, reduced to one copy of 300 MHz on the full
+//! laptop of the README, is planned as it was. Preemption counts only what other jobs use, so that the plan evicts too
+//! little.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! What the servers of a cluster are set up with decides about jobs: it is read from running clusters, kept in snapshot files,
-//! and assumed where nothing says it.
+//! What the servers of a cluster are set up with decides about jobs: it is read from running clusters, kept in snapshot
+//! files, and assumed where nothing says it.
 
 use serde_json::{Value, json};
 

@@ -1,8 +1,9 @@
-//! The real program on a pseudo terminal, at 80x24 and 120x40: every command with progress, a prompt, a monitor or a stream ends
-//! within its limit and leaves the terminal as it was; Ctrl-C ends each with 130; nothing foreign moves the cursor.
+//! The real program on a pseudo terminal, at 80x24 and 120x40: every command with progress, a prompt, a monitor or a
+//! stream ends within its limit and leaves the terminal as it was; Ctrl-C ends each with 130; nothing foreign moves the
+//! cursor.
 //!
-//! [`screen`]: the terminal. [`progress`], [`monitors`], [`prompts`]: against canned answers. [`streams`]: against a running
-//! agent. [`plain`]: `TERM=dumb`, `NO_COLOR`, and names with control characters.
+//! [`screen`]: the terminal. [`progress`], [`monitors`], [`prompts`]: against canned answers. [`streams`]: against a
+//! running agent. [`plain`]: `TERM=dumb`, `NO_COLOR`, and names with control characters.
 
 mod monitors;
 mod plain;

@@ -34,8 +34,8 @@ fn plain_terminals_get_no_escape_sequences() {
     }
 }
 
-/// What a hostile name does to a terminal: it moves the cursor, clears the screen, sets the title, hides text, rings, and reverses
-/// the direction of writing.
+/// What a hostile name does to a terminal: it moves the cursor, clears the screen, sets the title, hides text, rings,
+/// and reverses the direction of writing.
 const HOSTILE: &str = "x\u{1b}[2J\u{1b}]0;title\u{7}\u{1b}[8m\r\u{9b}31m\u{202e}\u{8}y";
 /// The same as it may be shown.
 const SHOWN: &str = "x\\x1b[2J\\x1b]0;title\\x07\\x1b[8m\\r\\x9b31m\\u202e\\x08y";

@@ -190,8 +190,8 @@ pub fn outcome(at: View, writers: &[Writer], verdict: &mut Verdict) {
             format!("{} has {has} of {wanted} allocations and waits for nothing", job.id)
         });
     }
-    // A plan that its node refuses every time waits for another minute, with the stops in it: one that preempts too little for several
-    // allocations of the job at once (`docs/spec/scheduling.md §8.3`).
+    // A plan that its node refuses every time waits for another minute, with the stops in it: one that preempts too
+    // little for several allocations of the job at once (`docs/spec/scheduling.md §8.3`).
     let refused = |job: &str| {
         let of_plans = |e: &&Json| e["TriggeredBy"] == "max-plan-attempts" && e["Status"] == "blocked";
         evals.iter().filter(of_plans).any(|e| text(e, "JobID") == job)

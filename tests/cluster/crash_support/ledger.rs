@@ -211,8 +211,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Reads a cell and compares. Afterwards what was found is what is known, unless writes without an answer may still be done:
-    /// `over` says that they may not.
+    /// Reads a cell and compares. Afterwards what was found is what is known, unless writes without an answer may still
+    /// be done: `over` says that they may not.
     pub fn check(&mut self, cell: usize, query: &str, over: bool) -> Result<(), End> {
         let path = format!("{}{query}", self.cells[cell].path());
         let reply = self.call("GET", &path, &Json::Null)?;

@@ -68,7 +68,8 @@ impl Writer {
         Ok(())
     }
 
-    /// A cell of which it is known what is there: a write without an answer may be done late, and undo what is written after it.
+    /// A cell of which it is known what is there: a write without an answer may be done late, and undo what is written
+    /// after it.
     fn known(&mut self) -> Option<usize> {
         let known: Vec<usize> =
             self.ledger.cells.iter().zip(0..).filter(|(c, _)| c.maybe.is_empty()).map(|(_, i)| i).collect();

@@ -129,7 +129,8 @@ fn text(value: &Json) -> String {
     value.as_str().unwrap_or_default().into()
 }
 
-/// The command that starts another one with a clock that is ahead or behind: a time namespace, which has no wall clock of its own.
+/// The command that starts another one with a clock that is ahead or behind: a time namespace, which has no wall clock
+/// of its own.
 pub fn clock_wrapper(offset: i64) -> Vec<String> {
     let offset = offset.to_string();
     ["unshare", "--time", "--monotonic", &offset, "--boottime", &offset, "--"].map(String::from).into()

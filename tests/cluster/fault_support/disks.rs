@@ -1,5 +1,5 @@
-//! Small disks for the servers' data, in a mount namespace of their own: it goes away with the process that holds it, whatever ends
-//! the test. Without the right to mount there are none.
+//! Small disks for the servers' data, in a mount namespace of their own: it goes away with the process that holds it,
+//! whatever ends the test. Without the right to mount there are none.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};

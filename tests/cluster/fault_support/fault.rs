@@ -36,7 +36,8 @@ pub enum Kind {
     Full,
     /// A server's disk can't be written.
     Broken,
-    /// A server dies and comes back with a monotonic clock that jumped, twice. The wall clock can't be set for one process alone.
+    /// A server dies and comes back with a monotonic clock that jumped, twice. The wall clock can't be set for one
+    /// process alone.
     Clock,
 }
 

@@ -1,5 +1,5 @@
-//! The network between the servers: in front of each a proxy, whose addresses are the ones it advertises. It knows who sends to whom,
-//! and does what a bad network does, for each direction by itself.
+//! The network between the servers: in front of each a proxy, whose addresses are the ones it advertises. It knows who
+//! sends to whom, and does what a bad network does, for each direction by itself.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};

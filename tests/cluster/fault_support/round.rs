@@ -14,8 +14,8 @@ use crate::crash_support::ledger::Ledger;
 
 /// Longest wait until every server takes writes and knows what the others know.
 const RECOVERS: Duration = Duration::from_secs(60);
-/// Longest wait until all that is open is done: an evaluation that was lost on its way to a server is handed out again after a
-/// minute.
+/// Longest wait until all that is open is done: an evaluation that was lost on its way to a server is handed out again
+/// after a minute.
 const SETTLES: Duration = Duration::from_secs(90);
 /// Longest wait until servers at rest have the same records.
 const AGREES: Duration = Duration::from_secs(20);

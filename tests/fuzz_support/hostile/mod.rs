@@ -1,5 +1,5 @@
-//! Job files made to hurt: each is small to write down and large, deep or slow for a careless reader. `size` scales them:
-//! the tests take 1 MB, seeds for the fuzzers a few hundred bytes. One module for each stage that is to be hurt.
+//! Job files made to hurt: each is small to write down and large, deep or slow for a careless reader. `size` scales
+//! them: the tests take 1 MB, seeds for the fuzzers a few hundred bytes. One module for each stage that is to be hurt.
 
 mod api;
 mod bytes;

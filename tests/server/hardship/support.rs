@@ -1,4 +1,5 @@
-//! What the tests of a server under hardship share: requests byte by byte, what a process takes, servers that keep their data.
+//! What the tests of a server under hardship share: requests byte by byte, what a process takes, servers that keep
+//! their data.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -158,8 +159,8 @@ pub fn noise(seed: u64, length: usize) -> String {
     (0..length).map(|_| next()).collect()
 }
 
-/// Writes variables of 12 KB, by four clients at once, until each is refused. Gives the paths and values of those that were
-/// acknowledged, and the refusals.
+/// Writes variables of 12 KB, by four clients at once, until each is refused. Gives the paths and values of those that
+/// were acknowledged, and the refusals.
 pub fn fill(agent: &Agent, round: &str) -> (Vec<(String, String)>, Vec<Answer>) {
     let port = agent.port;
     let writer = |writer: u64| {

@@ -1,7 +1,8 @@
 //! The node agent through the real program: files that tasks can't turn against it, state that is damaged, workloads,
 //! collection.
 //!
-//! `ENCAMP_LINK_REQUESTS=100000 cargo test --release --test server node_agent` asks that often while a task swaps links.
+//! `ENCAMP_LINK_REQUESTS=100000 cargo test --release --test server node_agent` asks that often while a task swaps
+//! links.
 
 mod collection;
 mod links;

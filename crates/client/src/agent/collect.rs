@@ -30,8 +30,8 @@ impl Agent {
         }
     }
 
-    /// One pass (`docs/spec/client.md §27.4`). It removes no more than it takes: those that are being removed count as gone, and
-    /// the disk is checked again when they are.
+    /// One pass (`docs/spec/client.md §27.4`). It removes no more than it takes: those that are being removed count as
+    /// gone, and the disk is checked again when they are.
     async fn pass(self: &Arc<Self>) {
         let limits = &self.shared.config.gc;
         loop {

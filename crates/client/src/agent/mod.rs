@@ -1,7 +1,7 @@
 //! The loops of a node (`docs/spec/client.md §2` to `§8`).
 //!
-//! - [`start`]: from settings to a running node, and back. [`register`]: registration and heartbeats. [`watch`]: what to
-//!   run. [`tell`]: what became of it. [`node`]: what changes about the node. [`volumes`]: host volumes.
+//! - [`start`]: from settings to a running node, and back. [`register`]: registration and heartbeats. [`watch`]: what
+//!   to run. [`tell`]: what became of it. [`node`]: what changes about the node. [`volumes`]: host volumes.
 //!   [`disconnect`]: without servers.
 //! - [`collect`]: local garbage. [`stats`]: host and tasks, measured. [`metrics`]: what is published of that.
 

@@ -1,4 +1,5 @@
-//! Host volumes made at run time (`docs/spec/client.md §4.6`): folders of the built-in plugin `mkdir`, and folders that were there.
+//! Host volumes made at run time (`docs/spec/client.md §4.6`): folders of the built-in plugin `mkdir`, and folders that
+//! were there.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -93,7 +94,8 @@ pub fn restored(record: &ClientRecord) -> BTreeMap<String, ClientHostVolumeConfi
 }
 
 impl Agent {
-    /// Makes a volume; gives its place on this host and its size in bytes, 0 for folders. Made again, it stays as it is.
+    /// Makes a volume; gives its place on this host and its size in bytes, 0 for folders. Made again, it stays as it
+    /// is.
     pub(crate) fn create_volume(&self, volume: &HostVolume) -> Result<(String, i64), ClientError> {
         if volume.plugin_id != MKDIR {
             return Err(ClientError::Failed(format!("no such plugin: {:?}", volume.plugin_id)));

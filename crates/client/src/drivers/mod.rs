@@ -1,6 +1,7 @@
 //! What runs tasks (`docs/spec/client.md §23`).
 //!
-//! - [`raw_exec`]: processes of the host, each held by a process of its own ([`supervisor`]). [`mock`]: pretended tasks.
+//! - [`raw_exec`]: processes of the host, each held by a process of its own ([`supervisor`]). [`mock`]: pretended
+//!   tasks.
 //! - [`signals`]: names of signals. [`config`]: values of a task's `config` block.
 
 pub mod config;

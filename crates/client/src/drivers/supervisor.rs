@@ -1,8 +1,8 @@
 //! The process that holds a task, so that it outlives the agent: it starts the task, writes its output into log files,
 //! waits for its end, ends what the task left running, and writes down how it ended.
 //!
-//! The agent starts it as `<program> task-supervisor` and sends an [`Order`] on its standard input; the first line on its
-//! standard output is a [`Report`]. Nothing of the task's environment is on a command line or on the disk.
+//! The agent starts it as `<program> task-supervisor` and sends an [`Order`] on its standard input; the first line on
+//! its standard output is a [`Report`]. Nothing of the task's environment is on a command line or on the disk.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -140,9 +140,9 @@ fn in_terminal(args: Vec<std::ffi::OsString>) -> ExitCode {
     ExitCode::from(127)
 }
 
-/// Has programs that are started from here begin with all signals at their defaults. What is ignored, as interrupts are in
-/// background jobs of a shell, stays ignored in them; what is caught does not. Blocked signals and broken pipes are seen to
-/// wherever a program is started.
+/// Has programs that are started from here begin with all signals at their defaults. What is ignored, as interrupts are
+/// in background jobs of a shell, stays ignored in them; what is caught does not. Blocked signals and broken pipes are
+/// seen to wherever a program is started.
 fn catch_ignored_signals() {
     const BROKEN_PIPE: u64 = 1 << (13 - 1);
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

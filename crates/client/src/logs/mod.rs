@@ -1,6 +1,7 @@
 //! Output of tasks in files (`docs/spec/client.md §20`).
 //!
-//! - [`rotate`]: writing them. [`choose`]: where reading them begins and goes on. [`stream`]: reading them while they grow.
+//! - [`rotate`]: writing them. [`choose`]: where reading them begins and goes on. [`stream`]: reading them while they
+//!   grow.
 
 pub mod choose;
 pub mod rotate;

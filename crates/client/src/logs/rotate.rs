@@ -59,8 +59,8 @@ impl Rotator {
         Ok(())
     }
 
-    /// How much of what does not fit goes into this file: up to the end of a line, if one ends near the file's end and the
-    /// next line fits into the next file.
+    /// How much of what does not fit goes into this file: up to the end of a line, if one ends near the file's end and
+    /// the next line fits into the next file.
     fn cut(&self, bytes: &[u8], fits: usize) -> usize {
         let head = bytes.get(..fits).unwrap_or(bytes);
         let end = match head.iter().rposition(|b| *b == b'\n') {

@@ -30,8 +30,8 @@ pub(crate) struct CheckRestartTracker {
 }
 
 impl CheckRestartTracker {
-    /// Evaluates the check at `now` (Unix nanoseconds). `started`: when the task started, none while it does not run. True:
-    /// the task is to be restarted.
+    /// Evaluates the check at `now` (Unix nanoseconds). `started`: when the task started, none while it does not run.
+    /// True: the task is to be restarted.
     pub(crate) fn step(
         &mut self,
         now: i64,

@@ -95,7 +95,8 @@ pub fn cause(now: &Pressure, limits: &GcConfig) -> Option<Cause> {
     }
 }
 
-/// Whether a pass that finds nothing to remove is worth a warning: not while only the count is over, by less than twice.
+/// Whether a pass that finds nothing to remove is worth a warning: not while only the count is over, by less than
+/// twice.
 pub(crate) fn warns(now: &Pressure, limits: &GcConfig) -> bool {
     now.disk > limits.disk_usage_threshold
         || now.inodes > limits.inode_usage_threshold

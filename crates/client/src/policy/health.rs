@@ -77,7 +77,8 @@ impl HealthTracker {
         HealthTracker { rules, deadline, latest: 0, healthy_at: None, passing_since: None }
     }
 
-    /// Looks at the tasks. `checks`: whether all checks pass, none without checks. `stopping`: the servers want the allocation to stop; `failed`: it failed as a whole.
+    /// Looks at the tasks. `checks`: whether all checks pass, none without checks. `stopping`: the servers want the
+    /// allocation to stop; `failed`: it failed as a whole.
     pub(crate) fn step(
         &mut self,
         now: i64,

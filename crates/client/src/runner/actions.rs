@@ -1,4 +1,5 @@
-//! What is asked of an allocation while it runs: to end, to start anew, to take a signal (`docs/spec/client.md §9.5`, `§13`).
+//! What is asked of an allocation while it runs: to end, to start anew, to take a signal (`docs/spec/client.md §9.5`,
+//! `§13`).
 
 use std::sync::Arc;
 

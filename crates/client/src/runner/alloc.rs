@@ -1,4 +1,5 @@
-//! One allocation: what comes before its tasks, how their states hang together, what comes after (`docs/spec/client.md §9`).
+//! One allocation: what comes before its tasks, how their states hang together, what comes after (`docs/spec/client.md
+//! §9`).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -88,8 +89,8 @@ pub(super) struct Inner {
 }
 
 impl AllocRunner {
-    /// A runner of an allocation; `record`: what became of it in an earlier run. Fails if the allocation lacks its job or
-    /// its group.
+    /// A runner of an allocation; `record`: what became of it in an earlier run. Fails if the allocation lacks its job
+    /// or its group.
     pub fn new(
         shared: Arc<Shared>,
         alloc: Arc<Allocation>,

@@ -2,7 +2,8 @@
 //!
 //! - [`alloc`]: one allocation: what comes before its tasks, how their states hang together, what comes after.
 //!   [`actions`]: what is asked of it meanwhile.
-//! - [`task`]: one task: its loop. [`setup`]: what comes before its start. [`kill`]: how it ends. [`identity`]: their tokens.
+//! - [`task`]: one task: its loop. [`setup`]: what comes before its start. [`kill`]: how it ends. [`identity`]: their
+//!   tokens.
 //! - [`services`]: its services and checks. [`metrics`]: what is counted.
 
 pub mod actions;

@@ -177,8 +177,8 @@ fn log_settings(task: &Task) -> Option<LogSettings> {
     Some(LogSettings { max_files: number(files, 10), max_bytes: number(megabytes, 10).saturating_mul(1 << 20) })
 }
 
-/// Writes the payload of a dispatched job (`docs/spec/client.md §19.2`). One that was dispatched without a payload has an empty
-/// one, and so an empty file.
+/// Writes the payload of a dispatched job (`docs/spec/client.md §19.2`). One that was dispatched without a payload has
+/// an empty one, and so an empty file.
 fn dispatch_payload(owner: &AllocRunner, task: &Task) -> Result<(), String> {
     let alloc = owner.alloc();
     let Some(file) = task.dispatch_payload.as_ref().map(|d| &d.file).filter(|f| !f.is_empty()) else { return Ok(()) };

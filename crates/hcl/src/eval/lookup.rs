@@ -203,9 +203,9 @@ fn sequence_index(key: &Value) -> Result<Option<usize>, String> {
     Ok(whole.and_then(|n| usize::try_from(n).ok()))
 }
 
-/// Cuts `${…}` around `file[start..end]` out of the file. The search for the closing brace starts one byte too far to the
-/// right, as clients have come to expect: braces and spaces behind the sequence are taken in as well. Beside the text: how
-/// many bytes of the file were looked at.
+/// Cuts `${…}` around `file[start..end]` out of the file. The search for the closing brace starts one byte too far to
+/// the right, as clients have come to expect: braces and spaces behind the sequence are taken in as well. Beside the
+/// text: how many bytes of the file were looked at.
 fn kept_text(file: &[u8], start: usize, end: usize) -> (String, usize) {
     let part = |from: usize, to: usize| file.get(from..to.max(from)).unwrap_or_default();
     let before = part(0, start.min(file.len()));

@@ -5,8 +5,8 @@
 //! - [`call`]: function calls and the forms that look at their arguments' expressions
 //! - [`type_expr`]: type expressions
 //!
-//! An expression always has a value: where evaluation fails, a diagnostic is recorded and the value is unknown. The work
-//! one parse may do is bounded, so that a short text cannot keep a caller busy.
+//! An expression always has a value: where evaluation fails, a diagnostic is recorded and the value is unknown. The
+//! work one parse may do is bounded, so that a short text cannot keep a caller busy.
 
 mod call;
 mod expr;

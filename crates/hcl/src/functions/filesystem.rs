@@ -1,5 +1,5 @@
-//! Files and paths: `abspath basename dirname file filebase64 fileexists fileset pathexpand`. Relative paths are relative
-//! to the context's working directory; where file functions are switched off, all of these fail.
+//! Files and paths: `abspath basename dirname file filebase64 fileexists fileset pathexpand`. Relative paths are
+//! relative to the context's working directory; where file functions are switched off, all of these fail.
 
 use std::fs;
 use std::io::Read;

@@ -1,5 +1,5 @@
-//! Lists, tuples and sets: `chunklist coalesce coalescelist compact concat contains distinct element flatten index length
-//! range setintersection setproduct setunion slice sort`.
+//! Lists, tuples and sets: `chunklist coalesce coalescelist compact concat contains distinct element flatten index
+//! length range setintersection setproduct setunion slice sort`.
 
 use super::FunctionContext;
 use super::support::{Args, Failure, Function, Kind, function, nullable, p, variadic};

@@ -132,7 +132,8 @@ fn regex_replace(args: &Args, _: &FunctionContext) -> Result<Value, Failure> {
     Ok(Value::string(out.into_string())?)
 }
 
-/// Steps of the evaluator that a call of `regex_replace` is worth: each byte may be looked at by all parts of the pattern.
+/// Steps of the evaluator that a call of `regex_replace` is worth: each byte may be looked at by all parts of the
+/// pattern.
 pub(crate) fn regex_steps(arguments: &[Value]) -> usize {
     let text = |index: usize| arguments.get(index).and_then(|v: &Value| v.as_str()).unwrap_or_default();
     let weight = regexp::weight(text(1)).unwrap_or(0);

@@ -67,8 +67,9 @@ impl Number {
         Some((nearest.clamp(low, high).to_string(), power))
     }
 
-    /// [`Self::shortest_decimal`] of a whole number that fits into a machine word: the usual case, without large numbers.
-    /// Its neighbours at its precision are at most one away, so no shorter decimal is nearer to it than to them.
+    /// [`Self::shortest_decimal`] of a whole number that fits into a machine word: the usual case, without large
+    /// numbers. Its neighbours at its precision are at most one away, so no shorter decimal is nearer to it than to
+    /// them.
     fn small_decimal(&self) -> Option<(String, i64)> {
         let Magnitude::Finite { mantissa, exponent } = &self.magnitude else { return None };
         let twos = usize::try_from(*exponent).ok()?;

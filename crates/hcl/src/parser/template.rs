@@ -184,8 +184,8 @@ impl Parser<'_> {
         open.span.to(self.peek().span)
     }
 
-    /// Matches directives with their ends. Inside of one (`within`: its keyword and place) the tree ends at `else`, `endif`
-    /// or `endfor`, which is returned.
+    /// Matches directives with their ends. Inside of one (`within`: its keyword and place) the tree ends at `else`,
+    /// `endif` or `endfor`, which is returned.
     fn template_tree(
         &mut self,
         parts: &mut std::vec::IntoIter<Part>,

@@ -1,12 +1,14 @@
-//! Filter expressions over stored objects (`docs/spec/http-api.md §4.6`): `Status == "ready" and Meta.rack is not empty`.
+//! Filter expressions over stored objects (`docs/spec/http-api.md §4.6`): `Status == "ready" and Meta.rack is not
+//! empty`.
 //!
 //! [`Filter::parse`] reads the text, [`Filter::matches`] judges an object. An object is its JSON form together with the
-//! name of its type: the type tells what the JSON form does not, such as fields that are left out when they are zero, and
-//! whether a null is a list, a map or a pointer. Of the JSON form only fields that the expression names are made.
+//! name of its type: the type tells what the JSON form does not, such as fields that are left out when they are zero,
+//! and whether a null is a list, a map or a pointer. Of the JSON form only fields that the expression names are made.
 //!
 //! [`parse`]: the grammar. [`eval`]: the semantics. [`schema`]: the types. [`pick`]: some fields of an object.
 //!
-//! Secrets of nodes and tokens are no fields here: who may list objects must not be able to guess them letter by letter.
+//! Secrets of nodes and tokens are no fields here: who may list objects must not be able to guess them letter by
+//! letter.
 
 mod eval;
 mod parse;

@@ -1,5 +1,5 @@
-//! The grammar of filter expressions: a recursive descent that tries alternatives in order, and remembers what would have
-//! been right at the furthest place it came to.
+//! The grammar of filter expressions: a recursive descent that tries alternatives in order, and remembers what would
+//! have been right at the furthest place it came to.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -541,8 +541,8 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// The character of an escape at the beginning of `text`, and how many bytes it takes. Escapes of single bytes above 0x7f
-/// stand for characters of that number.
+/// The character of an escape at the beginning of `text`, and how many bytes it takes. Escapes of single bytes above
+/// 0x7f stand for characters of that number.
 fn escape(text: &str) -> Option<(char, usize)> {
     let number = |from: usize, digits: usize, radix: u32| {
         let text = text.get(from..from + digits)?;

@@ -1,4 +1,5 @@
-//! Some fields of an object in its JSON form: whoever looks through fifty thousand objects for a status needs no more of each.
+//! Some fields of an object in its JSON form: whoever looks through fifty thousand objects for a status needs no more
+//! of each.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeStruct, Serializer};

@@ -15,7 +15,8 @@ use encamp_model::duration::parse_duration;
 #[error("{0}")]
 pub struct JsonError(pub String);
 
-/// The first JSON value of a body. Keys of structures match in any case, an exact match first; unknown ones are ignored.
+/// The first JSON value of a body. Keys of structures match in any case, an exact match first; unknown ones are
+/// ignored.
 ///
 /// # Errors
 /// The body is no JSON, or a value has another type.
@@ -30,7 +31,8 @@ pub fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, JsonError> {
     T::deserialize(Loose { value, fields: None }).map_err(|e| JsonError(e.to_string()))
 }
 
-/// Whether a text holds more objects, lists, members and elements than that. Counts what stands before and between them.
+/// Whether a text holds more objects, lists, members and elements than that. Counts what stands before and between
+/// them.
 pub fn holds_more_than(body: &[u8], most: usize) -> bool {
     let (mut count, mut quoted, mut escaped) = (0, false, false);
     for byte in body {

@@ -1,5 +1,5 @@
-//! What registering (or planning) a job does to it: server canonicalisation and mutators (`docs/spec/jobspec.md §12-13`),
-//! validation (`§14`) and warnings (`§15`).
+//! What registering (or planning) a job does to it: server canonicalisation and mutators (`docs/spec/jobspec.md
+//! §12-13`), validation (`§14`) and warnings (`§15`).
 //!
 //! - [`mutate`]: what the server adds to a job. [`validate`]: what it refuses and warns about.
 //! - [`update`]: what a job inherits from the stored version of itself, and whether it differs from it (`§16.2`).
@@ -113,8 +113,8 @@ pub fn check(mut job: Job, ctx: &ServerContext) -> Result<Checked, String> {
     Ok(Checked { job, errors, warnings })
 }
 
-/// What can be said about a converted job without a server: nothing is added to it but defaults, and only its structure is
-/// checked (`docs/spec/jobspec.md §1`).
+/// What can be said about a converted job without a server: nothing is added to it but defaults, and only its structure
+/// is checked (`docs/spec/jobspec.md §1`).
 pub fn check_offline(mut job: Job, ctx: &ServerContext) -> Checked {
     mutate::canonicalize(&mut job, ctx);
     let errors = validate::validate_structure(&job);
@@ -122,8 +122,8 @@ pub fn check_offline(mut job: Job, ctx: &ServerContext) -> Checked {
     Checked { job, errors, warnings }
 }
 
-/// Mutates and validates a converted job (`docs/spec/jobspec.md §12-15`). `existing` is the stored job of that id, which only
-/// scaling policy ids are taken from.
+/// Mutates and validates a converted job (`docs/spec/jobspec.md §12-15`). `existing` is the stored job of that id,
+/// which only scaling policy ids are taken from.
 pub fn admit(job: Job, ctx: &ServerContext, existing: Option<&Job>) -> Result<Admitted, AdmissionError> {
     let Checked { mut job, errors, warnings } = check(job, ctx).map_err(AdmissionError::Mutator)?;
     if !errors.is_empty() {

@@ -1,7 +1,8 @@
 //! Job diffs (`docs/spec/jobspec.md §17`) and their annotations (`§18`).
 //!
 //! Both jobs are turned into JSON once and walked side by side as `Pair`s, since what the diff shows are the names and
-//! values of the HTTP API. Which values of an object count, and in what order its nested objects come, is said per object:
+//! values of the HTTP API. Which values of an object count, and in what order its nested objects come, is said per
+//! object:
 //!
 //! - this file: jobs and groups; `task`: tasks and what hangs off them; `network`; `service`, `connect`.
 //! - `blocks`: the kinds of comparison (object, primitive object, string set, keyed set), `fields`: values to texts.

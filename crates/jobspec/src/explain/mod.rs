@@ -1,6 +1,6 @@
-//! Problems of job files for people and editors: the place with its source line, the blocks around it, what was probably
-//! meant. The texts of the problems stay those of the parser and the validators; everything here comes on top, and is
-//! found afterwards from the text of the file, so that valid jobs cost nothing.
+//! Problems of job files for people and editors: the place with its source line, the blocks around it, what was
+//! probably meant. The texts of the problems stay those of the parser and the validators; everything here comes on top,
+//! and is found afterwards from the text of the file, so that valid jobs cost nothing.
 //!
 //! - [`outline`], `outline_json`: blocks and attributes of a file with their places
 //! - `scope`: which names a place allows. `values`: advice about wrong values

@@ -154,8 +154,8 @@ struct Target<'o> {
     help: Option<String>,
 }
 
-/// The attribute or block that a rule is about, looked for in the innermost block and then around it; the innermost block
-/// itself where there is none.
+/// The attribute or block that a rule is about, looked for in the innermost block and then around it; the innermost
+/// block itself where there is none.
 fn locate<'o>(outline: &'o Outline, path: &[&'o Element], rule: Option<&Rule>, text: &str) -> Target<'o> {
     let targets = rule.map_or("", |r| r.at).split('|').filter(|t| !t.is_empty());
     let mut fallback: Option<Vec<&Element>> = None;

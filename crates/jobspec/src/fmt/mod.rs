@@ -4,11 +4,12 @@
 //! - `layout`: lines, their indentation, aligned equals signs and comments.
 //!
 //! Only white space between pieces changes. Line ends, empty lines, comments, literal text of strings and heredocs stay
-//! as they are, so the layout does not change what a file means, but for one thing: a reference that stays in the job as
-//! text (`docs/spec/jobspec.md §3.2`) loses its spaces there, too (`"${ attr.x }"` becomes `"${attr.x}"`).
+//! as they are, so the layout does not change what a file means, but for one thing: a reference that stays in the job
+//! as text (`docs/spec/jobspec.md §3.2`) loses its spaces there, too (`"${ attr.x }"` becomes `"${attr.x}"`).
 //!
-//! Two kinds of places look odd and are meant to be so, since existing files are laid out like that: indentation behind a
-//! heredoc whose interpolation covers several lines, and keywords, which are names like all others (`if(x)`, `in - 1`).
+//! Two kinds of places look odd and are meant to be so, since existing files are laid out like that: indentation behind
+//! a heredoc whose interpolation covers several lines, and keywords, which are names like all others (`if(x)`, `in -
+//! 1`).
 
 mod layout;
 mod pieces;

@@ -179,8 +179,8 @@ pub fn parse(body: &[u8], opts: &ParseOptions) -> Result<Job, ParseError> {
         .map_err(|error| first_only(vec![Diag::nowhere("Invalid job", error.to_string())], ""))
 }
 
-/// Reads a file that is no job file, without a schema: attributes as they are, each kind of block as a list of objects, one
-/// level deeper for each label. Expressions know neither variables nor functions that read files.
+/// Reads a file that is no job file, without a schema: attributes as they are, each kind of block as a list of objects,
+/// one level deeper for each label. Expressions know neither variables nor functions that read files.
 pub fn parse_free(body: &[u8], name: &str) -> Result<serde_json::Map<String, serde_json::Value>, ParseError> {
     let sources = Sources::default();
     let document = Document::read(body, name, &sources).map_err(|diags| ParseError {

@@ -242,8 +242,8 @@ fn error_message(attr: &Attr, scope: &Scope, ev: &mut Evaluator) -> Option<Strin
     }
 }
 
-/// The value of a text from the environment or the command line: the text itself for strings, numbers and variables without
-/// type and default, else a constant expression. `None` when the text is no expression.
+/// The value of a text from the environment or the command line: the text itself for strings, numbers and variables
+/// without type and default, else a constant expression. `None` when the text is no expression.
 fn value_of_text(
     name: &str,
     text: &str,

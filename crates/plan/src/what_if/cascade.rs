@@ -1,8 +1,8 @@
 //! Evaluations one after the other on the evolving state, until nothing happens any more.
 //!
-//! As on a server: the highest priority first, one evaluation per job at a time; a plan is carried out before the next one is
-//! made; jobs that lost allocations to others are evaluated again; what found no node is tried again when there is new room.
-//! Delayed evaluations run when nothing else is left, at their time.
+//! As on a server: the highest priority first, one evaluation per job at a time; a plan is carried out before the next
+//! one is made; jobs that lost allocations to others are evaluated again; what found no node is tried again when there
+//! is new room. Delayed evaluations run when nothing else is left, at their time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,8 +1,8 @@
 //! Whose turn it is to leave draining nodes (`docs/spec/server.md §12`).
 //!
-//! Servers let services go as their `migrate` blocks allow, wait for batch work until the deadline, and take system and plugin
-//! allocations last. A what-if asks for the end: replacements count as healthy at once, and the deadline comes when nothing
-//! else is left to do.
+//! Servers let services go as their `migrate` blocks allow, wait for batch work until the deadline, and take system and
+//! plugin allocations last. A what-if asks for the end: replacements count as healthy at once, and the deadline comes
+//! when nothing else is left to do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

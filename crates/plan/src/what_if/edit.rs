@@ -164,8 +164,8 @@ impl Edited {
         Ok(())
     }
 
-    /// A ready node that differs from its model in what is its own: ID, name, what says its name. Dynamic host volumes stay
-    /// where they are.
+    /// A ready node that differs from its model in what is its own: ID, name, what says its name. Dynamic host volumes
+    /// stay where they are.
     fn copy_of(&mut self, model: &Node, number: usize) -> Node {
         let mut n = model.clone();
         let free = |state: &State, k: usize| !state.nodes().any(|e| e.node.name == format!("{}-new-{k}", model.name));

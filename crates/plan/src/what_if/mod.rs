@@ -34,8 +34,8 @@ pub struct WhatIf {
     pub outcome: Outcome,
 }
 
-/// Carries changes out at `now` (Unix nanoseconds) and follows what happens until it ends. Job names without a namespace are
-/// looked for in `namespace`.
+/// Carries changes out at `now` (Unix nanoseconds) and follows what happens until it ends. Job names without a
+/// namespace are looked for in `namespace`.
 pub fn what_if(before: &State, changes: &[Change], namespace: &str, now: i64) -> Result<WhatIf, ChangeError> {
     let edited = edit::edit(before, changes, namespace, now)?;
     let descriptions = edited.descriptions.clone();

@@ -38,8 +38,8 @@ pub enum Fate {
     Moved,
     /// Its job wants another one, but no node takes it.
     Unplaced,
-    /// Nothing takes its place: system and sysbatch work belongs to its node, batch work is not placed again when a drain ends it,
-    /// and what a job does not want any more is gone.
+    /// Nothing takes its place: system and sysbatch work belongs to its node, batch work is not placed again when a
+    /// drain ends it, and what a job does not want any more is gone.
     Stopped,
     /// It stays: the contact is lost, but its job says not to replace it.
     Stays,
@@ -311,8 +311,8 @@ impl<'a> Successors<'a> {
         None
     }
 
-    /// One of the same group that names no predecessor, as replacements of preempted allocations do: the one of the same name,
-    /// else any.
+    /// One of the same group that names no predecessor, as replacements of preempted allocations do: the one of the
+    /// same name, else any.
     fn namesake(&mut self, old: &Allocation, cause: Cause) -> Option<Place> {
         if cause == Cause::Stopped || !matches!(kind(old), "service" | "batch") {
             return None;

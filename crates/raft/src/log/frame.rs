@@ -15,7 +15,8 @@
 //! | 4 | CRC32 of all before |
 //! | … | payload: MessagePack (`encamp_ops::codec`) |
 //!
-//! The durable length tells damage from a torn write: a frame below the durable length of a later frame was acknowledged.
+//! The durable length tells damage from a torn write: a frame below the durable length of a later frame was
+//! acknowledged.
 
 use openraft::{CommittedLeaderId, LogId};
 
@@ -144,8 +145,8 @@ pub(super) enum Broken {
     Changed(&'static str),
 }
 
-/// Why the frame at the beginning of `rest` can't be read. A write that was cut off by a crash leaves the file too short,
-/// or sectors of zeros; anything else happened to the file later. `offset` is the frame's place in its file.
+/// Why the frame at the beginning of `rest` can't be read. A write that was cut off by a crash leaves the file too
+/// short, or sectors of zeros; anything else happened to the file later. `offset` is the frame's place in its file.
 pub(super) fn diagnose(rest: &[u8], offset: u64) -> Broken {
     let Some((head, payload)) = rest.split_first_chunk::<HEADER>() else { return Broken::Torn };
     let (end, why) = match Header::decode(head) {
@@ -165,7 +166,8 @@ pub(super) fn diagnose(rest: &[u8], offset: u64) -> Broken {
     Broken::Changed(why)
 }
 
-/// Whether an intact frame after the one at `offset` says that this one was durable. `rest` begins with the broken frame.
+/// Whether an intact frame after the one at `offset` says that this one was durable. `rest` begins with the broken
+/// frame.
 pub(super) fn was_durable(rest: &[u8], offset: u64) -> bool {
     (1..rest.len()).any(|at| {
         let Some((head, payload)) = rest.get(at..).and_then(|r| r.split_first_chunk::<HEADER>()) else { return false };

@@ -1,5 +1,6 @@
-//! The log on disk: entries in segment files (`segment`, `frame`), written by one thread with group commit (`writer`), found
-//! through an index in memory (`index`); vote and purge point in small files of their own. `storage` shows it to openraft.
+//! The log on disk: entries in segment files (`segment`, `frame`), written by one thread with group commit (`writer`),
+//! found through an index in memory (`index`); vote and purge point in small files of their own. `storage` shows it to
+//! openraft.
 //!
 //! What was acknowledged is durable. After a failed write nothing is acknowledged any more: the log refuses until the
 //! server is started again, which reads back what is really on disk.
@@ -164,7 +165,8 @@ impl Log {
         finished.await.map_err(|_| StoreError::Closed)?
     }
 
-    /// Reads entries from `from` to `to`, exclusive; at most about `limit` bytes of them, but at least one if there is one.
+    /// Reads entries from `from` to `to`, exclusive; at most about `limit` bytes of them, but at least one if there is
+    /// one.
     async fn read(&self, from: u64, to: u64, limit: usize) -> Result<Vec<Entry<Types>>, StoreError> {
         let sources = self.core.index().sources(from, to, limit);
         let fetch = |source| match source {

@@ -22,8 +22,8 @@ use encamp_ops::codec;
 pub(super) const VOTE: &str = "vote";
 /// Name of the file with the ID of the last purged entry.
 pub(super) const PURGED: &str = "purged";
-/// Name of the file with the index of an entry that the log held durably. Entries after it may be there or not: a crash may
-/// lose what was not acknowledged.
+/// Name of the file with the index of an entry that the log held durably. Entries after it may be there or not: a crash
+/// may lose what was not acknowledged.
 pub(super) const HELD: &str = "held";
 /// Most bytes of appends that share one write.
 const GROUP_BYTES: usize = 8 << 20;
@@ -128,7 +128,8 @@ impl Writer {
         }
     }
 
-    /// Does it unless something failed before. After a failure nobody knows what is on disk: nothing is written any more.
+    /// Does it unless something failed before. After a failure nobody knows what is on disk: nothing is written any
+    /// more.
     fn guarded(&mut self, work: impl FnOnce(&mut Writer) -> Result<(), StoreError>) -> Result<(), StoreError> {
         self.core.check()?;
         work(self).inspect_err(|e| self.core.fail(e))

@@ -70,7 +70,8 @@ impl Cluster {
         }
     }
 
-    /// Cuts the leader off, with a proposal that nobody else gets: the leader, the new one, and what becomes of the proposal.
+    /// Cuts the leader off, with a proposal that nobody else gets: the leader, the new one, and what becomes of the
+    /// proposal.
     async fn leader_cut_off(&self) -> (usize, usize, JoinHandle<Outcome>) {
         let old = self.leader(None).await;
         self.propose(old, 5).await;

@@ -1,5 +1,5 @@
-//! Which servers there are: each asks others at random for a sign of life and passes on what it heard (SWIM, by `foca`), in
-//! datagrams on the serf port.
+//! Which servers there are: each asks others at random for a sign of life and passes on what it heard (SWIM, by
+//! `foca`), in datagrams on the serf port.
 
 mod identity;
 mod packets;
@@ -136,7 +136,8 @@ impl Gossip {
         let _ = self.0.commands.send(Command::Announce(to)).await;
     }
 
-    /// The server that is reached at one of some addresses, whatever address it advertises; none if no server answers in time.
+    /// The server that is reached at one of some addresses, whatever address it advertises; none if no server answers
+    /// in time.
     pub(crate) async fn who_is_at(&self, addresses: &[SocketAddr], within: Duration) -> Option<Identity> {
         let (answer, answered) = oneshot::channel();
         let number = ids::random();

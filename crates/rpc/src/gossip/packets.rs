@@ -64,8 +64,8 @@ impl Codec<Identity> for Packed {
     }
 }
 
-/// Messages beside the membership protocol. A server may be reached at addresses that it does not advertise, but the protocol
-/// knows it by its advertised address only: a joining server asks for that first.
+/// Messages beside the membership protocol. A server may be reached at addresses that it does not advertise, but the
+/// protocol knows it by its advertised address only: a joining server asks for that first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Greeting {
     /// Asks which server is there; the answer repeats the number.

@@ -1,4 +1,5 @@
-//! What nodes say about allocations, and which allocations may be replaced (`docs/spec/reconciliation.md §5.2, 5.4, 5.5`).
+//! What nodes say about allocations, and which allocations may be replaced (`docs/spec/reconciliation.md §5.2, 5.4,
+//! 5.5`).
 
 use std::sync::Arc;
 

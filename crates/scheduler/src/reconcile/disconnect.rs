@@ -1,4 +1,5 @@
-//! Allocations whose node went away or came back, and evaluations for later (`docs/spec/reconciliation.md §5.6-5.8, 6.5`).
+//! Allocations whose node went away or came back, and evaluations for later (`docs/spec/reconciliation.md §5.6-5.8,
+//! 6.5`).
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;

@@ -51,7 +51,8 @@ pub(crate) struct GroupState {
 }
 
 impl CurrentJob {
-    /// Prepares a job. The scheduler configuration is merged with that of the job's pool (`docs/spec/scheduling.md §9`).
+    /// Prepares a job. The scheduler configuration is merged with that of the job's pool (`docs/spec/scheduling.md
+    /// §9`).
     pub(crate) fn new(state: &State, job: &Arc<Job>, system: bool) -> CurrentJob {
         let config = state.scheduler_config.as_ref();
         let pool = state.node_pool(&job.node_pool).and_then(|p| p.scheduler_configuration.as_ref());

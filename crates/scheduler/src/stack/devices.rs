@@ -317,8 +317,8 @@ impl DeviceAsk {
         self.affinities.iter().filter(|a| a.matches(d)).map(|a| a.weight as f64).sum()
     }
 
-    /// Chooses instances given how often each is used already. Groups are taken by vendor, type and name, a later one of
-    /// equal score replacing an earlier one; instances by ID.
+    /// Chooses instances given how often each is used already. Groups are taken by vendor, type and name, a later one
+    /// of equal score replacing an earlier one; instances by ID.
     pub(crate) fn assign(&self, node: &NodeEntry, used: impl Fn(usize) -> bool) -> Result<DeviceOffer, &'static str> {
         let groups = node.node.node_resources.as_ref().map_or(&[][..], |r| &r.devices);
         if groups.is_empty() {

@@ -41,8 +41,8 @@ pub enum Judgement {
 }
 
 impl Stack {
-    /// Judges nodes one by one for a group of the current job, as a search would that has seen nothing yet. `preempt`: what
-    /// does not fit may evict others.
+    /// Judges nodes one by one for a group of the current job, as a search would that has seen nothing yet. `preempt`:
+    /// what does not fit may evict others.
     pub fn judge(
         &mut self,
         nodes: &[Arc<NodeEntry>],

@@ -1,4 +1,5 @@
-//! One search for a node (`docs/spec/scheduling.md`): candidates in, the best node with what it gives the allocation out.
+//! One search for a node (`docs/spec/scheduling.md`): candidates in, the best node with what it gives the allocation
+//! out.
 //!
 //! - [`Stack`]: the search. Lives as long as one attempt at an evaluation and keeps what the searches share: the class
 //!   cache, the place in the list of nodes, counts of spreads. [`current`]: the job it searches for. `visit`: one node.
@@ -147,8 +148,8 @@ impl Stack {
         })
     }
 
-    /// Sets the job; nothing happens if its version is the one already set (`docs/spec/scheduling.md §4.1`). The scheduler
-    /// configuration is merged with that of the job's pool (`§9`).
+    /// Sets the job; nothing happens if its version is the one already set (`docs/spec/scheduling.md §4.1`). The
+    /// scheduler configuration is merged with that of the job's pool (`§9`).
     pub fn set_job(&mut self, job: &Arc<Job>) {
         if self.current.as_ref().is_some_and(|c| c.job.version == job.version) {
             return;

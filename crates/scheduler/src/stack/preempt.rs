@@ -107,8 +107,8 @@ impl Room {
     }
 }
 
-/// Victims for CPU, memory and disk (`§8.3`), in the order in which they are reported. The penalty for victims of one job
-/// never applies: planned evictions carry no group name.
+/// Victims for CPU, memory and disk (`§8.3`), in the order in which they are reported. The penalty for victims of one
+/// job never applies: planned evictions carry no group name.
 pub(crate) fn for_resources(
     asker: Asker,
     node: &NodeEntry,
@@ -213,7 +213,8 @@ impl Holder<'_> {
     }
 }
 
-/// Victims for ports and bandwidth (`§8.4`), given the bandwidth in use per device; an allocation that holds two asked ports is listed twice.
+/// Victims for ports and bandwidth (`§8.4`), given the bandwidth in use per device; an allocation that holds two asked
+/// ports is listed twice.
 pub(crate) fn for_network(
     asker: Asker,
     node: &NodeEntry,

@@ -1,4 +1,5 @@
-//! What one node gives a group: ports, networks, devices, cores, room, and the fit score (`docs/spec/scheduling.md §7.1`).
+//! What one node gives a group: ports, networks, devices, cores, room, and the fit score (`docs/spec/scheduling.md
+//! §7.1`).
 
 use std::borrow::Cow;
 use std::sync::Arc;

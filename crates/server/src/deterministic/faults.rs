@@ -1,5 +1,5 @@
-//! What goes wrong: crashes, cuts of power, servers that can't reach each other, messages that are lost, late or come twice, leaders
-//! that are told to hand over.
+//! What goes wrong: crashes, cuts of power, servers that can't reach each other, messages that are lost, late or come
+//! twice, leaders that are told to hand over.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! Guests: code that waits like a thread, run in turns with the one thread of a simulation.
 //!
-//! A guest has a thread of its own, but either it runs or the simulation does. Where it waits for a future it polls that, and while
-//! the future is pending it gives the turn back; the task that stands for it in the runtime is woken with the future.
+//! A guest has a thread of its own, but either it runs or the simulation does. Where it waits for a future it polls
+//! that, and while the future is pending it gives the turn back; the task that stands for it in the runtime is woken
+//! with the future.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,5 @@
-//! Who has which evaluation, counted beside the broker: nobody has one that somebody else has, and of one job there is one at most.
+//! Who has which evaluation, counted beside the broker: nobody has one that somebody else has, and of one job there is
+//! one at most.
 
 use std::collections::BTreeMap;
 

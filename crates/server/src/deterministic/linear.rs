@@ -1,5 +1,5 @@
-//! Whether what clients saw of a register can have happened one after the other, each operation at some moment between its call and
-//! its answer (Wing and Gong). Values that are written are unique.
+//! Whether what clients saw of a register can have happened one after the other, each operation at some moment between
+//! its call and its answer (Wing and Gong). Values that are written are unique.
 
 use std::collections::{HashSet, VecDeque};
 

@@ -1,9 +1,13 @@
-//! The deterministic test of a cluster: three or five real servers, their clients and their nodes in one thread, on a made-up clock,
-//! network and disks, with faults. A seed decides everything, so that it gives the same run again (`docs/reliability.md`).
+//! The deterministic test of a cluster: three or five real servers, their clients and their nodes in one thread, on a
+//! made-up clock, network and disks, with faults. A seed decides everything, so that it gives the same run again
+//! (`docs/reliability.md`).
 //!
-//! - [`run`]: one run from begin to rest. [`sim`]: what a run belongs to - clock, chance, disks, trace, the first broken rule.
-//! - What stands in for the system: [`guest`] for threads, [`disk`], [`network`], [`runtime`] for openraft's timers and chance.
-//! - [`cluster`]: the servers. Who uses them ([`users`]): [`registers`], [`jobs`], [`nodes`]. What goes wrong: [`faults`].
+//! - [`run`]: one run from begin to rest. [`sim`]: what a run belongs to - clock, chance, disks, trace, the first
+//!   broken rule.
+//! - What stands in for the system: [`guest`] for threads, [`disk`], [`network`], [`runtime`] for openraft's timers and
+//!   chance.
+//! - [`cluster`]: the servers. Who uses them ([`users`]): [`registers`], [`jobs`], [`nodes`]. What goes wrong:
+//!   [`faults`].
 //! - What is checked: all the time [`watch`] and [`ledger`], in the end [`rest`] and [`linear`].
 //!
 //! The server does not know of it: it is the [simulation](encamp_host::simulation) that threads of a run turn to.

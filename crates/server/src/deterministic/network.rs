@@ -1,5 +1,5 @@
-//! A network between the servers of a simulation and their clients: messages take time, overtake each other, come twice or never,
-//! and pairs of places can't reach each other for a while, in one direction or both.
+//! A network between the servers of a simulation and their clients: messages take time, overtake each other, come twice
+//! or never, and pairs of places can't reach each other for a while, in one direction or both.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -153,8 +153,8 @@ impl Network {
         true
     }
 
-    /// Has the server at a place do something, for a caller at another one who waits for the answer. The work goes on even if
-    /// the caller gives up.
+    /// Has the server at a place do something, for a caller at another one who waits for the answer. The work goes on
+    /// even if the caller gives up.
     ///
     /// # Errors
     /// The server is down, or there was no answer in time.

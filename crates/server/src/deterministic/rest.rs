@@ -172,7 +172,8 @@ fn waits(store: &StoreSnapshot, job: &Job) -> bool {
     store.evals_of_job(&job.namespace, &job.id).any(|e| e.status == "blocked")
 }
 
-/// Whether the rollout of a job's version has failed: what is not placed by then is not placed (`docs/spec/reconciliation.md §5`).
+/// Whether the rollout of a job's version has failed: what is not placed by then is not placed
+/// (`docs/spec/reconciliation.md §5`).
 fn failed(store: &StoreSnapshot, job: &Job) -> bool {
     let latest = store.state().latest_deployment(&job.namespace, &job.id);
     latest.is_some_and(|d| d.status == "failed" && d.job_version == job.version)

@@ -1,4 +1,5 @@
-//! The simulation a thread belongs to: its clock, its chance, its disks, what was seen, and the first rule that was broken.
+//! The simulation a thread belongs to: its clock, its chance, its disks, what was seen, and the first rule that was
+//! broken.
 
 use std::any::Any;
 use std::cell::RefCell;

@@ -150,8 +150,8 @@ impl Watch {
     }
 }
 
-/// Nothing is given away twice: counted from the records alone. What a job `may` still replace can run beside its replacement: its
-/// node rejected its part of the plan (`docs/spec/server.md §7`).
+/// Nothing is given away twice: counted from the records alone. What a job `may` still replace can run beside its
+/// replacement: its node rejected its part of the plan (`docs/spec/server.md §7`).
 pub(crate) fn given_once(state: &State, may: impl Fn(&Job) -> bool) -> Verdict {
     for id in state.nodes().map(|n| &n.node.id) {
         within_capacity(state, id).map_err(|e| format!("node {id}: {e}: {:?}", live_on(state, id)))?;

@@ -45,8 +45,8 @@ pub async fn stop(
     Ok(AllocStopResponse { eval_id, index })
 }
 
-/// The allocation as the API shows it: with its resources also in the form of old clients, and without what only files of
-/// ours hold.
+/// The allocation as the API shows it: with its resources also in the form of old clients, and without what only files
+/// of ours hold.
 pub fn shown(alloc: &Allocation) -> Allocation {
     let mut out = Allocation { stored_job_version: None, job_ref: None, ..alloc.clone() };
     out.job = alloc.job.as_ref().map(job_reads::shown);

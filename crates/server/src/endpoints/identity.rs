@@ -1,8 +1,8 @@
 //! Identities of tasks and nodes (`docs/spec/http-api.md §10`).
 //!
-//! A signature takes about a millisecond, and most tasks never see their default identity. So the plan only notes the key
-//! ([`Allocation::signing_key_id`]); the token is signed when the node asks for it, and is the same whenever that is: its times are
-//! those of the allocation, its ID follows from it.
+//! A signature takes about a millisecond, and most tasks never see their default identity. So the plan only notes the
+//! key ([`Allocation::signing_key_id`]); the token is signed when the node asks for it, and is the same whenever that
+//! is: its times are those of the allocation, its ID follows from it.
 
 use std::sync::Arc;
 use std::time::Duration;

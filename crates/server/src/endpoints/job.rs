@@ -1,4 +1,5 @@
-//! Jobs registered, planned and looked at before that (`docs/spec/http-api.md §5.3`, `docs/spec/server.md §10`, `§19.4`).
+//! Jobs registered, planned and looked at before that (`docs/spec/http-api.md §5.3`, `docs/spec/server.md §10`,
+//! `§19.4`).
 
 use std::sync::Arc;
 

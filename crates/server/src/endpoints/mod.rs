@@ -4,7 +4,8 @@
 //!   [`dispatch`], [`scale`]. [`job_reads`]: what is read of them.
 //! - [`eval`], [`alloc`], [`deployment`]: evaluations, allocations, deployments.
 //! - [`node_rpc`]: what node agents ask; [`identity`]: tokens of nodes and tasks.
-//! - [`node`], [`pool`], [`namespace`], [`operator`], [`system`], [`service`], [`keyring`]: what operators ask about clusters.
+//! - [`node`], [`pool`], [`namespace`], [`operator`], [`system`], [`service`], [`keyring`]: what operators ask about
+//!   clusters.
 //! - [`variables`]: variables and their locks. [`volume`]: host volumes.
 //! - [`search`]: finding objects by the beginning of their names, or by a part of them.
 

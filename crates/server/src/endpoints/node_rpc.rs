@@ -226,8 +226,8 @@ pub async fn update_status(
     Ok(answer.completed(server, id))
 }
 
-/// What a node has to run: AllocModifyIndex by allocation ID, and the index of the answer. Waits until the index exceeds
-/// `min_index`.
+/// What a node has to run: AllocModifyIndex by allocation ID, and the index of the answer. Waits until the index
+/// exceeds `min_index`.
 ///
 /// # Errors
 /// Unknown node or wrong secret.
@@ -288,8 +288,8 @@ pub async fn allocs(
     Ok((found, snapshot.index_of(Table::Allocs)))
 }
 
-/// An allocation as far as it is a node's business: its own in full, and of those that its own allocations replace how they are, as
-/// it waits for their end. Nothing else.
+/// An allocation as far as it is a node's business: its own in full, and of those that its own allocations replace how
+/// they are, as it waits for their end. Nothing else.
 fn for_node(state: &State, node: &str, wanted: &str) -> Option<Arc<Allocation>> {
     let alloc = &state.alloc(wanted)?.alloc;
     if alloc.node_id == node {

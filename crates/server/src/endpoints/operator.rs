@@ -40,8 +40,8 @@ pub async fn set_autopilot(server: &Server, config: AutopilotConfiguration, cas:
     Ok(reply != Reply::Written(false))
 }
 
-/// Replaces the state by the content of an archive that [`Store::write_snapshot`](crate::storage::store::Store::write_snapshot)
-/// wrote.
+/// Replaces the state by the content of an archive that
+/// [`Store::write_snapshot`](crate::storage::store::Store::write_snapshot) wrote.
 ///
 /// # Errors
 /// Something else, no leader.

@@ -30,8 +30,8 @@ pub fn check_request<'r>(job_id: &str, request: &'r ScalingRequest) -> Result<&'
     Ok(group)
 }
 
-/// Whether the job may be scaled that way; gives the count the group has now. `most`: allocations a job may ask for, 0 for
-/// any number.
+/// Whether the job may be scaled that way; gives the count the group has now. `most`: allocations a job may ask for, 0
+/// for any number.
 fn check(store: &StateStore, job: &Job, group: &str, request: &ScalingRequest, most: i64) -> Result<i64, Error> {
     if job.r#type == "system" && request.count.is_some_and(|n| n > 1) {
         return Err(Error::bad("jobs of type \"system\" can only be scaled between 0 and 1"));

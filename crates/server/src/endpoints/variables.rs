@@ -68,8 +68,8 @@ async fn commit(server: &Server, write: VariableWrite) -> Result<Written, Error>
     }
 }
 
-/// Writes the items of a variable. `lock`: what the caller says of the lock it holds. With `cas`, only if the stored one has
-/// that ModifyIndex, 0: if there is none.
+/// Writes the items of a variable. `lock`: what the caller says of the lock it holds. With `cas`, only if the stored
+/// one has that ModifyIndex, 0: if there is none.
 ///
 /// # Errors
 /// 400: what §8.2 does not allow. No key, no leader.
@@ -101,8 +101,8 @@ pub async fn delete(server: &Server, key: (String, String), cas: Option<u64>) ->
     commit(server, VariableWrite { key, change, cas, lock_id: String::new(), now: ids::now() }).await
 }
 
-/// Takes the lock of a variable and writes its items; makes the variable if there is none. A lock that says nothing has the
-/// default TTL and delay.
+/// Takes the lock of a variable and writes its items; makes the variable if there is none. A lock that says nothing has
+/// the default TTL and delay.
 ///
 /// # Errors
 /// 400: what §8.2 and §8.4 do not allow. No key, no leader.
@@ -153,8 +153,8 @@ pub async fn release(
 /// Keeps a lock for another time; gives the variable.
 ///
 /// # Errors
-/// 404: there is no such variable. 409: another holds the lock, or it is too late. 500: no lock is named, or nobody holds
-/// it. No leader.
+/// 404: there is no such variable. 409: another holds the lock, or it is too late. 500: no lock is named, or nobody
+/// holds it. No leader.
 pub async fn renew(server: &Server, key: &(String, String), lock_id: &str) -> Result<Arc<VariableEncrypted>, Error> {
     server.wait_ready().await?;
     if lock_id.is_empty() {

@@ -1,5 +1,5 @@
-//! Host volumes made at run time: checked, placed on a node, stored (`docs/spec/http-api.md §5.14`). What nodes do with them is the
-//! caller's.
+//! Host volumes made at run time: checked, placed on a node, stored (`docs/spec/http-api.md §5.14`). What nodes do with
+//! them is the caller's.
 
 use std::sync::Arc;
 
@@ -39,7 +39,8 @@ fn problems(v: &HostVolume) -> Vec<String> {
     out
 }
 
-/// The volume as it is to be made: complete, with its node. One that exists already, named by its ID, keeps what can't change.
+/// The volume as it is to be made: complete, with its node. One that exists already, named by its ID, keeps what can't
+/// change.
 ///
 /// # Errors
 /// 500: what is wrong with it, or that no node can have it.

@@ -8,12 +8,12 @@ use encamp_model::Evaluation;
 use encamp_ops::Operation;
 use encamp_state::StateStore;
 
-/// What the blocked evaluations learn of a write; gives the evaluations that the broker is to get ([`take_over`]). `now` in
-/// Unix nanoseconds.
+/// What the blocked evaluations learn of a write; gives the evaluations that the broker is to get ([`take_over`]).
+/// `now` in Unix nanoseconds.
 pub fn entail(op: &Operation, applied: &Applied, index: u64, now: i64, blocked: &mut BlockedEvals) -> Released {
     let mut released = Vec::new();
-    // A plan marks its evaluation alone: a worker has it, and says what becomes of it. As a blocked one it would be compared with
-    // others by the state it knew before.
+    // A plan marks its evaluation alone: a worker has it, and says what becomes of it. As a blocked one it would be
+    // compared with others by the state it knew before.
     let planned = match op {
         Operation::PlanResults(p) => p.eval_id.as_str(),
         _ => "",
@@ -32,7 +32,8 @@ pub fn entail(op: &Operation, applied: &Applied, index: u64, now: i64, blocked: 
         match e.status.as_str() {
             "pending" => released.push((e.clone(), None)),
             "blocked" => released.extend(blocked.block(e.clone(), None, now)),
-            // §3.4 drops what the job has when one of its evaluations succeeds. The store cancels that in the same entry.
+            // §3.4 drops what the job has when one of its evaluations succeeds. The store cancels that in the same
+            // entry.
             _ if e.terminal() => blocked.untrack(&e.id, now),
             _ => {}
         }
@@ -48,8 +49,8 @@ pub fn ended(applied: &Applied) -> impl Iterator<Item = &Evaluation> {
     })
 }
 
-/// Gives the broker what a write released. What it ended and follow-ups that nobody needs any more are dropped: a blocked
-/// evaluation may be on its way to a worker when another one of its job ends it.
+/// Gives the broker what a write released. What it ended and follow-ups that nobody needs any more are dropped: a
+/// blocked evaluation may be on its way to a worker when another one of its job ends it.
 pub fn take_over(applied: &Applied, released: Released, now: i64, broker: &mut Broker) {
     for e in ended(applied) {
         broker.drop_pending(&e.id);

@@ -62,15 +62,15 @@ pub fn failed(
     vec![old, next]
 }
 
-/// Evaluations that newer ones of their jobs made redundant ([`crate::evals::broker::Broker::take_cancelable`]), as they are
-/// to be written, in one entry.
+/// Evaluations that newer ones of their jobs made redundant ([`crate::evals::broker::Broker::take_cancelable`]), as
+/// they are to be written, in one entry.
 pub fn cancelled(evals: &[Arc<Evaluation>], now: i64) -> Vec<Evaluation> {
     let stored = evals.iter().filter(|e| e.r#type != CORE);
     stored.map(|e| ended(e, "canceled", "canceled after more recent eval was processed".into(), now)).collect()
 }
 
-/// Blocked evaluations of jobs that have another one ([`crate::evals::blocked::BlockedEvals::take_duplicates`]), as they are to
-/// be written, in one entry.
+/// Blocked evaluations of jobs that have another one ([`crate::evals::blocked::BlockedEvals::take_duplicates`]), as
+/// they are to be written, in one entry.
 pub fn duplicates(evals: &[Arc<Evaluation>], now: i64) -> Vec<Evaluation> {
     let text =
         |e: &Evaluation| format!("existing blocked evaluation exists for job {}", encamp_model::quoted(&e.job_id));

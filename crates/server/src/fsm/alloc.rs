@@ -205,8 +205,9 @@ pub(crate) fn client_update(
     Ok(())
 }
 
-/// Whether a report was overtaken by the one that is stored: a server that was cut off may pass on late what the client has told
-/// another one since. An allocation that ended does not run again, and the last event of a task does not come before others.
+/// Whether a report was overtaken by the one that is stored: a server that was cut off may pass on late what the client
+/// has told another one since. An allocation that ended does not run again, and the last event of a task does not come
+/// before others.
 fn outdated(stored: &Allocation, told: &Allocation) -> bool {
     let ended = matches!(stored.client_status.as_str(), client_status::COMPLETE | client_status::FAILED);
     let behind = |(task, told): (&String, &TaskState)| {

@@ -1,5 +1,5 @@
-//! The state machine: applies the operations of the log to the store (`docs/spec/server.md §18`). Pure: what an operation does
-//! depends on the store, the operation and its index alone.
+//! The state machine: applies the operations of the log to the store (`docs/spec/server.md §18`). Pure: what an
+//! operation does depends on the store, the operation and its index alone.
 //!
 //! - [`txn`]: one transaction and the changes it made.
 //! - `node`, `job`, `eval`, `alloc`, `plan`, `deployment`, `keyring`, `variable`, `volume`, `admin`: the operations.

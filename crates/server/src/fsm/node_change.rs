@@ -1,5 +1,6 @@
-//! Changes of nodes together with the evaluations that follow from them (`docs/spec/server.md §9.6`): one operation, so that no
-//! crash can come between the two. The reference writes two; after a crash in between nobody looks at the jobs concerned.
+//! Changes of nodes together with the evaluations that follow from them (`docs/spec/server.md §9.6`): one operation, so
+//! that no crash can come between the two. The reference writes two; after a crash in between nobody looks at the jobs
+//! concerned.
 
 use std::cell::LazyCell;
 use std::collections::BTreeMap;

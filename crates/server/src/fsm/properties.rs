@@ -1,7 +1,8 @@
 //! Random sequences of operations: what the store says must not depend on how it came to be.
 //!
-//! After every sequence: a snapshot that is written and read again gives an equal store; indexes and derived facts equal
-//! those of a store built from the rows alone; counts of summaries and deployments equal what the allocations say.
+//! After every sequence: a snapshot that is written and read again gives an equal store; indexes and derived facts
+//! equal those of a store built from the rows alone; counts of summaries and deployments equal what the allocations
+//! say.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -317,7 +318,8 @@ fn counts_hold(s: &StateStore) {
     assert!(s.root_keys().filter(|k| k.meta.state == "active").count() <= 1);
     for d in s.deployments_by_create() {
         let g = d.task_groups.get("g").cloned().flatten().unwrap_or_default();
-        // One that turns healthy again is not counted, one that falls ill again is: healthy may fall below zero (§13.5).
+        // One that turns healthy again is not counted, one that falls ill again is: healthy may fall below zero
+        // (§13.5).
         assert!(g.placed_allocs >= 0 && g.unhealthy_allocs >= 0, "{d:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! What follows when a deployment ends badly, and the evaluations of deployments: rules shared by the deployment watcher
-//! and by the calls of operators (`docs/spec/server.md §13.6`, `§13.7`).
+//! What follows when a deployment ends badly, and the evaluations of deployments: rules shared by the deployment
+//! watcher and by the calls of operators (`docs/spec/server.md §13.6`, `§13.7`).
 
 use std::sync::Arc;
 

@@ -146,7 +146,8 @@ impl Issue<'_> {
         }
     }
 
-    /// The claims of a token that introduces a node which is not registered yet. `name` may be empty: any node of the pool.
+    /// The claims of a token that introduces a node which is not registered yet. `name` may be empty: any node of the
+    /// pool.
     pub(crate) fn introduction(&self, name: &str, pool: &str, ttl: i64, jti: String) -> Claims {
         Claims {
             sub: [INTRODUCTION, self.region, pool, name, DEFAULT].join(":"),
@@ -183,8 +184,8 @@ impl Claims {
     }
 }
 
-/// The `jti` of a default identity: always the same, so that it can be signed when it is asked for, as often as it is, and is
-/// still one token.
+/// The `jti` of a default identity: always the same, so that it can be signed when it is asked for, as often as it is,
+/// and is still one token.
 pub(crate) fn fixed_id(alloc_id: &str, task: &str) -> String {
     let hash = Sha256::digest(format!("{alloc_id}/{task}/{DEFAULT}"));
     let mut bytes = [0; 16];

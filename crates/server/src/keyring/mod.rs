@@ -1,4 +1,5 @@
-//! The keyring (`docs/spec/http-api.md §9, §10`): root keys, unwrapped in memory. They encrypt variables and sign identities.
+//! The keyring (`docs/spec/http-api.md §9, §10`): root keys, unwrapped in memory. They encrypt variables and sign
+//! identities.
 //!
 //! - [`material`]: making, wrapping and unwrapping of keys. [`jwt`]: signed tokens. [`claims`]: what they say.
 //!

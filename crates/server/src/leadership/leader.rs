@@ -1,5 +1,5 @@
-//! What the leader does besides scheduling (`docs/spec/server.md §2`, `§5`): it takes over when this server is elected, looks
-//! after queues and timers, and hands over when leadership is lost.
+//! What the leader does besides scheduling (`docs/spec/server.md §2`, `§5`): it takes over when this server is elected,
+//! looks after queues and timers, and hands over when leadership is lost.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -120,8 +120,8 @@ pub struct Health {
     pub members: Vec<MemberHealth>,
 }
 
-/// The health of members: `known` are the servers in the gossip, none without gossip; `behind` is how many entries a member lacks,
-/// and more than `trailing` make it unhealthy.
+/// The health of members: `known` are the servers in the gossip, none without gossip; `behind` is how many entries a
+/// member lacks, and more than `trailing` make it unhealthy.
 pub fn health(
     members: &[Member],
     known: Option<&[KnownServer]>,

@@ -1,5 +1,6 @@
-//! What the leader keeps in memory: evaluation broker, blocked evaluations, plan queue, heartbeats, periodic jobs, locks of
-//! variables. The machines are pure; here they get their locks, clocks and wake-ups, and are told about every write.
+//! What the leader keeps in memory: evaluation broker, blocked evaluations, plan queue, heartbeats, periodic jobs,
+//! locks of variables. The machines are pure; here they get their locks, clocks and wake-ups, and are told about every
+//! write.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -172,8 +173,8 @@ impl Queues {
         self.wake_workers(&mut broker);
     }
 
-    /// Takes the best evaluation of the schedulers; waits up to `timeout` for one. A disabled broker has none, and a caller that
-    /// does not work any more when one comes leaves it to others.
+    /// Takes the best evaluation of the schedulers; waits up to `timeout` for one. A disabled broker has none, and a
+    /// caller that does not work any more when one comes leaves it to others.
     pub fn dequeue(&self, schedulers: &[String], timeout: Duration, works: impl Fn() -> bool) -> Option<Delivery> {
         let deadline = Instant::now() + timeout;
         let mut broker = self.broker();

@@ -68,8 +68,8 @@ pub fn cluster_event(message: &str, now: i64) -> NodeEvent {
     NodeEvent::new(CLUSTER, message, now)
 }
 
-/// Decides what a request for a status leads to (`docs/spec/server.md §9.3` steps 1 to 3). `event` comes with the request;
-/// `live_allocs` tells whether the node has allocations that are not terminal.
+/// Decides what a request for a status leads to (`docs/spec/server.md §9.3` steps 1 to 3). `event` comes with the
+/// request; `live_allocs` tells whether the node has allocations that are not terminal.
 pub fn decide_status(
     node: &Node,
     asked: &str,
@@ -145,8 +145,8 @@ pub fn system_jobs(state: &State) -> Vec<&Arc<Job>> {
 }
 
 /// The evaluations of a change of a node, to be written in one entry even if there are none; `None` means no entry
-/// (`docs/spec/server.md §9.6`). `system_jobs`: those of the same state, see [`system_jobs`]. `index` is that of the change. The
-/// node need not be stored any more.
+/// (`docs/spec/server.md §9.6`). `system_jobs`: those of the same state, see [`system_jobs`]. `index` is that of the
+/// change. The node need not be stored any more.
 pub fn node_evals(
     state: &State,
     system_jobs: &[&Arc<Job>],

@@ -1,5 +1,5 @@
-//! The plan applier (`docs/spec/server.md §7.3-7.6`): one thread on the leader. While one plan is being committed the next is
-//! checked against the state as it will be.
+//! The plan applier (`docs/spec/server.md §7.3-7.6`): one thread on the leader. While one plan is being committed the
+//! next is checked against the state as it will be.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -115,9 +115,9 @@ impl Applier {
             let (checked, mut refresh) = judge(ahead, &pending.plan);
             drop(timer);
             if refresh != 0 {
-                // What was in the way may be on its way itself, and its index is known when it is committed; or it is gone, and the
-                // state ahead does not know. Refused for that the scheduler would only make the same plan again, until its attempts
-                // are used up.
+                // What was in the way may be on its way itself, and its index is known when it is committed; or it is
+                // gone, and the state ahead does not know. Refused for that the scheduler would only make the same plan
+                // again, until its attempts are used up.
                 if !up_to_date {
                     up_to_date = self.wait_for_fewer(1);
                     self.ahead = None;
@@ -138,7 +138,8 @@ impl Applier {
         }
     }
 
-    /// The key that signs the identities of what is placed; empty if there is none. Only the ID is noted: nothing is signed here.
+    /// The key that signs the identities of what is placed; empty if there is none. Only the ID is noted: nothing is
+    /// signed here.
     fn signing_key(&mut self, pending: &PendingPlan) -> String {
         let keyring = self.server.keyring();
         if keyring.active_id().is_none() && !self.waited && !pending.plan.node_allocation.is_empty() {
@@ -276,8 +277,8 @@ fn answer(pending: &PendingPlan, result: Result<PlanAnswer, String>) {
     let _ = pending.answer.try_send(result);
 }
 
-/// Checks a plan against a state: the accepted parts, and the index of the state to schedule on again if some were refused,
-/// else 0.
+/// Checks a plan against a state: the accepted parts, and the index of the state to schedule on again if some were
+/// refused, else 0.
 pub fn judge(store: &StateStore, plan: &Plan) -> (Checked, u64) {
     let checked = plan_check::check(store.state(), plan);
     let newest = store.index_of(Table::Nodes).max(store.index_of(Table::Allocs));
@@ -387,7 +388,8 @@ mod tests {
         (server, job, eval_id)
     }
 
-    /// Hands in plans behind other writes: they are on their way together, and get higher indexes than the applier can foresee.
+    /// Hands in plans behind other writes: they are on their way together, and get higher indexes than the applier can
+    /// foresee.
     async fn handed_in(server: &Server, plans: Vec<Plan>) -> Vec<Result<PlanAnswer, String>> {
         let mut applier = Applier::new(server.clone());
         applier.catch_up(0).unwrap();

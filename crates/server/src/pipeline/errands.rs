@@ -178,8 +178,8 @@ pub async fn carry_out(server: &Server, errand: Errand) -> Result<Outcome, Error
     Ok(Outcome::Done)
 }
 
-/// While it lasts, a worker may be silent about an evaluation. It ends with the call, also when that is given up because the worker's
-/// server is gone: otherwise the evaluation would never be handed out again.
+/// While it lasts, a worker may be silent about an evaluation. It ends with the call, also when that is given up
+/// because the worker's server is gone: otherwise the evaluation would never be handed out again.
 struct Paused<'a> {
     queues: &'a Queues,
     id: &'a str,

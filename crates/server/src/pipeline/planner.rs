@@ -1,5 +1,5 @@
-//! What a scheduler may ask while it works on an evaluation (`docs/spec/server.md §6.3`): the rules between a worker and its
-//! server. Pure: what the server does comes in as a [`Workplace`].
+//! What a scheduler may ask while it works on an evaluation (`docs/spec/server.md §6.3`): the rules between a worker
+//! and its server. Pure: what the server does comes in as a [`Workplace`].
 
 use crate::evals::reapers::modify_time;
 use crate::leadership::queues::PlanAnswer;
@@ -145,8 +145,8 @@ impl Planner for WorkerPlanner<'_> {
     }
 }
 
-/// Whether an evaluation may be blocked again (§6.3). One that ended while it was scheduled, as duplicates of another blocked
-/// evaluation of the job do, needs nothing more: to hand it out again would only use up its deliveries.
+/// Whether an evaluation may be blocked again (§6.3). One that ended while it was scheduled, as duplicates of another
+/// blocked evaluation of the job do, needs nothing more: to hand it out again would only use up its deliveries.
 fn may_reblock(stored: Option<&Evaluation>) -> Result<bool, &'static str> {
     match stored {
         None => Err("evaluation does not exist"),

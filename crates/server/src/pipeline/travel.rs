@@ -74,10 +74,10 @@ pub(crate) fn same_version(a: &Job, b: &Job) -> bool {
     a.version == b.version && a.create_index == b.create_index
 }
 
-/// The job that a plan was made for, as it is stored now. §7.1 step 2 takes the current version, which may be newer than what the
-/// scheduler saw: its allocations would count as up to date with the resources of the old one, and get those of the new one by an
-/// update in place, for which no room is looked for (§7.4 rule 6). `None` if that version is not kept any more, or the job was
-/// purged and registered again: the plan is then made anew.
+/// The job that a plan was made for, as it is stored now. §7.1 step 2 takes the current version, which may be newer
+/// than what the scheduler saw: its allocations would count as up to date with the resources of the old one, and get
+/// those of the new one by an update in place, for which no room is looked for (§7.4 rule 6). `None` if that version is
+/// not kept any more, or the job was purged and registered again: the plan is then made anew.
 pub(crate) fn planned_for<'a>(state: &'a State, job: &Job) -> Option<&'a Arc<Job>> {
     let same = |j: &&Arc<Job>| same_version(j, job);
     let current = state.job(&job.namespace, &job.id);

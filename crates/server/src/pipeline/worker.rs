@@ -1,5 +1,5 @@
-//! Scheduling workers (`docs/spec/server.md §6`): threads that take evaluations from the broker, run the schedulers on a snapshot
-//! of the store, and hand plans to the applier.
+//! Scheduling workers (`docs/spec/server.md §6`): threads that take evaluations from the broker, run the schedulers on
+//! a snapshot of the store, and hand plans to the applier.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};

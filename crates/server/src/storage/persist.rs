@@ -1,5 +1,5 @@
-//! Snapshots of the store: a sequence of records, ended by a mark (`docs/spec/server.md §22`). The format is ours; it carries a
-//! version.
+//! Snapshots of the store: a sequence of records, ended by a mark (`docs/spec/server.md §22`). The format is ours; it
+//! carries a version.
 
 use std::collections::HashMap;
 use std::io::{self, BufReader, Read, Write};
@@ -99,8 +99,8 @@ pub fn write(store: &StateStore, mut to: &mut dyn Write) -> io::Result<()> {
     put(&Record::End)
 }
 
-/// Reads a snapshot into a new store: the one that was written, with nothing mended, because servers read what they wrote at
-/// different times and go on with the same log.
+/// Reads a snapshot into a new store: the one that was written, with nothing mended, because servers read what they
+/// wrote at different times and go on with the same log.
 pub fn read(from: &mut dyn Read) -> io::Result<StateStore> {
     let mut from = BufReader::with_capacity(1 << 16, from);
     let mut next = || codec::decode_from::<Record>(&mut from).map_err(|e| invalid(format!("state snapshot: {e}")));

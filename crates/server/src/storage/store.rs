@@ -142,8 +142,8 @@ impl Store {
         self.watches.notify_all();
     }
 
-    /// Reads until the index that `read` gives exceeds `min_index`, the store is replaced, or it is time; gives what was read
-    /// last. `read` may run often; `keys` are what it depends on.
+    /// Reads until the index that `read` gives exceeds `min_index`, the store is replaced, or it is time; gives what
+    /// was read last. `read` may run often; `keys` are what it depends on.
     ///
     /// # Errors
     /// What `read` gives.
@@ -165,8 +165,8 @@ impl Store {
         }
     }
 
-    /// How often the store was replaced by a snapshot. Whoever waits for an index larger than one of before waits in vain:
-    /// indexes may be lower afterwards.
+    /// How often the store was replaced by a snapshot. Whoever waits for an index larger than one of before waits in
+    /// vain: indexes may be lower afterwards.
     pub fn restored(&self) -> u64 {
         self.restored.load(Ordering::Acquire)
     }

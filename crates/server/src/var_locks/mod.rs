@@ -67,8 +67,8 @@ impl LockTimers {
         *self = LockTimers::default();
     }
 
-    /// A variable was written. A lock that was `acquired` gets its full time, also by who held it before; another write of
-    /// the holder leaves it the time that is left.
+    /// A variable was written. A lock that was `acquired` gets its full time, also by who held it before; another write
+    /// of the holder leaves it the time that is left.
     pub fn written(&mut self, v: &VariableEncrypted, acquired: bool, now: i64) {
         if !self.leader {
             return;

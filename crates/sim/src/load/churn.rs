@@ -1,5 +1,5 @@
-//! A cluster that never rests: in every round nodes join, are drained and fail, and a job changes. After each round every job is
-//! whole again.
+//! A cluster that never rests: in every round nodes join, are drained and fail, and a job changes. After each round
+//! every job is whole again.
 
 use super::LoadError;
 use super::outcome::Outcome;

@@ -1,4 +1,5 @@
-//! Some of the nodes fall silent, are given up and replaced, and return. In the end every job is whole, and nothing runs twice.
+//! Some of the nodes fall silent, are given up and replaced, and return. In the end every job is whole, and nothing
+//! runs twice.
 
 use super::LoadError;
 use super::outcome::Outcome;

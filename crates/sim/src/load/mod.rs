@@ -1,11 +1,12 @@
-//! Load on real servers: thousands of simulated nodes that speak the protocol of real ones, and scenarios that measure what
-//! the servers make of it.
+//! Load on real servers: thousands of simulated nodes that speak the protocol of real ones, and scenarios that measure
+//! what the servers make of it.
 //!
 //! - [`node`]: one simulated node. [`fleet`]: many. [`tally`]: what they count.
 //! - [`process`]: server processes on this machine. [`probe`]: what servers tell about themselves.
-//! - [`stage`]: servers and nodes as all scenarios have them. [`outcome`]: what was measured. [`mark`], [`timings`]: how.
-//! - [`shedding`]: thousands of nodes that come and go at once. [`c1m`]: a million allocations. [`heartbeats`]: nodes that only
-//!   live. [`flap`]: nodes that go away and return. [`churn`]: nodes and jobs that come, change and go.
+//! - [`stage`]: servers and nodes as all scenarios have them. [`outcome`]: what was measured. [`mark`], [`timings`]:
+//!   how.
+//! - [`shedding`]: thousands of nodes that come and go at once. [`c1m`]: a million allocations. [`heartbeats`]: nodes
+//!   that only live. [`flap`]: nodes that go away and return. [`churn`]: nodes and jobs that come, change and go.
 
 pub mod c1m;
 pub mod churn;

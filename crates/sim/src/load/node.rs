@@ -1,5 +1,6 @@
-//! One simulated node: it registers, beats, pulls allocations and reports them as a real one does (`docs/spec/client.md §3`, `§6`,
-//! `§7`), by the same calls and the same rules. Its tasks are no processes: they run at once, and end when they are told to.
+//! One simulated node: it registers, beats, pulls allocations and reports them as a real one does (`docs/spec/client.md
+//! §3`, `§6`, `§7`), by the same calls and the same rules. Its tasks are no processes: they run at once, and end when
+//! they are told to.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

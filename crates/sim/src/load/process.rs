@@ -59,7 +59,8 @@ fn quoted(path: &Path) -> String {
 /// Starts servers and waits until they have a leader.
 ///
 /// # Errors
-/// A folder can't be written, a server does not start, or there is no leader in time: the error ends with what it logged.
+/// A folder can't be written, a server does not start, or there is no leader in time: the error ends with what it
+/// logged.
 pub async fn start(options: &ServerOptions) -> Result<Vec<ServerProcess>, LoadError> {
     let ports: Vec<[u16; 3]> = (0..options.servers)
         .map(|_| free_ports())

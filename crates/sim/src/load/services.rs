@@ -70,7 +70,8 @@ impl Services {
         Ok(())
     }
 
-    /// Waits until the servers know of exactly as many running allocations as there shall be, and no deployment is under way.
+    /// Waits until the servers know of exactly as many running allocations as there shall be, and no deployment is
+    /// under way.
     ///
     /// # Errors
     /// The server does not answer, or it takes an hour.

@@ -1,5 +1,6 @@
-//! The worst day of a cluster: thousands of nodes come at once while nothing is scheduled, and later all of them go. Each node
-//! makes an evaluation for every system job; all but two of a job are superfluous (`docs/spec/server.md §5.4`).
+//! The worst day of a cluster: thousands of nodes come at once while nothing is scheduled, and later all of them go.
+//! Each node makes an evaluation for every system job; all but two of a job are superfluous (`docs/spec/server.md
+//! §5.4`).
 
 use serde_json::{Value, json};
 

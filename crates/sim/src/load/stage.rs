@@ -44,8 +44,8 @@ pub struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// Starts the servers, each with `more` configuration, and makes the nodes; none runs yet. `spare` nodes more than the
-    /// options say are there to join later.
+    /// Starts the servers, each with `more` configuration, and makes the nodes; none runs yet. `spare` nodes more than
+    /// the options say are there to join later.
     ///
     /// # Errors
     /// Servers don't start or find no leader.

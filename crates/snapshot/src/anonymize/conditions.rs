@@ -1,8 +1,8 @@
 //! Constraints and affinities: the same nodes satisfy them before and after.
 //!
 //! Where renaming both sides is enough (equality, sets), they are renamed. Order, patterns and versions do not survive
-//! renaming: such conditions stay if there is nothing in them but what is harmless, and else become a check whether the node
-//! has a made-up attribute, which the nodes get that satisfy the condition.
+//! renaming: such conditions stay if there is nothing in them but what is harmless, and else become a check whether the
+//! node has a made-up attribute, which the nodes get that satisfy the condition.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,7 +1,9 @@
-//! Snapshots that can be shown around: the plan of every job stays the same, up to names, and nothing tells whose cluster it is.
+//! Snapshots that can be shown around: the plan of every job stays the same, up to names, and nothing tells whose
+//! cluster it is.
 //!
-//! What is not known to be harmless is replaced or dropped: [`rules`] says what happens to each member of each object, [`walk`]
-//! does it, [`words`] holds what is harmless. [`names`] are the replacements, [`conditions`] what becomes of constraints.
+//! What is not known to be harmless is replaced or dropped: [`rules`] says what happens to each member of each object,
+//! [`walk`] does it, [`words`] holds what is harmless. [`names`] are the replacements, [`conditions`] what becomes of
+//! constraints.
 
 pub mod conditions;
 pub mod names;

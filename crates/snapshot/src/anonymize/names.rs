@@ -1,7 +1,7 @@
 //! Replacements: which text takes the place of which.
 //!
-//! Texts are collected first and numbered in order, so that replacements sort as what they replace. Numbers and IDs come from
-//! the seed and from nothing in the texts.
+//! Texts are collected first and numbered in order, so that replacements sort as what they replace. Numbers and IDs
+//! come from the seed and from nothing in the texts.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -254,8 +254,8 @@ impl Names {
         self.addresses.entry(address).or_insert_with(fresh).clone()
     }
 
-    /// The replacement of something that nobody may see: the same for the same text in one scope, and without any relation
-    /// to it.
+    /// The replacement of something that nobody may see: the same for the same text in one scope, and without any
+    /// relation to it.
     pub fn secret(&mut self, scope: &str, text: &str) -> String {
         if text.is_empty() || self.collecting {
             return String::new();

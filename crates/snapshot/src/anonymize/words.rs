@@ -31,7 +31,8 @@ const SEGMENTS: &str = "\
     bytestotal gce azure attr numcores-power numcores-efficiency bridge_ip machine-type placement \
     availability-zone";
 
-/// Keys of attributes whose values are the same for all who run the same software on the same hardware; `*` is one part.
+/// Keys of attributes whose values are the same for all who run the same software on the same hardware; `*` is one
+/// part.
 const PLAIN_ATTRIBUTES: &[&str] = &[
     "arch",
     "cpu.arch",

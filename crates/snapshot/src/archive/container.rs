@@ -1,4 +1,5 @@
-//! The container: gzip, tar, digests (`docs/spec/snapshot-archive.md §2, 4`). Streams: nothing but the two small members is kept.
+//! The container: gzip, tar, digests (`docs/spec/snapshot-archive.md §2, 4`). Streams: nothing but the two small
+//! members is kept.
 
 use std::io::Read;
 

@@ -1,4 +1,5 @@
-//! Values of `state.bin` as objects: a serde deserializer for the old MessagePack profile (`docs/spec/snapshot-archive.md §7`).
+//! Values of `state.bin` as objects: a serde deserializer for the old MessagePack profile
+//! (`docs/spec/snapshot-archive.md §7`).
 //!
 //! nil is the zero value of whatever is expected, text need not be UTF-8, bytes may look like text, any integer form
 //! stands for any integer type that it fits, and unknown members are skipped.
@@ -12,7 +13,8 @@ use serde::de::{
 
 use super::wire::{Extent, Head, head};
 
-/// Why a value does not fit the object it should be. Names the kind of what was found, never the value: it may be secret.
+/// Why a value does not fit the object it should be. Names the kind of what was found, never the value: it may be
+/// secret.
 #[derive(Debug)]
 pub(crate) struct ValueError(Box<Problem>);
 
@@ -107,8 +109,8 @@ fn kind(found: Unexpected<'_>) -> &'static str {
     }
 }
 
-/// Makes an object of one value that fills the input. The input has an end where [`Extent`] finds one, so that its depth
-/// is bounded.
+/// Makes an object of one value that fills the input. The input has an end where [`Extent`] finds one, so that its
+/// depth is bounded.
 pub(crate) fn decode<'de, T: de::Deserialize<'de>>(input: &'de [u8]) -> Result<T, ValueError> {
     match T::deserialize(&mut Decoder { input, position: 0, last_wins: false }) {
         // Nobody writes a member twice; where it happens the last one counts, and looking for it takes time.

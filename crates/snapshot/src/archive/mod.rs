@@ -1,4 +1,5 @@
-//! Server backup archives, as servers of the versions 1.4 to 2.0 save them (`docs/spec/snapshot-archive.md`, docs/archives.md).
+//! Server backup archives, as servers of the versions 1.4 to 2.0 save them (`docs/spec/snapshot-archive.md`,
+//! docs/archives.md).
 //!
 //! - [`container`]: gzip ([`inflate`]), tar ([`tar`]), checksums and `meta.json` ([`mod@meta`]).
 //! - [`records`]: the records of `state.bin`, [`wire`] and [`decode`]: their MessagePack.
@@ -37,7 +38,8 @@ const STACK: usize = 64 << 20;
 /// How an archive is read.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// Skip tables that this build does not know instead of refusing the archive. For plans only: what is skipped is lost.
+    /// Skip tables that this build does not know instead of refusing the archive. For plans only: what is skipped is
+    /// lost.
     pub lenient: bool,
 }
 
@@ -59,7 +61,8 @@ impl Archive {
     }
 }
 
-/// Whether a file that begins so is a server backup archive: gzip with a tar inside, whole or damaged, or that tar itself.
+/// Whether a file that begins so is a server backup archive: gzip with a tar inside, whole or damaged, or that tar
+/// itself.
 pub(crate) fn is_archive(start: &[u8]) -> bool {
     let tar = |block: &[u8]| block.get(257..262) == Some(b"ustar") || block.first() == Some(&0);
     if !start.starts_with(&[0x1f, 0x8b]) {

@@ -1,4 +1,5 @@
-//! `state.bin`: a list of records, each of one table (`docs/spec/snapshot-archive.md §5, 6`). Decoded one by one as it arrives.
+//! `state.bin`: a list of records, each of one table (`docs/spec/snapshot-archive.md §5, 6`). Decoded one by one as it
+//! arrives.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher;

@@ -1,7 +1,8 @@
-//! What a fetch leaves for the next one: a snapshot file per cluster in the user's cache folder, readable by the user alone.
+//! What a fetch leaves for the next one: a snapshot file per cluster in the user's cache folder, readable by the user
+//! alone.
 //!
-//! The cache only saves requests: what it holds is used where the cluster's lists say that it is still so. A cache that can't be
-//! read counts as none, and one that can't be written is no reason to fail.
+//! The cache only saves requests: what it holds is used where the cluster's lists say that it is still so. A cache that
+//! can't be read counts as none, and one that can't be written is no reason to fail.
 
 use std::fs::{self, DirBuilder};
 use std::io;

@@ -35,8 +35,8 @@ impl Collected {
         out
     }
 
-    /// Whether the node is known as the list has it. More than the index is compared: a cluster that was set up anew counts
-    /// from one again.
+    /// Whether the node is known as the list has it. More than the index is compared: a cluster that was set up anew
+    /// counts from one again.
     pub(crate) fn has_node(&self, listed: &NodeListStub) -> bool {
         self.nodes.get(&listed.id).is_some_and(|n| {
             n.modify_index == listed.modify_index
@@ -51,8 +51,8 @@ impl Collected {
         newest.is_some_and(|j| j.modify_index == listed.modify_index && j.submit_time == listed.submit_time)
     }
 
-    /// The same for an allocation, with the job it was placed with: servers forget old versions of jobs, and the allocation is
-    /// where it can still be read.
+    /// The same for an allocation, with the job it was placed with: servers forget old versions of jobs, and the
+    /// allocation is where it can still be read.
     pub(crate) fn has_allocation(&self, listed: &AllocListStub) -> bool {
         self.allocations.get(&listed.id).is_some_and(|a| {
             let has_job = || a.stored_job_version.is_none_or(|version| self.has_version(listed, version));
@@ -60,8 +60,8 @@ impl Collected {
         })
     }
 
-    /// Whether the job that an allocation was placed with is known as this version. A job that was purged and registered again
-    /// counts its versions from 0 once more, and is younger than the allocation.
+    /// Whether the job that an allocation was placed with is known as this version. A job that was purged and
+    /// registered again counts its versions from 0 once more, and is younger than the allocation.
     pub(crate) fn has_version(&self, listed: &AllocListStub, version: u64) -> bool {
         let versions = self.jobs.get(&(listed.namespace.clone(), listed.job_id.clone()));
         versions.is_some_and(|v| v.iter().any(|j| j.version == version && j.create_index <= listed.create_index))

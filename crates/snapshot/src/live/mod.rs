@@ -5,8 +5,9 @@
 //! - `settings`: what the servers are set up with, from what an agent tells about itself.
 //! - [`Progress`]: who wants to know how far it is.
 //!
-//! Lists tell ID and ModifyIndex of every object, so that only what changed since the last fetch is read in full. A fetch that
-//! could not read everything fails, unless partial data is asked for; then [`Report::missing`] says what is not there.
+//! Lists tell ID and ModifyIndex of every object, so that only what changed since the last fetch is read in full. A
+//! fetch that could not read everything fails, unless partial data is asked for; then [`Report::missing`] says what is
+//! not there.
 
 pub mod cache;
 mod collected;

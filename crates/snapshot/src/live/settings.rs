@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use encamp_model::{ServerSettings, WorkloadIdentity};
 
-/// The settings in the `config` of an agent; `None` if it does not tell them. Servers and clients of a cluster are assumed to
-/// be set up alike: the contacted agent is asked, whatever it is.
+/// The settings in the `config` of an agent; `None` if it does not tell them. Servers and clients of a cluster are
+/// assumed to be set up alike: the contacted agent is asked, whatever it is.
 pub(crate) fn settings_of_agent(agent: &Value) -> Option<ServerSettings> {
     let config = agent.get("config")?;
     // Servers before 1.7 have one Vault cluster, without a name.

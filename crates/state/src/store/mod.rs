@@ -1,8 +1,8 @@
-//! Everything a server stores (`docs/spec/server.md §17`): the [`State`] that schedulers read, plus evaluations, summaries,
-//! policies, registrations and the index of the last write to each table.
+//! Everything a server stores (`docs/spec/server.md §17`): the [`State`] that schedulers read, plus evaluations,
+//! summaries, policies, registrations and the index of the last write to each table.
 //!
-//! Writers change a [`StateStore`] of their own and publish clones of it; a clone costs a few reference counts. Rows are
-//! never changed in place. Rules about what a write entails are the state machine's, not the store's.
+//! Writers change a [`StateStore`] of their own and publish clones of it; a clone costs a few reference counts. Rows
+//! are never changed in place. Rules about what a write entails are the state machine's, not the store's.
 //!
 //! - [`table`]: the tables and their indexes. `rows`, `variables`: reading and writing of rows.
 
@@ -26,8 +26,8 @@ pub type StoreSnapshot = Arc<StateStore>;
 /// Namespace, ID, version.
 pub(crate) type VersionKey = (String, String, u64);
 
-/// The newest writes to allocations of a deployment, by index; 0: there was none. Writes of allocations that were removed since
-/// count as long as the store lives.
+/// The newest writes to allocations of a deployment, by index; 0: there was none. Writes of allocations that were
+/// removed since count as long as the store lives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeploymentWrites {
     /// To any of them.

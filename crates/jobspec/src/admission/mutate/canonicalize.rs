@@ -1,4 +1,5 @@
-//! The first mutator: defaults that every stored job has (`docs/spec/jobspec.md §12`, `docs/spec/snapshot-archive.md §11.2`).
+//! The first mutator: defaults that every stored job has (`docs/spec/jobspec.md §12`, `docs/spec/snapshot-archive.md
+//! §11.2`).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

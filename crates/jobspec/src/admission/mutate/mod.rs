@@ -1,7 +1,7 @@
 //! Server canonicalisation and the admission mutators (`docs/spec/jobspec.md §12-13`), run in the order of [`mutate`].
 //!
-//! - [`canonicalize`]: empty values, defaults, service names, identities. [`connect`], [`gateway`]: tasks and ports of the
-//!   service mesh. [`expose`]: ports of exposed checks. [`constraints`]: what a job implies about nodes.
+//! - [`canonicalize`]: empty values, defaults, service names, identities. [`connect`], [`gateway`]: tasks and ports of
+//!   the service mesh. [`expose`]: ports of exposed checks. [`constraints`]: what a job implies about nodes.
 //!   [`identities`]: workload identities.
 
 mod canonicalize;

@@ -1,8 +1,8 @@
 //! Admission validators and warnings (`docs/spec/jobspec.md §14-15`). Every text is exact.
 //!
 //! - [`job`], [`group`], [`task`]: the structure, top down, in the order in which it is checked; they call upon
-//!   [`policies`], [`constraint`], [`network`], [`volume`], [`service`] with [`check`] and [`connect`] with [`gateway`],
-//!   [`task_files`], [`task_blocks`].
+//!   [`policies`], [`constraint`], [`network`], [`volume`], [`service`] with [`check`] and [`connect`] with
+//!   [`gateway`], [`task_files`], [`task_blocks`].
 //! - [`settings`]: the small validators that compare a job with the server's settings.
 //! - [`warnings`]: what is said about valid jobs. [`errors`]: how lists print.
 

@@ -1,4 +1,5 @@
-//! Small blocks of tasks: vault, actions, lifecycle, kind, CSI plugin, identities, secrets (`docs/spec/jobspec.md §14.13`).
+//! Small blocks of tasks: vault, actions, lifecycle, kind, CSI plugin, identities, secrets (`docs/spec/jobspec.md
+//! §14.13`).
 
 use std::collections::BTreeSet;
 

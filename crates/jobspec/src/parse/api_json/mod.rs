@@ -43,8 +43,8 @@ fn decode(body: &[u8]) -> Result<Job, String> {
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Base64 text as it is written again: without line ends, and without bits behind the last byte. The error is the offset of
-/// the byte that does not fit.
+/// Base64 text as it is written again: without line ends, and without bits behind the last byte. The error is the
+/// offset of the byte that does not fit.
 fn base64(text: &str) -> Result<String, usize> {
     let mut rest = text.bytes().enumerate().filter(|(_, byte)| !matches!(byte, b'\r' | b'\n'));
     let mut out = String::with_capacity(text.len());

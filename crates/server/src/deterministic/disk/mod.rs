@@ -1,5 +1,5 @@
-//! A disk in memory that knows what is durable. A crash loses what was not, or tears it: some of its sectors are written, others
-//! are not.
+//! A disk in memory that knows what is durable. A crash loses what was not, or tears it: some of its sectors are
+//! written, others are not.
 
 mod file;
 
@@ -142,8 +142,8 @@ impl Disk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is there after a crash, on a disk of its own. Nothing on the old one gets durable any more, so that a server of which
-    /// threads still run takes nothing for done that the new disk may not hold.
+    /// What is there after a crash, on a disk of its own. Nothing on the old one gets durable any more, so that a
+    /// server of which threads still run takes nothing for done that the new disk may not hold.
     pub(crate) fn after_crash(&self) -> (Arc<Disk>, Damage) {
         let mut state = self.lock();
         state.dead = true;

@@ -1,7 +1,7 @@
 //! Blocked evaluations: work that found no room waits here until something becomes free (`docs/spec/server.md §8`).
 //!
-//! - This file: [`BlockedEvals`], the tracker. Times (Unix nanoseconds) come in, evaluations to enqueue go out. Calls are
-//!   to be made in the order of the log entries that cause them.
+//! - This file: [`BlockedEvals`], the tracker. Times (Unix nanoseconds) come in, evaluations to enqueue go out. Calls
+//!   are to be made in the order of the log entries that cause them.
 //! - `unblocks`: what became free lately. [`stats`]: how much waits.
 
 pub mod stats;
@@ -212,7 +212,8 @@ impl BlockedEvals {
         self.release(ids, now)
     }
 
-    /// Resources besides nodes (`csi-volume:<namespace>:<id>`) appeared at that index: releases what misses any of them.
+    /// Resources besides nodes (`csi-volume:<namespace>:<id>`) appeared at that index: releases what misses any of
+    /// them.
     #[cfg(test)]
     pub(crate) fn unblock_resources<S: AsRef<str>>(&mut self, keys: &[S], index: u64, now: i64) -> Released {
         if !self.enabled {

@@ -1,9 +1,9 @@
 //! The evaluation broker: hands evaluations to workers, at least once each, at most one per job at a time
 //! (`docs/spec/server.md §4`).
 //!
-//! - This file: [`Broker`], the state machine. No clock, no lock, no chance: times (Unix nanoseconds), tokens and random
-//!   numbers come in. Whoever holds it calls [`Broker::tick`] at [`Broker::next_deadline`] and wakes those who wait for
-//!   the schedulers of [`Broker::take_signals`].
+//! - This file: [`Broker`], the state machine. No clock, no lock, no chance: times (Unix nanoseconds), tokens and
+//!   random numbers come in. Whoever holds it calls [`Broker::tick`] at [`Broker::next_deadline`] and wakes those who
+//!   wait for the schedulers of [`Broker::take_signals`].
 //! - [`error`]: what it refuses. [`stats`]: what it tells.
 //! - `timers`: what happens at a time. `order`: which evaluation comes first.
 
@@ -131,14 +131,15 @@ impl Broker {
         self.enabled = enabled;
     }
 
-    /// Whether evaluations that a newer one of their job replaces are called off. They are unless told: without, every one is
-    /// scheduled, as before version 1.4.3 of the reference, which serves to measure the difference (`docs/spec/server.md §5.4`).
+    /// Whether evaluations that a newer one of their job replaces are called off. They are unless told: without, every
+    /// one is scheduled, as before version 1.4.3 of the reference, which serves to measure the difference
+    /// (`docs/spec/server.md §5.4`).
     pub(crate) fn set_shedding(&mut self, shed: bool) {
         self.hoard = !shed;
     }
 
-    /// Enqueues an evaluation. One that is known already is ignored, unless `token` is the one it is out with: then it is
-    /// enqueued anew after the ack. Does nothing while disabled.
+    /// Enqueues an evaluation. One that is known already is ignored, unless `token` is the one it is out with: then it
+    /// is enqueued anew after the ack. Does nothing while disabled.
     pub(crate) fn enqueue(&mut self, eval: Arc<Evaluation>, token: Option<&str>, now: i64) {
         self.admit(eval, token, now, true);
     }
@@ -269,8 +270,8 @@ impl Broker {
         }
     }
 
-    /// Confirms that an evaluation was dealt with. The best one that waits behind it becomes ready, all others that wait
-    /// behind it cancelable.
+    /// Confirms that an evaluation was dealt with. The best one that waits behind it becomes ready, all others that
+    /// wait behind it cancelable.
     pub fn ack(&mut self, id: &str, token: &str, now: i64) -> Result<Finished, BrokerError> {
         let out = self.out(id).ok_or(BrokerError::NotFound)?;
         if out.token != token {
@@ -288,8 +289,8 @@ impl Broker {
         Ok(finished)
     }
 
-    /// Gives an evaluation back: it is handed out again later, or goes to the failed queue. What was to be enqueued after
-    /// its ack is forgotten.
+    /// Gives an evaluation back: it is handed out again later, or goes to the failed queue. What was to be enqueued
+    /// after its ack is forgotten.
     pub fn nack(&mut self, id: &str, token: &str, now: i64) -> Result<Finished, BrokerError> {
         let out = self.out(id).ok_or(BrokerError::NotFound)?;
         if out.token != token {
@@ -381,8 +382,9 @@ impl Broker {
         batch
     }
 
-    /// Forgets an evaluation that waits behind another one of its job, since it has ended in the store: were it the one that is kept,
-    /// the others would be cancelled for it, and a new leader would know of none. Tells whether there was one.
+    /// Forgets an evaluation that waits behind another one of its job, since it has ended in the store: were it the one
+    /// that is kept, the others would be cancelled for it, and a new leader would know of none. Tells whether there was
+    /// one.
     pub(crate) fn drop_pending(&mut self, id: &str) -> bool {
         let Some((ById(eval), Entry { place: Place::Queued, .. })) = self.known.get_key_value(id) else { return false };
         let waits = self.jobs.get_mut(&job_key(eval)).is_some_and(|slot| slot.remove(id));

@@ -1,6 +1,8 @@
-//! Garbage collection (`docs/spec/garbage-collection.md`): core evaluations, made by tickers of the leader, run by workers.
+//! Garbage collection (`docs/spec/garbage-collection.md`): core evaluations, made by tickers of the leader, run by
+//! workers.
 //!
-//! - [`rules`]: what may go. [`keys`]: root keys, which are replaced before they go. `rekey`: variables of replaced keys.
+//! - [`rules`]: what may go. [`keys`]: root keys, which are replaced before they go. `rekey`: variables of replaced
+//!   keys.
 
 pub mod keys;
 mod rekey;

@@ -1,6 +1,7 @@
-//! Nodes that fall silent together are written together. One node is marked at once; when many follow each other, each writing
-//! waits the longer the more nodes the one before had. Thousands of lost nodes then cost some dozens of log entries, and the
-//! evaluations of a job that they make come in some dozens of bursts, of which two are scheduled each (`docs/spec/server.md §5.4`).
+//! Nodes that fall silent together are written together. One node is marked at once; when many follow each other, each
+//! writing waits the longer the more nodes the one before had. Thousands of lost nodes then cost some dozens of log
+//! entries, and the evaluations of a job that they make come in some dozens of bursts, of which two are scheduled each
+//! (`docs/spec/server.md §5.4`).
 
 use encamp_model::SECOND;
 

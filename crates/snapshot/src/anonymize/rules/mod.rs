@@ -1,8 +1,8 @@
-//! What happens to each member of the API's objects. What is not named here is dropped or hidden, unless it is a number or a
-//! truth value.
+//! What happens to each member of the API's objects. What is not named here is dropped or hidden, unless it is a number
+//! or a truth value.
 //!
-//! This file: the kinds of rules, and tables that several objects share. `nodes`: nodes, pools, namespaces, volumes; `jobs`;
-//! `records`: allocations and deployments.
+//! This file: the kinds of rules, and tables that several objects share. `nodes`: nodes, pools, namespaces, volumes;
+//! `jobs`; `records`: allocations and deployments.
 
 mod jobs;
 mod nodes;

@@ -1,10 +1,10 @@
-//! The deployment watcher (`docs/spec/server.md §13`): turns the health of allocations into evaluations, promotion, failure
-//! and rollback.
+//! The deployment watcher (`docs/spec/server.md §13`): turns the health of allocations into evaluations, promotion,
+//! failure and rollback.
 //!
 //! - [`rules`]: what becomes of a deployment, given its allocations.
 //!
-//! What is to be done follows from the store, except for the updates that are being gathered and for deadlines that have
-//! passed. So a new leader goes on where the old one ended, and a write that failed is decided on anew.
+//! What is to be done follows from the store, except for the updates that are being gathered and for deadlines that
+//! have passed. So a new leader goes on where the old one ended, and a write that failed is decided on anew.
 
 pub mod rules;
 #[cfg(test)]

@@ -3,8 +3,8 @@
 //! - [`rules`]: which allocations leave, and what a drain waits for. [`deadlines`]: when it waits no longer.
 //! - [`set`]: drains begin, change and are called off.
 //!
-//! What is to be done follows from the store, except for the marks that are being gathered. So a new leader goes on where
-//! the old one ended, and a write that failed is decided on anew.
+//! What is to be done follows from the store, except for the marks that are being gathered. So a new leader goes on
+//! where the old one ended, and a write that failed is decided on anew.
 
 pub mod deadlines;
 pub mod rules;
