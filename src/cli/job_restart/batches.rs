@@ -61,6 +61,10 @@ impl Batches<'_> {
                     self.step("Stopping job restart due to error", context);
                     break;
                 }
+                Next::Stopped if errors.is_empty() => {
+                    context.ui.output("Cancelling job restart");
+                    return 0;
+                }
                 Next::Stopped => break,
                 Next::Unanswered => return 1,
             }

@@ -152,7 +152,11 @@ fn restarts_in_batches_ask() {
             let screen = running.screen(size, &restart);
             screen.wait_for("[Y/n/<wait duration>]");
             screen.press(&keys);
-            screen.ends().with(code);
+            let ended = screen.ends().with(code);
+            let says = |text: &str| ended.contents.contains(text);
+            let refused = keys.starts_with('n');
+            assert_eq!(says("Job restarted successfully!"), keys.starts_with('y'), "{}", ended.contents);
+            assert_eq!(says("Cancelling job restart"), refused, "{}", ended.contents);
             restarts += restarted;
         }
     }
