@@ -1,0 +1,93 @@
+//! What operators see of a pool (`docs/spec/cluster-scaling.md §11`): commands and the HTTP interface show the same.
+
+use serde::{Deserialize, Serialize};
+
+use encamp_model::Time;
+
+/// The last decision about a pool.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct Decision {
+    /// When.
+    pub time: Time,
+    /// One of [`Action::name`].
+    pub action: Action,
+    /// Why, as a sentence.
+    pub reason: String,
+}
+
+/// What was decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Nothing yet.
+    #[default]
+    None,
+    /// A check denied it.
+    Denied,
+    /// It was requested, not often enough yet.
+    Requested,
+    /// A scale-out began or goes on.
+    ScaleOut,
+    /// A scale-in began or goes on.
+    ScaleIn,
+    /// The pool is in failsafe mode.
+    Failsafe,
+    /// The evaluation failed: the state object, the cluster or the provider could not be read or written.
+    Error,
+}
+
+impl Action {
+    /// Its name in output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Action::None => "none",
+            Action::Denied => "denied",
+            Action::Requested => "requested",
+            Action::ScaleOut => "scale_out",
+            Action::ScaleIn => "scale_in",
+            Action::Failsafe => "failsafe",
+            Action::Error => "error",
+        }
+    }
+}
+
+/// A pool as operators see it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct PoolStatus {
+    /// Its name.
+    pub pool: String,
+    /// Registered nodes.
+    pub nodes: i64,
+    /// The fewest nodes.
+    pub min: i64,
+    /// The most nodes.
+    pub max: i64,
+    /// `cpu`, `memory`, `disk`, or empty if nothing is used.
+    pub metric: String,
+    /// What is used of that resource, in its unit (MHz or MB).
+    pub utilization: i64,
+    /// What may be used of it.
+    pub max_allowed: i64,
+    /// `in` or `out`; empty before the first evaluation.
+    pub direction: String,
+    /// Consecutive requests to scale in.
+    pub scale_in_requests: i64,
+    /// Consecutive requests to scale out.
+    pub scale_out_requests: i64,
+    /// How long until the next operation may begin, nanoseconds.
+    pub cooldown_left: i64,
+    /// The pool is in failsafe mode.
+    pub failsafe: bool,
+    /// Who or what entered or left it, and when.
+    pub failsafe_admin: String,
+    /// Failures since the last success.
+    pub failures: i64,
+    /// The operation in progress, in words: direction, step, node or instances.
+    pub operation: String,
+    /// The last decision.
+    pub last_decision: Decision,
+    /// Nodes that are configured wrongly and parameters that nodes do not agree about, one line each.
+    pub problems: Vec<String>,
+}
