@@ -19,6 +19,7 @@ pub mod checks;
 pub mod cluster;
 pub mod cycle;
 pub mod meta;
+pub mod notify;
 pub mod operation;
 pub mod params;
 pub mod paths;

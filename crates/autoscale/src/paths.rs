@@ -39,7 +39,12 @@ fn part(name: &str) -> String {
     if out.len() <= 48 {
         return out;
     }
-    Sha256::digest(name).iter().take(20).fold(String::new(), |mut hex, b| {
+    digest(name)
+}
+
+/// The first 40 hex digits of a text's SHA-256.
+pub(crate) fn digest(text: &str) -> String {
+    Sha256::digest(text).iter().take(20).fold(String::new(), |mut hex, b| {
         let _ = write!(hex, "{b:02x}");
         hex
     })
