@@ -28,4 +28,6 @@ pub mod provider;
 pub mod record;
 pub mod registry;
 pub mod status;
+#[cfg(test)]
+mod test_cluster;
 pub mod view;

@@ -129,7 +129,8 @@ impl PoolParameters {
             scaling_threshold: r.int(REQUESTS, 1, Some(3)),
             scale_factor: r.int(FACTOR, 1, Some(1)),
         };
-        if read.min > read.max {
+        let both = [MIN, MAX].iter().all(|k| r.text(k).and_then(meta::int).is_some());
+        if both && read.min > read.max {
             r.wrong::<()>(format!("{MIN} is {}, which is more than {MAX}, {}", read.min, read.max));
         }
         r.finish(read)
@@ -216,6 +217,7 @@ mod tests {
         };
         assert_eq!(bad(ENABLED, "yes"), "replicator_enabled is \"yes\", which is neither true nor false");
         assert_eq!(bad(MAX, "0"), "replicator_min is 1, which is more than replicator_max, 0");
+        assert_eq!(bad(MAX, "many"), "replicator_max is \"many\", which is not a whole number");
         assert_eq!(bad(MIN, "-1"), "replicator_min is -1, but must be at least 0");
         assert_eq!(bad(FACTOR, "0"), "replicator_scale_factor is 0, but must be at least 1");
         assert_eq!(bad(PROVIDER, "gcp"), "replicator_provider is \"gcp\", but must be one of aws, command, local");

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use encamp_model::Node;
 use encamp_state::State;
 
-use crate::params::{NodeConfiguration, PoolParameters};
+use crate::params::{NodeConfiguration, PoolParameters, WORKER_POOL};
 
 /// Configurations that Variables hold, by pool.
 pub type Fallbacks = BTreeMap<String, Result<PoolParameters, Vec<String>>>;
@@ -34,7 +33,7 @@ pub struct Pool {
     pub disagreements: Vec<Disagreement>,
 }
 
-/// A node whose configuration does not hold; it is not registered.
+/// A ready node whose configuration does not hold; it is not registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeProblem {
     /// Its ID.
@@ -65,13 +64,9 @@ pub struct Registry {
     problems: Vec<NodeProblem>,
 }
 
-/// Whether a node may be registered.
-fn registers(node: &Node) -> bool {
-    node.ready()
-}
-
 impl Registry {
-    /// Takes over the nodes of a state. `fallbacks` are the configurations of pools whose nodes name nothing but their pool.
+    /// Takes over the nodes of a state. `fallbacks` are the configurations of pools whose nodes name nothing but their
+    /// pool.
     pub fn update(&mut self, state: &State, fallbacks: &Fallbacks) {
         let mut seen = 0usize;
         for entry in state.nodes() {
@@ -82,10 +77,10 @@ impl Registry {
             }
             let known = Known {
                 modify_index: node.modify_index,
-                registers: registers(node),
+                registers: node.ready(),
                 name: node.name.clone(),
                 configuration: NodeConfiguration::read(&node.meta),
-                named_pool: node.meta.get(crate::params::WORKER_POOL).cloned(),
+                named_pool: node.meta.get(WORKER_POOL).cloned(),
             };
             self.known.insert(node.id.clone(), known);
         }
@@ -104,47 +99,31 @@ impl Registry {
         names.collect()
     }
 
-    /// Puts nodes into pools.
+    /// Puts nodes into pools. Only nodes that may be registered are looked at: what is wrong with others does not
+    /// matter yet.
     fn group(&mut self, fallbacks: &Fallbacks) {
-        self.problems.clear();
-        let mut members: BTreeMap<String, Vec<(u64, &String, PoolParameters)>> = BTreeMap::new();
-        for (id, known) in &self.known {
-            let problem = |problems: Vec<String>| NodeProblem {
-                node_id: id.clone(),
-                node_name: known.name.clone(),
-                pool: known.named_pool.clone(),
-                problems,
-            };
-            let parameters = match &known.configuration {
-                NodeConfiguration::Absent => continue,
-                NodeConfiguration::Invalid(problems) => {
-                    self.problems.push(problem(problems.clone()));
-                    continue;
+        let mut problems: Vec<NodeProblem> = Vec::new();
+        let mut members: BTreeMap<&str, Vec<Member<'_>>> = BTreeMap::new();
+        for (id, known) in self.known.iter().filter(|(_, k)| k.registers) {
+            match parameters(&known.configuration, fallbacks) {
+                Ok(None) => {}
+                Ok(Some(parameters)) if !parameters.enabled => {}
+                Ok(Some(parameters)) => {
+                    let member = Member { modify_index: known.modify_index, id, parameters };
+                    members.entry(&parameters.worker_pool).or_default().push(member);
                 }
-                NodeConfiguration::Full(p) => (**p).clone(),
-                NodeConfiguration::Pool(name) => match fallbacks.get(name) {
-                    Some(Ok(p)) => p.clone(),
-                    Some(Err(problems)) => {
-                        let path = crate::paths::pool_configuration(name);
-                        self.problems.push(problem(problems.iter().map(|p| format!("{path}: {p}")).collect()));
-                        continue;
-                    }
-                    None => {
-                        let path = crate::paths::pool_configuration(name);
-                        self.problems.push(problem(vec![format!(
-                            "the node names its pool alone, and there is no Variable {path} with the rest"
-                        )]));
-                        continue;
-                    }
-                },
-            };
-            if known.registers && parameters.enabled {
-                let pool = parameters.worker_pool.clone();
-                members.entry(pool).or_default().push((known.modify_index, id, parameters));
+                Err(found) => problems.push(NodeProblem {
+                    node_id: id.clone(),
+                    node_name: known.name.clone(),
+                    pool: known.named_pool.clone(),
+                    problems: found,
+                }),
             }
         }
-        self.problems.sort_by(|a, b| a.node_id.cmp(&b.node_id));
-        self.pools = members.into_iter().map(|(name, nodes)| (name.clone(), pool(name, nodes))).collect();
+        problems.sort_by(|a, b| a.node_id.cmp(&b.node_id));
+        let pools = members.into_iter().filter_map(|(name, nodes)| Some((name.to_string(), pool(name, nodes)?)));
+        self.pools = pools.collect();
+        self.problems = problems;
     }
 
     /// The pools by name.
@@ -158,23 +137,61 @@ impl Registry {
     }
 }
 
-fn pool(name: String, mut nodes: Vec<(u64, &String, PoolParameters)>) -> Pool {
-    nodes.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-    let ids = nodes.iter().map(|(_, id, _)| (*id).clone()).collect();
-    let mut nodes = nodes.into_iter();
-    let Some((_, first, parameters)) = nodes.next() else { unreachable!("a pool has a node") };
+/// A node of a pool while nodes are put into pools.
+struct Member<'a> {
+    modify_index: u64,
+    id: &'a String,
+    parameters: &'a PoolParameters,
+}
+
+/// The parameters of a node, if it takes part in scaling at all, or what is wrong with them.
+fn parameters<'a>(
+    configuration: &'a NodeConfiguration,
+    fallbacks: &'a Fallbacks,
+) -> Result<Option<&'a PoolParameters>, Vec<String>> {
+    let name = match configuration {
+        NodeConfiguration::Absent => return Ok(None),
+        NodeConfiguration::Invalid(problems) => return Err(problems.clone()),
+        NodeConfiguration::Full(parameters) => return Ok(Some(parameters)),
+        NodeConfiguration::Pool(name) => name,
+    };
+    let path = || crate::paths::pool_configuration(name);
+    match fallbacks.get(name) {
+        Some(Ok(parameters)) if parameters.worker_pool == *name => Ok(Some(parameters)),
+        Some(Ok(parameters)) => {
+            let other = &parameters.worker_pool;
+            Err(vec![format!("{}: {WORKER_POOL} is {other:?}, but the Variable is the one of {name:?}", path())])
+        }
+        Some(Err(problems)) => Err(problems.iter().map(|p| format!("{}: {p}", path())).collect()),
+        None => Err(vec![format!("the node names its pool alone, and there is no Variable {} with the rest", path())]),
+    }
+}
+
+/// The pool of some nodes; `None` without nodes.
+fn pool(name: &str, mut nodes: Vec<Member<'_>>) -> Option<Pool> {
+    nodes.sort_by(|a, b| b.modify_index.cmp(&a.modify_index).then_with(|| a.id.cmp(b.id)));
+    let (first, others) = nodes.split_first()?;
+    let parameters = first.parameters;
     let counts = parameters.fields();
     let mut found: BTreeMap<(&'static str, String), Disagreement> = BTreeMap::new();
-    for (_, id, other) in nodes.filter(|(_, _, p)| *p != parameters) {
-        for ((key, value), (_, theirs)) in counts.iter().zip(other.fields()) {
+    for other in others.iter().filter(|n| n.parameters != parameters) {
+        for ((key, value), (_, theirs)) in counts.iter().zip(other.parameters.fields()) {
             if *value != theirs {
                 found.entry((key, theirs.clone())).or_insert_with(|| Disagreement {
                     key,
-                    counts: (first.clone(), value.clone()),
-                    other: (id.clone(), theirs),
+                    counts: (first.id.clone(), value.clone()),
+                    other: (other.id.clone(), theirs),
                 });
             }
         }
     }
-    Pool { name, parameters, nodes: ids, disagreements: found.into_values().collect() }
+    Some(Pool {
+        name: name.to_string(),
+        parameters: parameters.clone(),
+        nodes: nodes.iter().map(|n| n.id.clone()).collect(),
+        disagreements: found.into_values().collect(),
+    })
 }
+
+#[cfg(test)]
+mod tests;
