@@ -1,6 +1,16 @@
 //! What a pool has and what runs on it (`docs/spec/cluster-scaling.md §3`, steps 2 to 4).
 
+use std::collections::HashMap;
+
+use encamp_model::{Allocation, Job, Task, TaskGroup, client_status, desired_status};
+use encamp_state::{AllocEntry, NodeEntry, State};
 use serde::Serialize;
+
+use crate::params::{self, ENABLED};
+use crate::registry::Pool;
+
+/// The key of a job's meta that keeps its nodes from being removed (§6).
+pub const PROTECT: &str = "encamp_protect";
 
 /// Amounts of the three resources that count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -39,6 +49,14 @@ impl Metric {
             Metric::Cpu => "cpu",
             Metric::Memory => "memory",
             Metric::Disk => "disk",
+        }
+    }
+
+    /// What it is counted in: `MHz` or `MB`.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Metric::Cpu => "MHz",
+            Metric::Memory | Metric::Disk => "MB",
         }
     }
 }
@@ -101,3 +119,159 @@ pub fn instance_id(node: &encamp_model::Node) -> Option<&str> {
     let found = node.meta.get(INSTANCE_ID).or_else(|| node.attributes.get(INSTANCE_ID))?;
     (!found.is_empty()).then_some(found.as_str())
 }
+
+/// Reads a pool off the state: its registered nodes with what they offer and what runs on them, and the scaling reserve
+/// (§3, steps 2 to 4). Nodes that are not stored any more are left out. `own_alloc` is the allocation that the
+/// autoscaler itself runs in. The time it takes grows with the nodes of the pool and their allocations alone.
+pub fn view(state: &State, pool: &Pool, own_alloc: Option<&str>) -> PoolView {
+    let own_node = own_alloc.and_then(|id| state.alloc(id)).map(|e| e.alloc.node_id.as_str());
+    let entries: Vec<&NodeEntry> = pool.nodes.iter().filter_map(|id| state.node(id)).map(|e| &**e).collect();
+    let mut jobs: HashMap<(&str, &str), JobFacts<'_>> = HashMap::new();
+    let mut out = PoolView { nodes: Vec::with_capacity(entries.len()), ..PoolView::default() };
+    for entry in &entries {
+        let node = node_view(state, entry, own_node, &mut jobs);
+        out.total.add(&node.capacity);
+        out.consumed.add(&node.consumed);
+        out.nodes.push(node);
+    }
+    for job in jobs.values().filter(|j| j.runs) {
+        out.reserve.add(&job.reserve(state, &entries));
+    }
+    out
+}
+
+/// What a view needs to know of a job.
+struct JobFacts<'a> {
+    /// The current version, if the job is still stored.
+    current: Option<&'a Job>,
+    /// Its groups that can be scaled.
+    scalable: Vec<&'a TaskGroup>,
+    /// One of those groups has a task that asks for cores.
+    asks_cores: bool,
+    /// MHz that running allocations on the pool gave to tasks that ask for cores, by group and task.
+    given: HashMap<(&'a str, &'a str), i64>,
+    /// It has a running allocation on the pool.
+    runs: bool,
+    /// It keeps its nodes from being removed.
+    protects: bool,
+}
+
+impl<'a> JobFacts<'a> {
+    fn new(state: &'a State, namespace: &str, id: &str) -> JobFacts<'a> {
+        let current: Option<&Job> = state.job(namespace, id).map(|j| &**j);
+        let groups = current.into_iter().flat_map(|j| &j.task_groups);
+        let scalable: Vec<&TaskGroup> = groups.filter(|g| is_scalable(g)).collect();
+        JobFacts {
+            asks_cores: scalable.iter().flat_map(|g| &g.tasks).any(|t| cores(t) > 0),
+            scalable,
+            given: HashMap::new(),
+            runs: false,
+            protects: current.is_some_and(|j| params::is_set(&j.meta, PROTECT)),
+            current,
+        }
+    }
+
+    /// Notes what a running allocation gave to tasks that ask for cores. The most counts: cores of nodes differ in
+    /// speed.
+    fn note_given(&mut self, alloc: &'a Allocation) {
+        let resources = alloc.allocated_resources.iter().flat_map(|r| r.tasks.iter());
+        for (name, task) in resources.filter(|(_, t)| !t.cpu.reserved_cores.is_empty()) {
+            let given = self.given.entry((&alloc.task_group, name.as_str())).or_default();
+            *given = task.cpu.cpu_shares.max(*given);
+        }
+    }
+
+    /// What the job needs to grow by one in each of its scalable groups.
+    fn reserve(&self, state: &State, nodes: &[&NodeEntry]) -> Amounts {
+        let mut sum = Amounts::default();
+        for group in &self.scalable {
+            sum.add(&Amounts { disk: group.ephemeral_disk.as_ref().map_or(0, |d| d.size_mb), ..Amounts::default() });
+            for task in &group.tasks {
+                let cpu = match cores(task) {
+                    0 => task.resources.as_ref().map_or(0, |r| r.cpu),
+                    cores => self.mhz_of_cores(state, nodes, group, task, cores),
+                };
+                let memory = task.resources.as_ref().map_or(0, |r| r.memory_mb);
+                sum.add(&Amounts { cpu, memory, disk: 0 });
+            }
+        }
+        sum
+    }
+
+    /// MHz of a task that asks for cores: what a running allocation was given, on the pool or else anywhere. A group
+    /// that runs nowhere counts with the fastest core of the pool.
+    fn mhz_of_cores(&self, state: &State, nodes: &[&NodeEntry], group: &TaskGroup, task: &Task, cores: i64) -> i64 {
+        if let Some(mhz) = self.given.get(&(group.name.as_str(), task.name.as_str())) {
+            return *mhz;
+        }
+        let allocs = self.current.map(|j| state.allocs_of_job(&j.namespace, &j.id)).unwrap_or_default();
+        let of_group = allocs.iter().filter(|e| e.alloc.task_group == group.name && runs(e));
+        let given = of_group.filter_map(|e| {
+            let cpu = &e.alloc.allocated_resources.as_ref()?.tasks.get(&task.name)?.cpu;
+            (!cpu.reserved_cores.is_empty()).then_some(cpu.cpu_shares)
+        });
+        given.max().unwrap_or_else(|| {
+            let speeds = nodes.iter().flat_map(|n| &n.info.cores).map(|(_, mhz)| *mhz);
+            speeds.max().unwrap_or(0).saturating_mul(cores)
+        })
+    }
+}
+
+/// Whether a group carries a scaling block, or the meta that enables job scaling.
+fn is_scalable(group: &TaskGroup) -> bool {
+    group.scaling.is_some() || params::is_set(&group.meta, ENABLED)
+}
+
+/// How many cores a task asks for.
+fn cores(task: &Task) -> i64 {
+    task.resources.as_ref().map_or(0, |r| r.cores.max(0))
+}
+
+/// Whether an allocation counts as running: its client says so and it is meant to.
+fn runs(entry: &AllocEntry) -> bool {
+    entry.alloc.client_status == client_status::RUNNING && entry.alloc.desired_status == desired_status::RUN
+}
+
+fn node_view<'a>(
+    state: &'a State,
+    entry: &'a NodeEntry,
+    own_node: Option<&str>,
+    jobs: &mut HashMap<(&'a str, &'a str), JobFacts<'a>>,
+) -> NodeView {
+    let node = &entry.node;
+    // A node that reserves more than it has offers nothing.
+    let capacity =
+        Amounts { cpu: entry.info.cpu.max(0), memory: entry.info.memory.max(0), disk: entry.info.disk.max(0) };
+    let mut out = NodeView {
+        id: node.id.clone(),
+        name: node.name.clone(),
+        instance_id: instance_id(node).map(str::to_string),
+        capacity,
+        consumed: Amounts::default(),
+        allocations: 0,
+        protected: own_node == Some(node.id.as_str()),
+    };
+    for alloc_entry in entry.allocs.iter().filter(|e| !e.alloc.terminal()) {
+        let alloc: &Allocation = &alloc_entry.alloc;
+        let placed_with = alloc.job.as_deref();
+        let facts = jobs
+            .entry((alloc.namespace.as_str(), alloc.job_id.as_str()))
+            .or_insert_with(|| JobFacts::new(state, &alloc.namespace, &alloc.job_id));
+        if placed_with.or(facts.current).is_none_or(|j| j.r#type != "system") {
+            out.allocations += 1;
+        }
+        out.protected |= facts.protects || placed_with.is_some_and(|j| params::is_set(&j.meta, PROTECT));
+        if runs(alloc_entry) {
+            let usage = &alloc_entry.usage;
+            out.consumed.add(&Amounts { cpu: usage.cpu, memory: usage.memory, disk: usage.disk });
+            facts.runs = true;
+            if facts.asks_cores {
+                facts.note_given(alloc);
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;
