@@ -15,6 +15,7 @@
 #![warn(missing_docs)]
 
 pub mod arithmetic;
+pub mod candidate;
 pub mod checks;
 pub mod cluster;
 pub mod cycle;
