@@ -15,8 +15,9 @@ use encamp_state::State;
 pub(crate) fn next(state: &State, draining: &BTreeSet<String>) -> (Vec<Arc<Allocation>>, Triggers) {
     let mut left: Vec<&Arc<Allocation>> = Vec::new();
     for entry in draining.iter().filter_map(|id| state.node(id)) {
+        let stays = |a: &Allocation| kind(a) == "system" && ignores_system_jobs(&entry.node);
         let allocs = entry.allocs.iter().map(|e| &e.alloc);
-        left.extend(allocs.filter(|a| !a.terminal() && !a.desired_transition.should_migrate()));
+        left.extend(allocs.filter(|a| !a.terminal() && !a.desired_transition.should_migrate() && !stays(a)));
     }
     let mut turn = in_turn(state, &left);
     if turn.is_empty() {
@@ -50,6 +51,10 @@ fn in_turn<'a>(state: &State, left: &[&'a Arc<Allocation>]) -> Vec<&'a Arc<Alloc
 fn last(a: &Allocation) -> bool {
     let plugin = || a.group().is_some_and(|g| g.tasks.iter().any(|t| t.csi_plugin_config.is_some()));
     kind(a) == "system" || plugin()
+}
+
+fn ignores_system_jobs(node: &Node) -> bool {
+    node.drain_strategy.as_ref().is_some_and(|s| s.ignore_system_jobs)
 }
 
 fn kind(a: &Allocation) -> &str {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::change::{Change, Nodes};
 use super::edit::{Edited, edit};
-use super::{Cause, Fate, Outcome, find, what_if};
+use super::{Cause, Fate, Outcome, drain, find, what_if};
 use encamp_model::*;
 use encamp_state::State;
 
@@ -260,6 +260,34 @@ fn what_finds_no_node_is_counted_by_group() {
     // 600 of 1000 MHz each: one per node.
     let out = outcome(&state, &[Change::Scale { job: "web".into(), group: "g".into(), count: 5 }]);
     assert_eq!((out.displaced.len(), out.placed.len(), out.unplaced[0].count), (0, 2, 2));
+}
+
+/// Allocations of system jobs stay; for all others it is the drain that what-if knows.
+#[test]
+fn a_drain_may_leave_system_jobs_alone() {
+    let mut state = cluster();
+    let small = job(
+        "small",
+        "service",
+        json!({"TaskGroups": [{"Name": "g", "Count": 1, "EphemeralDisk": {"SizeMB": 10},
+        "Tasks": [{"Name": "t", "Driver": "exec", "Resources": {"CPU": 100, "MemoryMB": 10}}]}]}),
+    );
+    state.upsert_job(small.clone());
+    state.upsert_allocs([alloc("a2", &small, "aa11", 100)]);
+    let told = |out: &Outcome| -> Vec<(String, Fate, Option<String>)> {
+        let node = |d: &super::Displaced| d.to.as_ref().map(|p| p.node_id.clone());
+        out.displaced.iter().map(|d| (d.from.alloc_id.clone(), d.fate, node(d))).collect()
+    };
+    let (mut all, mut alone) =
+        (told(&outcome(&state, &[Change::Drain(one("n1"))])), told(&drain(&state, "aa11", NOW).expect("a node")));
+    assert_eq!(
+        (all.remove(1), alone.remove(1)),
+        (("s1".into(), Fate::Stopped, None), ("s1".into(), Fate::Stays, None))
+    );
+    assert_eq!(all, alone);
+    assert!(all.iter().all(|(_, fate, _)| *fate == Fate::Moved) && all.len() == 2, "{all:?}");
+    let unknown = drain(&state, "aa", NOW).unwrap_err().to_string();
+    assert_eq!(unknown, "-drain \"aa\": no node has this ID");
 }
 
 #[test]
