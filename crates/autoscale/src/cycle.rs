@@ -1,14 +1,19 @@
-//! One evaluation of a pool (`docs/spec/cluster-scaling.md §3`): what it has, what it needs, and whether an operation begins.
+//! One evaluation of a pool (`docs/spec/cluster-scaling.md §3`): what it has, what it needs, and whether an operation
+//! begins.
 
+use std::collections::HashSet;
+
+use encamp_model::Time;
 use encamp_state::State;
 
 use crate::arithmetic::Arithmetic;
-use crate::checks::{Check, CheckResult};
-use crate::proof::Proof;
+use crate::candidate::candidates;
+use crate::checks::{self, Check, CheckResult};
+use crate::proof::{Proof, prove};
 use crate::provider::{ProviderError, ScalingGroup};
-use crate::record::{Operation, Record};
+use crate::record::{Direction, Operation, Record, Step};
 use crate::registry::Pool;
-use crate::view::PoolView;
+use crate::view::{NodeView, PoolView, instance_id, view};
 
 /// What an evaluation reads.
 #[derive(Debug, Clone, Copy)]
@@ -19,8 +24,8 @@ pub struct Input<'a> {
     pub pool: &'a Pool,
     /// Its state object.
     pub record: &'a Record,
-    /// Its scaling group, or why it could not be read. `None`: there is no provider to ask (a plan from a file); the check of
-    /// the provider's limits is left out then.
+    /// Its scaling group, or why it could not be read. `None`: there is no provider to ask (a plan from a file); the
+    /// check of the provider's limits is left out then.
     pub group: Option<Result<&'a ScalingGroup, &'a ProviderError>>,
     /// The allocation the autoscaler itself runs in.
     pub own_alloc: Option<&'a str>,
@@ -68,6 +73,195 @@ pub struct Evaluation {
     pub proof: Option<Proof>,
     /// How it ended.
     pub outcome: Outcome,
-    /// The record as it is to be written: counts of requests, candidates, and the operation that begins.
+    /// The record as it is to be written: counts of requests, candidates, and the operation that begins. A time of the
+    /// last operation that lies in the future is replaced by the time of the evaluation, so that it delays no longer
+    /// than the cooldown.
     pub record: Record,
 }
+
+/// Evaluates a pool (§3). Nothing is done: the outcome says what is to be done, and the record what is to be written
+/// first.
+pub fn evaluate(input: &Input<'_>) -> Evaluation {
+    let pool_view = view(input.state, input.pool, input.own_alloc);
+    let arithmetic = Arithmetic::new(&pool_view, &input.pool.parameters);
+    let ended = match () {
+        () if input.record.failsafe_mode => Some(Outcome::Failsafe),
+        () if input.record.operation.is_some() => Some(Outcome::InProgress),
+        () => None,
+    };
+    let mut cycle = Cycle {
+        input,
+        arithmetic: &arithmetic,
+        chosen: Vec::new(),
+        checks: Vec::new(),
+        proof: None,
+        record: input.record.clone(),
+    };
+    let outcome = match ended {
+        Some(outcome) => outcome,
+        None => cycle.run(&pool_view),
+    };
+    let Cycle { chosen, checks, proof, record, .. } = cycle;
+    let candidates = chosen.into_iter().map(|n| n.id.clone()).collect();
+    Evaluation { candidates, checks, proof, outcome, record, arithmetic, view: pool_view }
+}
+
+/// An evaluation on its way through the checks.
+struct Cycle<'a> {
+    input: &'a Input<'a>,
+    arithmetic: &'a Arithmetic,
+    /// Nodes that could be removed, best first.
+    chosen: Vec<&'a NodeView>,
+    checks: Vec<CheckResult>,
+    proof: Option<Proof>,
+    record: Record,
+}
+
+impl<'a> Cycle<'a> {
+    /// The checks in order (§4), and what follows.
+    fn run(&mut self, view: &'a PoolView) -> Outcome {
+        let now = self.input.now;
+        let last = self.record.last_scaling_event.and_then(Time::unix_nanos);
+        let corrected = last.is_some_and(|last| last > now);
+        if corrected {
+            self.record.last_scaling_event = Some(Time::from_unix_nanos(now));
+        }
+        let failed = self.limits(view, last.map(|last| last.min(now)), corrected);
+        if let Some((check, reason)) = failed {
+            self.record.reset_requests();
+            return Outcome::Denied { check, reason };
+        }
+        self.count_request()
+    }
+
+    /// Checks 1 to 4; the first that fails, with its reason.
+    fn limits(&mut self, view: &'a PoolView, last: Option<i64>, corrected: bool) -> Option<(Check, String)> {
+        let (figures, parameters) = (self.arithmetic, &self.input.pool.parameters);
+        if view.nodes.is_empty() {
+            return self.check(CheckResult {
+                check: Check::PoolLimits,
+                passed: false,
+                detail: "the pool has no nodes".into(),
+            });
+        }
+        let removal = match figures.direction {
+            Direction::Out => checks::no_removal(),
+            Direction::In => self.removal(view),
+        };
+        let chosen = self.chosen.first().copied();
+        self.check(removal)
+            .or_else(|| {
+                self.check(match self.input.group {
+                    Some(group) => checks::provider_limits(figures, group, chosen),
+                    None => checks::provider_limits_unknown(chosen),
+                })
+            })
+            .or_else(|| self.check(checks::pool_limits(figures, parameters)))
+            .or_else(|| self.check(checks::cooldown(last, corrected, parameters, self.input.now)))
+    }
+
+    /// Notes what a check found; gives the reason if it failed.
+    fn check(&mut self, result: CheckResult) -> Option<(Check, String)> {
+        let failed = (!result.passed).then(|| (result.check, self.with_warning(&result.detail)));
+        self.checks.push(result);
+        failed
+    }
+
+    /// A reason, with what an operator has to know about the size of the pool.
+    fn with_warning(&self, reason: &str) -> String {
+        let a = self.arithmetic;
+        if !a.too_small {
+            return reason.to_string();
+        }
+        let (nodes, tolerance) = (a.nodes, a.fault_tolerance);
+        format!(
+            "{reason}; the pool is too small for its fault tolerance: {nodes} nodes cannot hold back the capacity of \
+             {tolerance} beside the scaling reserve"
+        )
+    }
+
+    /// Check 1: the arithmetic first, then the choice of a node, and the scheduler's proof for it.
+    fn removal(&mut self, view: &'a PoolView) -> CheckResult {
+        let by_figures = checks::removal(self.arithmetic);
+        self.chosen = candidates(view, self.arithmetic.metric);
+        if !by_figures.passed {
+            return by_figures;
+        }
+        let Some(node) = self.chosen.first().copied() else {
+            return checks::all_protected(view.nodes.len());
+        };
+        let proof = prove(self.input.state, &node.id, self.input.now);
+        let by_scheduler = checks::proof(node, proof.as_ref());
+        self.proof = proof.ok();
+        if !by_scheduler.passed {
+            return by_scheduler;
+        }
+        CheckResult { detail: format!("{}; {}", by_figures.detail, by_scheduler.detail), ..by_figures }
+    }
+
+    /// Check 5, and the operation if it is time for it.
+    fn count_request(&mut self) -> Outcome {
+        let direction = self.arithmetic.direction;
+        let (count, other) = match direction {
+            Direction::In => (&mut self.record.scalein_requests, &mut self.record.scaleout_requests),
+            Direction::Out => (&mut self.record.scaleout_requests, &mut self.record.scalein_requests),
+        };
+        *count = count.saturating_add(1).max(1);
+        *other = 0;
+        let requests = *count;
+        let parameters = &self.input.pool.parameters;
+        let result = checks::consecutive_requests(requests, direction, parameters);
+        if self.check(result).is_some() {
+            return Outcome::Requested { requests, threshold: parameters.scaling_threshold };
+        }
+        self.record.reset_requests();
+        let operation = self.operation();
+        self.record.operation = Some(operation.clone());
+        Outcome::Begin(Box::new(operation))
+    }
+
+    /// The operation as it begins. Without a provider (a plan) the registered nodes stand for the group's desired size.
+    fn operation(&mut self) -> Operation {
+        let group = self.input.group.and_then(Result::ok);
+        let desired = group.map_or(self.arithmetic.nodes, |g| g.desired);
+        let direction = self.arithmetic.direction;
+        let now = Time::from_unix_nanos(self.input.now);
+        let operation = Operation {
+            direction,
+            step: match direction {
+                Direction::In => Step::Drain,
+                Direction::Out => Step::SetDesired,
+            },
+            node_id: String::new(),
+            instance_ids: Vec::new(),
+            started: now,
+            step_started: now,
+            target: checks::target(desired, self.arithmetic),
+            started_index: self.input.state.index,
+            unregistered: Vec::new(),
+        };
+        match (direction, self.chosen.first()) {
+            (Direction::In, chosen) => {
+                self.record.eligible_nodes = self.chosen.iter().map(|n| n.id.clone()).collect();
+                Operation {
+                    node_id: chosen.map(|n| n.id.clone()).unwrap_or_default(),
+                    instance_ids: chosen.and_then(|n| n.instance_id.clone()).into_iter().collect(),
+                    ..operation
+                }
+            }
+            (Direction::Out, _) => {
+                let unregistered = group.map(|g| unregistered(self.input.state, g)).unwrap_or_default();
+                Operation { unregistered, ..operation }
+            }
+        }
+    }
+}
+
+/// The active instances of a group that belong to no node of the cluster.
+fn unregistered(state: &State, group: &ScalingGroup) -> Vec<String> {
+    let known: HashSet<&str> = state.nodes().filter_map(|e| instance_id(&e.node)).collect();
+    group.active().filter(|i| !known.contains(i.id.as_str())).map(|i| i.id.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests;
