@@ -1,5 +1,8 @@
 //! What starts and stops the instances of a pool (`docs/spec/cluster-scaling.md §9`).
 
+pub mod command;
+pub mod limits;
+
 use futures_util::future::BoxFuture;
 
 /// A scaling group.
