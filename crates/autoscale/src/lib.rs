@@ -29,6 +29,7 @@ pub mod provider;
 pub mod record;
 pub mod registry;
 pub mod status;
+pub mod store;
 #[cfg(test)]
 mod test_cluster;
 pub mod view;

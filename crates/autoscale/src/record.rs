@@ -91,6 +91,21 @@ pub struct Operation {
     pub unregistered: Vec<String>,
 }
 
+/// A change of a group's count in progress (§13). It is written before the count is set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupScaling {
+    /// The count before.
+    pub from: i64,
+    /// The count after.
+    pub to: i64,
+    /// When it began, Unix nanoseconds.
+    pub started: Time,
+    /// The job's CreateIndex: a job that was purged and registered again is another one.
+    pub job_create_index: u64,
+    /// The job's version when it began; setting the count makes the next one.
+    pub job_version: u64,
+}
+
 /// The state object.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -120,6 +135,9 @@ pub struct Record {
     /// The operation in progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<Operation>,
+    /// The change of a group's count in progress.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scaling: Option<GroupScaling>,
 }
 
 /// A state object that cannot be read. Nothing is done for its pool until an operator repairs or removes it.
