@@ -26,7 +26,7 @@ pub fn group_state(job: &str, group: &str) -> String {
 
 /// A name as part of a path: other bytes than `A-Z a-z 0-9 - _` become `~` and two hex digits; what is longer than 48 bytes
 /// then becomes the beginning of its SHA-256.
-fn part(name: &str) -> String {
+pub(crate) fn part(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for b in name.bytes() {
         match b {

@@ -2,6 +2,7 @@
 
 pub mod command;
 pub mod limits;
+pub mod local;
 
 use futures_util::future::BoxFuture;
 
