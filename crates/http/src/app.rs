@@ -13,6 +13,7 @@ use super::bodies::Budget;
 use super::error::Error;
 use super::forward::Forward;
 use super::local::{ByteStream, LocalClient};
+use encamp_autoscale::status::PoolStatus;
 use encamp_server::Server;
 use encamp_server::leadership::peers::KnownServer;
 use encamp_telemetry::Metrics;
@@ -134,6 +135,15 @@ pub trait Membership: Send + Sync {
     fn force_leave(&self, name: String, prune: bool) -> Pending<'_, ()>;
 }
 
+/// The worker pools that the leader scales (`docs/spec/cluster-scaling.md §11`).
+pub trait Autoscaling: Send + Sync {
+    /// All pools by name, as they are now. Empty where this server does not lead.
+    fn pools(&self) -> Vec<PoolStatus>;
+
+    /// Enters or leaves the failsafe mode of a pool and gives the pool; `who` asks for it. The error of an unknown pool is 404.
+    fn set_failsafe<'a>(&'a self, pool: &'a str, enable: bool, who: &'a str) -> Pending<'a, Result<PoolStatus, Error>>;
+}
+
 /// Messages as they come.
 pub trait LogWatch: Send {
     /// The next line, without a newline; `None` at the end.
@@ -149,6 +159,7 @@ struct App {
     started: i64,
     forward: OnceLock<Arc<dyn Forward>>,
     membership: OnceLock<Arc<dyn Membership>>,
+    autoscaling: OnceLock<Arc<dyn Autoscaling>>,
     bodies: Budget,
 }
 
@@ -175,9 +186,20 @@ impl AppState {
         metrics: Metrics,
     ) -> AppState {
         let started = encamp_host::ids::now();
-        let (forward, membership) = (OnceLock::new(), OnceLock::new());
+        let (forward, membership, autoscaling) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let bodies = Budget::new(BODIES.0, BODIES.1);
-        AppState(Arc::new(App { settings, server, client, agent, metrics, started, forward, membership, bodies }))
+        AppState(Arc::new(App {
+            settings,
+            server,
+            client,
+            agent,
+            metrics,
+            started,
+            forward,
+            membership,
+            autoscaling,
+            bodies,
+        }))
     }
 
     /// The settings.
@@ -218,6 +240,16 @@ impl AppState {
     /// Sets who knows the other servers, once.
     pub fn members_by(&self, membership: Arc<dyn Membership>) {
         let _ = self.0.membership.set(membership);
+    }
+
+    /// The worker pools, where this agent scales them.
+    pub fn autoscaling(&self) -> Option<&Arc<dyn Autoscaling>> {
+        self.0.autoscaling.get()
+    }
+
+    /// Sets who scales worker pools, once.
+    pub fn autoscaling_by(&self, autoscaling: Arc<dyn Autoscaling>) {
+        let _ = self.0.autoscaling.set(autoscaling);
     }
 
     /// When the interface was made, in Unix nanoseconds.

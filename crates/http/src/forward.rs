@@ -8,6 +8,7 @@ use axum::http::{Request, Response};
 use tokio::time::Instant;
 
 use super::app::{AppState, Pending};
+use super::autoscale;
 use super::error::Error;
 use super::params::{Query, parse_bool};
 use encamp_model::outcome::NO_LEADER;
@@ -42,6 +43,9 @@ fn below(path: &str, prefixes: &[&str]) -> bool {
     path == "/" || prefixes.iter().any(|p| path.starts_with(p))
 }
 
+/// Paths that only the leader answers, however old data may be.
+const OF_LEADER: &[&str] = &[autoscale::PREFIX];
+
 /// Whether a request is for another server. `stale`: this server may answer a read from what it has.
 fn for_others(path: &str, has_server: bool, leads: bool, stale: bool) -> bool {
     if path == "/v1/agent/members" {
@@ -49,6 +53,7 @@ fn for_others(path: &str, has_server: bool, leads: bool, stale: bool) -> bool {
     }
     // An action runs where the allocation is; its connection can't be passed on.
     let action = path.starts_with("/v1/job/") && path.ends_with("/action");
+    let stale = stale && !below(path, OF_LEADER);
     !action && !below(path, OWN) && (!has_server || !(leads || stale || below(path, OF_SERVERS)))
 }
 
@@ -107,6 +112,9 @@ mod tests {
             ("/v1/jobs", true, false, false, true),
             ("/v1/jobs", true, false, true, false),
             ("/v1/jobs", false, false, true, true),
+            ("/v1/autoscale/pools", true, false, true, true),
+            ("/v1/autoscale/pools", true, true, true, false),
+            ("/v1/autoscale/pool/web", false, false, false, true),
             ("/v1/status/leader", true, false, false, false),
             ("/v1/status/leader", false, false, false, true),
             ("/v1/agent/self", false, false, false, false),

@@ -5,8 +5,9 @@ use std::sync::OnceLock;
 
 use super::route::{Handler, Route};
 use super::{
-    acl_off, agent, allocs, client, deployments, evals, events, fs, host, host_volumes, jobs, keyring, monitor,
-    namespaces, nodes, operator, plain, pools, scaling, search, services, snapshots, status, variables, volumes,
+    acl_off, agent, allocs, autoscale, client, deployments, evals, events, fs, host, host_volumes, jobs, keyring,
+    monitor, namespaces, nodes, operator, plain, pools, scaling, search, services, snapshots, status, variables,
+    volumes,
 };
 
 /// The tables of all modules.
@@ -19,6 +20,7 @@ const TABLES: &[&[Route]] = &[
     allocs::ROUTES,
     deployments::ROUTES,
     scaling::ROUTES,
+    autoscale::ROUTES,
     monitor::ROUTES,
     nodes::ROUTES,
     pools::ROUTES,
