@@ -101,6 +101,7 @@ fn limits_of_the_scaling_group() {
     for (what, figures, group, chosen, want) in [
         ("in", scale_in(), group(5, 1, 6), Some(&node), Ok(goes(5, 4))),
         ("in above its maximum", scale_in(), group(5, 1, 3), Some(&node), Ok(goes(5, 4).replace('6', "3"))),
+        ("in to its minimum", scale_in(), group(5, 4, 6), Some(&node), Ok(goes(5, 4).replace('1', "4"))),
         ("in at its minimum", scale_in(), group(5, 5, 6), Some(&node), Err(stays(4, 5, 6))),
         ("out", scale_out(1), group(5, 1, 6), None, Ok(goes(5, 6))),
         ("out past its maximum", scale_out(2), group(5, 1, 6), None, Err(stays(7, 1, 6))),

@@ -112,7 +112,8 @@ fn cores_count_as_the_running_allocation_was_given_them() {
     let scalable = |name: &str| group(name, 1, json!({"Scaling": {"Max": 9}, "Tasks": [cored], "EphemeralDisk": null}));
     let mut state = cluster(2);
     let web = stored(&mut state, "web", json!({"TaskGroups": [scalable("g")]}));
-    state.upsert_allocs([with_cores("a", &web, "n1", 4000), with_cores("b", &web, "n1", 5000)]);
+    let elsewhere = with_cores("e", &web, "n2", 9000);
+    state.upsert_allocs([with_cores("a", &web, "n1", 4000), with_cores("b", &web, "n1", 5000), elsewhere]);
     assert_eq!(of(&state, &["n1"]).reserve, amounts(5000, 100, 0), "the most on the pool");
 
     // A second group: what it was given elsewhere; where it runs nowhere, the fastest core of the pool.
