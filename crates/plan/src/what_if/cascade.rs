@@ -68,12 +68,17 @@ pub(crate) struct Cascade {
 
 impl Cascade {
     /// Follows what the changes set off at `now`.
-    pub(crate) fn run(before: &State, mut edited: Edited, known: &Known, now: i64) -> Cascade {
+    pub(crate) fn run(before: &State, edited: Edited, known: &Known, now: i64) -> Cascade {
+        Cascade::run_with(before, edited, known, now, Made::new(1))
+    }
+
+    /// The same with IDs and ports of one's own.
+    pub(crate) fn run_with(before: &State, mut edited: Edited, known: &Known, now: i64, made: Made) -> Cascade {
         edited.triggers.retain(|key, _| !known.settled.contains(key));
         let mut c = Cascade {
             state: edited.state,
             now,
-            made: Made::new(1),
+            made,
             queue: BTreeMap::new(),
             queued: BTreeSet::new(),
             number: 0,
@@ -115,6 +120,11 @@ impl Cascade {
     /// The state in the end.
     pub(crate) fn into_state(self) -> State {
         self.state
+    }
+
+    /// The state in the end, and what the next run goes on with.
+    pub(crate) fn into_parts(self) -> (State, Made) {
+        (self.state, self.made)
     }
 
     /// What went wrong, in words.

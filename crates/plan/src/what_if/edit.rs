@@ -45,15 +45,7 @@ pub(crate) struct Edited {
 
 /// Writes the changes: settings first, then what goes, and last the new nodes, which nothing else is about.
 pub(crate) fn edit(before: &State, changes: &[Change], namespace: &str, now: i64) -> Result<Edited, ChangeError> {
-    let mut e = Edited {
-        state: before.clone(),
-        draining: BTreeSet::new(),
-        down: BTreeSet::new(),
-        triggers: Triggers::new(),
-        gained: false,
-        descriptions: Vec::new(),
-        notes: Vec::new(),
-    };
+    let mut e = Edited::unchanged(before);
     let turn = |c: &Change| match c {
         Change::Config { .. } => 0,
         Change::Stop(_) => 1,
@@ -93,7 +85,53 @@ fn written(change: &Change) -> (&'static str, String) {
     }
 }
 
+/// A state with one more node, and the evaluations that causes.
+pub(crate) fn join(before: &State, node: Node) -> Edited {
+    let mut e = Edited::unchanged(before);
+    let id = node.id.clone();
+    let index = e.next_index();
+    e.state.upsert_node(Arc::new(Node { create_index: index, modify_index: index, ..node }));
+    let system = e.system_jobs();
+    e.trigger_node(&id, &system);
+    e.gained = true;
+    e
+}
+
+/// A ready node that differs from its model in what is its own: ID, name, what says its name. Dynamic host volumes stay
+/// where they are.
+pub fn copy_of(model: &Node, name: &str, id: &str) -> Node {
+    let mut n = model.clone();
+    (n.name, n.id) = (name.to_string(), id.to_string());
+    for (key, value) in n.attributes.iter_mut().chain(n.meta.iter_mut()).filter(|(k, _)| k.starts_with("unique.")) {
+        if *value == model.name {
+            value.clone_from(&n.name);
+        } else if key == "unique.consul.name" || *value == model.id {
+            value.clone_from(&n.id);
+        }
+    }
+    n.host_volumes.retain(|_, v| v.id.is_empty());
+    n.status = "ready".into();
+    n.scheduling_eligibility = "eligible".into();
+    (n.drain_strategy, n.last_drain) = (None, None);
+    (n.last_missed_heartbeat_index, n.last_alloc_update_index) = (0, 0);
+    n.drivers.values_mut().filter(|d| d.detected && model.status != "ready").for_each(|d| d.healthy = true);
+    n.events.clear();
+    n
+}
+
 impl Edited {
+    fn unchanged(before: &State) -> Edited {
+        Edited {
+            state: before.clone(),
+            draining: BTreeSet::new(),
+            down: BTreeSet::new(),
+            triggers: Triggers::new(),
+            gained: false,
+            descriptions: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
     fn write(&mut self, before: &State, change: &Change, namespace: &str, now: i64) -> Result<(), String> {
         match change {
             Change::Drain(which) => self.drain(which),
@@ -164,30 +202,14 @@ impl Edited {
         Ok(())
     }
 
-    /// A ready node that differs from its model in what is its own: ID, name, what says its name. Dynamic host volumes
-    /// stay where they are.
+    /// A copy of a node under the first name that is free.
     fn copy_of(&mut self, model: &Node, number: usize) -> Node {
-        let mut n = model.clone();
         let free = |state: &State, k: usize| !state.nodes().any(|e| e.node.name == format!("{}-new-{k}", model.name));
         let k = (number..).find(|k| free(&self.state, *k)).unwrap_or(number);
-        n.name = format!("{}-new-{k}", model.name);
-        n.modify_index = self.next_index();
-        n.create_index = n.modify_index;
-        n.id = format!("ffffffff-0000-4000-8000-{:012x}", n.modify_index);
-        for (key, value) in n.attributes.iter_mut().chain(n.meta.iter_mut()).filter(|(k, _)| k.starts_with("unique.")) {
-            if *value == model.name {
-                value.clone_from(&n.name);
-            } else if key == "unique.consul.name" || *value == model.id {
-                value.clone_from(&n.id);
-            }
-        }
-        n.host_volumes.retain(|_, v| v.id.is_empty());
-        n.status = "ready".into();
-        n.scheduling_eligibility = "eligible".into();
-        (n.drain_strategy, n.last_drain) = (None, None);
-        (n.last_missed_heartbeat_index, n.last_alloc_update_index) = (0, 0);
-        n.drivers.values_mut().filter(|d| d.detected && model.status != "ready").for_each(|d| d.healthy = true);
-        n.events.clear();
+        let index = self.next_index();
+        let mut n =
+            copy_of(model, &format!("{}-new-{k}", model.name), &format!("ffffffff-0000-4000-8000-{index:012x}"));
+        (n.create_index, n.modify_index) = (index, index);
         n
     }
 

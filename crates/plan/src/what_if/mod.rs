@@ -4,6 +4,7 @@
 //! - `edit`: changes written into a state, and the evaluations they cause (`docs/spec/server.md §10`).
 //! - `cascade`: evaluations processed in order of priority on the evolving state, until nothing happens any more.
 //!   `drain`: whose turn it is on draining nodes. `waiting`: jobs that wait for room.
+//! - [`timeline`]: several of them one after the other. [`copy_of`]: a node like another one.
 //! - [`outcome`]: where every allocation went. [`headroom`]: what is left on ready nodes.
 
 mod cascade;
@@ -15,12 +16,16 @@ pub mod headroom;
 pub mod outcome;
 #[cfg(test)]
 mod tests;
+pub mod timeline;
 pub(super) mod waiting;
 
 pub(super) use cascade::Known;
 pub use change::{Change, ChangeError};
 pub(super) use edit::JobKey;
+pub use edit::copy_of;
 pub use outcome::{Cause, Displaced, Fate, Outcome, Owner, Placed, Unplaced};
+pub use timeline::Timeline;
+pub use waiting::missing;
 
 use std::sync::Arc;
 

@@ -14,25 +14,24 @@ pub(crate) fn short_jobs(state: &State) -> BTreeSet<JobKey> {
 }
 
 fn short(state: &State, job: &Job) -> bool {
+    job.task_groups.iter().any(|g| missing(state, job, g) > 0)
+}
+
+/// How many allocations a group of a service or batch job lacks. What finished well keeps its place in a batch job; so
+/// does what was drained.
+pub fn missing(state: &State, job: &Job, group: &TaskGroup) -> i64 {
+    let holds = |a: &Allocation| match job.r#type.as_str() {
+        "batch" => {
+            a.client_status == client_status::COMPLETE && (!a.server_terminal() || a.ran_successfully())
+                || a.desired_transition.migrate_disable_placement()
+                || !a.terminal()
+        }
+        _ => !a.terminal(),
+    };
     let allocs = state.allocs_of_job(&job.namespace, &job.id);
-    job.task_groups.iter().any(|g| {
-        // What finished well keeps its place in a batch job; so does what was drained.
-        let holds = |a: &Allocation| match job.r#type.as_str() {
-            "batch" => {
-                a.client_status == client_status::COMPLETE && (!a.server_terminal() || a.ran_successfully())
-                    || a.desired_transition.migrate_disable_placement()
-                    || !a.terminal()
-            }
-            _ => !a.terminal(),
-        };
-        let names: BTreeSet<&str> = allocs
-            .iter()
-            .map(|e| &e.alloc)
-            .filter(|a| a.task_group == g.name && holds(a))
-            .map(|a| a.name.as_str())
-            .collect();
-        i64::try_from(names.len()).unwrap_or(i64::MAX) < g.count
-    })
+    let held = allocs.iter().map(|e| &e.alloc).filter(|a| a.task_group == group.name && holds(a));
+    let names: BTreeSet<&str> = held.map(|a| a.name.as_str()).collect();
+    group.count.saturating_sub(i64::try_from(names.len()).unwrap_or(i64::MAX)).max(0)
 }
 
 /// The system jobs that want to be on one of these nodes and are not.
