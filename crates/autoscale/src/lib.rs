@@ -5,6 +5,7 @@
 //! - [`registry`]: which node belongs to which pool. [`view`]: what a pool has and what runs on it.
 //! - [`cycle`]: one evaluation: [`arithmetic`], safety [`checks`], [`candidate`], [`proof`] by the scheduler.
 //! - [`record`]: the persisted state of a pool or group. [`operation`]: a scale-out or scale-in as a state machine.
+//! - [`simulate`]: a trace of load replayed through all of this.
 //!
 //! Drivers around them: [`cluster`] and [`provider`] are what they act through, [`driver`] the loops over pools,
 //! [`jobs`] those over job groups, [`notify`] sends notifications. [`status`] is what operators see of it.
@@ -28,6 +29,7 @@ pub mod proof;
 pub mod provider;
 pub mod record;
 pub mod registry;
+pub mod simulate;
 pub mod status;
 pub mod store;
 #[cfg(test)]
