@@ -1,5 +1,10 @@
 //! What starts and stops the instances of a pool (`docs/spec/cluster-scaling.md §9`).
 
+#[cfg(feature = "aws")]
+pub mod aws;
+#[cfg(not(feature = "aws"))]
+#[path = "aws_absent.rs"]
+pub mod aws;
 pub mod command;
 pub mod limits;
 pub mod local;

@@ -1,0 +1,41 @@
+//! The HTTP client of the SDK: rustls with ring, and no answer longer than [`limits::ANSWER`].
+
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_types::body::SdkBody;
+use http_body_util::Limited;
+
+use crate::provider::limits;
+
+/// The client: its connections serve every region.
+pub fn client() -> SharedHttpClient {
+    let tls = Provider::Rustls(CryptoMode::Ring);
+    SharedHttpClient::new(Bounded(aws_smithy_http_client::Builder::new().tls_provider(tls).build_https()))
+}
+
+/// A client with bounded answers.
+#[derive(Debug)]
+struct Bounded(SharedHttpClient);
+
+impl HttpClient for Bounded {
+    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
+        SharedHttpConnector::new(BoundedConnector(self.0.http_connector(settings, components)))
+    }
+}
+
+#[derive(Debug)]
+struct BoundedConnector(SharedHttpConnector);
+
+impl HttpConnector for BoundedConnector {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let answer = self.0.call(request);
+        HttpConnectorFuture::new(async move {
+            let answer = answer.await?;
+            Ok(answer.map(|body| SdkBody::from_body_1_x(Limited::new(body, limits::ANSWER))))
+        })
+    }
+}
