@@ -171,18 +171,27 @@ impl Record {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Enters or leaves failsafe mode. Leaving it forgets the failures.
+    /// Enters or leaves failsafe mode. Leaving it forgets the failures; the limits of time of an operation that waited
+    /// meanwhile begin anew.
     pub fn set_failsafe(&mut self, enable: bool, who: &str, now: i64) {
         self.failsafe_mode = enable;
         self.failsafe_admin = format!("{} {who}", Time::from_unix_nanos(now));
         if !enable {
             self.failure_count = 0;
+            if let Some(operation) = &mut self.operation {
+                operation.step_started = Time::from_unix_nanos(now);
+            }
         }
     }
 
     /// Counts a failure; true if it brings the resource into failsafe mode.
     pub fn count_failure(&mut self, retry_threshold: i64, now: i64) -> bool {
         self.failure_count = self.failure_count.saturating_add(1);
+        self.enter_failsafe_if_due(retry_threshold, now)
+    }
+
+    /// Enters failsafe mode if there are as many failures as the threshold; true if it was not in it.
+    pub fn enter_failsafe_if_due(&mut self, retry_threshold: i64, now: i64) -> bool {
         let enters = self.failure_count >= retry_threshold && !self.failsafe_mode;
         if enters {
             self.failsafe_mode = true;
