@@ -1,9 +1,10 @@
 //! Notifications about worker pools and job groups (`docs/spec/cluster-scaling.md §10`).
 //!
-//! Pure: [`webhook`], [`pagerduty`] and [`opsgenie`] build the requests.
+//! Pure: [`webhook`], [`pagerduty`] and [`opsgenie`] build the requests. [`sender`] queues and sends them.
 
 pub mod opsgenie;
 pub mod pagerduty;
+pub mod sender;
 pub mod webhook;
 
 use std::fmt;
@@ -239,7 +240,8 @@ fn shortened(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }
 
-/// What notifications about the same thing have in common: services show them as one alert. At most `most` bytes, 64 at least.
+/// What notifications about the same thing have in common: services show them as one alert. At most `most` bytes, 64
+/// at least.
 fn alert_key(n: &Notification, most: usize) -> String {
     let key = format!("encamp {} {} {}", n.cluster, n.reason.name(), n.state_path);
     if key.len() <= most { key } else { crate::paths::digest(&key) }
