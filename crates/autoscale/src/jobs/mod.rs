@@ -1,0 +1,99 @@
+//! Job groups that size themselves (`docs/spec/cluster-scaling.md §13`).
+//!
+//! Pure: [`params`] is what the meta of a group says, [`decision`] whether its count changes, [`progress`] how far a
+//! change has come. [`driver`] is the loop around them, `visit` what it does with one group. [`status`] is what
+//! operators see of it.
+
+pub mod decision;
+pub mod driver;
+#[cfg(test)]
+pub(crate) mod fake;
+pub mod params;
+pub mod progress;
+pub mod status;
+mod visit;
+
+use std::sync::Arc;
+
+use encamp_model::{Job, TaskGroup};
+use encamp_state::State;
+
+use self::params::GroupConfiguration;
+use crate::paths;
+
+/// The group of a job.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupId {
+    /// Namespace of the job.
+    pub namespace: String,
+    /// The job.
+    pub job: String,
+    /// The group.
+    pub group: String,
+}
+
+impl GroupId {
+    /// Its name in state objects and notifications: `job/group`, in other namespaces than `default`
+    /// `namespace/job/group`.
+    pub fn name(&self) -> String {
+        match self.namespace.as_str() {
+            "default" => format!("{}/{}", self.job, self.group),
+            namespace => format!("{namespace}/{}/{}", self.job, self.group),
+        }
+    }
+
+    /// The Variable with its state. Jobs of other namespaces than `default` have their namespace and a space before
+    /// their ID: no namespace and no ID holds one.
+    pub fn state_path(&self) -> String {
+        match self.namespace.as_str() {
+            "default" => paths::group_state(&self.job, &self.group),
+            namespace => paths::group_state(&format!("{namespace} {}", self.job), &self.group),
+        }
+    }
+}
+
+/// A group with meta for scaling, of a job that may be scaled.
+#[derive(Debug, Clone)]
+struct Found {
+    id: GroupId,
+    job: Arc<Job>,
+    configuration: GroupConfiguration,
+}
+
+impl Found {
+    fn group(&self) -> Option<&TaskGroup> {
+        self.job.lookup_group(&self.id.group)
+    }
+}
+
+/// The groups to look at: those of scalable jobs that configure scaling and do not disable it.
+fn find(state: &State) -> Vec<Found> {
+    let mut found = Vec::new();
+    for job in state.jobs().map(|e| &e.current).filter(|j| decision::scalable(j)) {
+        for group in &job.task_groups {
+            let configuration = GroupConfiguration::read(&group.meta);
+            match &configuration {
+                GroupConfiguration::Absent => continue,
+                GroupConfiguration::Full(p) if !p.enabled => continue,
+                GroupConfiguration::Full(_) | GroupConfiguration::Invalid(_) => {}
+            }
+            let id = GroupId { namespace: job.namespace.clone(), job: job.id.clone(), group: group.name.clone() };
+            found.push(Found { id, job: job.clone(), configuration });
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_paths() {
+        let id = |namespace: &str| GroupId { namespace: namespace.into(), job: "a/b".into(), group: "g".into() };
+        assert_eq!(id("default").name(), "a/b/g");
+        assert_eq!(id("default").state_path(), "encamp/autoscale/state/jobs/a~2Fb/g");
+        assert_eq!(id("dev").name(), "dev/a/b/g");
+        assert_eq!(id("dev").state_path(), "encamp/autoscale/state/jobs/dev~20a~2Fb/g");
+    }
+}

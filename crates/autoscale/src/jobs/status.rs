@@ -1,0 +1,47 @@
+//! What operators see of a job's group (`docs/spec/cluster-scaling.md §13`).
+
+use serde::{Deserialize, Serialize};
+
+use crate::status::Decision;
+
+/// A group as operators see it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct GroupStatus {
+    /// Namespace of the job.
+    pub namespace: String,
+    /// The job.
+    #[serde(rename = "JobID")]
+    pub job: String,
+    /// The group.
+    pub group: String,
+    /// Allocations it is meant to have.
+    pub count: i64,
+    /// The fewest allocations.
+    pub min: i64,
+    /// The most allocations.
+    pub max: i64,
+    /// What its allocations use of the CPU they ask for, percent; none if it is not known.
+    #[serde(rename = "CPU")]
+    pub cpu: Option<f64>,
+    /// The same of memory.
+    pub memory: Option<f64>,
+    /// Running allocations.
+    pub running: usize,
+    /// How many of them told what they use.
+    pub measured: usize,
+    /// How long until its count may be changed again, nanoseconds.
+    pub cooldown_left: i64,
+    /// The group is in failsafe mode.
+    pub failsafe: bool,
+    /// Who or what entered or left it, and when.
+    pub failsafe_admin: String,
+    /// Failures since the last success.
+    pub failures: i64,
+    /// The change in progress, in words.
+    pub operation: String,
+    /// The last decision.
+    pub last_decision: Decision,
+    /// What is wrong with its meta, one line each. Such a group is not scaled.
+    pub problems: Vec<String>,
+}
