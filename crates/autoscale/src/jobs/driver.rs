@@ -119,7 +119,9 @@ impl JobScaler {
         let state = store::within(inner.cluster.state()).await.map_err(StoreError::from)?;
         let found = find(&state).into_iter().find(|f| f.id == *id).ok_or(FailsafeError::NotFound)?;
         let path = id.state_path();
-        for tried in 1.. {
+        let mut tried = 0;
+        loop {
+            tried += 1;
             let (mut record, check) = inner.load(id, &path).await?;
             if record.failsafe_mode != enable {
                 record.set_failsafe(enable, who, inner.now());
@@ -138,7 +140,6 @@ impl JobScaler {
             status.failures = record.failure_count;
             return Ok(status.clone());
         }
-        Err(FailsafeError::NotFound)
     }
 }
 

@@ -246,7 +246,7 @@ async fn allocations_that_do_not_tell_are_left_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hundred_hanging_allocations_take_a_bounded_time() {
+async fn many_hanging_allocations_take_a_bounded_time() {
     let fake = Fake::with_job(200, &[("replicator_max", "200")]);
     fake.lock().load = None;
     let began = Instant::now();
@@ -324,6 +324,22 @@ async fn jobs_of_namespaces_have_states_of_their_own() {
     fake.lock().state = encamp_state::State::new();
     scaler.cycle().await;
     assert_eq!(scaler.groups(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failsafe_mode_stops_a_group_and_a_change_in_progress() {
+    let fake = Fake::with_job(2, &[("replicator_max", "9")]);
+    fake.lock().load = Some(90.0);
+    let scaler = scaler(&fake);
+    run_for(&scaler, 15).await;
+    scaler.set_failsafe(&web(), true, "ops").await.expect("it is there");
+    run_for(&scaler, 600).await;
+    let record = fake.record();
+    assert_eq!((changes(&fake), record.scaling.is_some(), reasons(&fake)), (vec![(2, 3)], true, vec![]));
+    assert_eq!(only(&scaler).last_decision.action, Action::Failsafe);
+    scaler.set_failsafe(&web(), false, "ops").await.expect("it is there");
+    run_for(&scaler, 15).await;
+    assert_eq!((fake.record().scaling, reasons(&fake)), (None, vec![Reason::ScaleOut]), "it goes on where it was");
 }
 
 #[tokio::test(start_paused = true)]
