@@ -20,6 +20,7 @@ pub mod candidate;
 pub mod checks;
 pub mod cluster;
 pub mod cycle;
+pub mod driver;
 pub mod jobs;
 pub mod meta;
 pub mod notify;

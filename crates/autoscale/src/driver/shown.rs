@@ -1,0 +1,187 @@
+//! What operators see of worker pools (`docs/spec/cluster-scaling.md §11`), and their gauges.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use encamp_model::Time;
+use encamp_telemetry::Metrics;
+
+use crate::arithmetic::Arithmetic;
+use crate::operation::describe;
+use crate::record::Record;
+use crate::registry::{NodeProblem, Pool};
+use crate::status::{Action, Decision, PoolStatus};
+use crate::view::Metric;
+
+/// What is known of a pool.
+#[derive(Debug, Clone, Default)]
+struct Entry {
+    /// The pool; none if it is known by its state object alone.
+    pool: Option<Pool>,
+    record: Record,
+    arithmetic: Option<Arithmetic>,
+    decision: Decision,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    pools: BTreeMap<String, Entry>,
+    /// Problems of nodes, by the pool they name; those that name none are kept under the empty name.
+    problems: BTreeMap<String, Vec<String>>,
+}
+
+/// What is known of all pools.
+#[derive(Debug, Default)]
+pub(super) struct Board {
+    known: Mutex<Known>,
+}
+
+impl Board {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        // Every change is one assignment: what a panic left behind is whole.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The pools of this cycle; those that are not among them any more are forgotten.
+    pub(super) fn update(&self, pools: &BTreeMap<String, Pool>, problems: &[NodeProblem]) {
+        let mut known = self.known();
+        known.pools.retain(|name, _| pools.contains_key(name));
+        for (name, pool) in pools {
+            known.pools.entry(name.clone()).or_default().pool = Some(pool.clone());
+        }
+        known.problems.clear();
+        for node in problems {
+            let lines = known.problems.entry(node.pool.clone().unwrap_or_default()).or_default();
+            lines.push(format!("node {} ({}): {}", node.node_name, node.node_id, node.problems.join("; ")));
+        }
+    }
+
+    /// Forgets everything: another instance acts.
+    pub(super) fn clear(&self) {
+        *self.known() = Known::default();
+    }
+
+    /// Whether there is such a pool.
+    pub(super) fn knows(&self, pool: &str) -> bool {
+        self.known().pools.contains_key(pool)
+    }
+
+    /// The tag of the pool's notifications; empty if the pool has no configuration any more.
+    pub(super) fn notification_uid(&self, pool: &str) -> String {
+        let known = self.known();
+        let pool = known.pools.get(pool).and_then(|e| e.pool.as_ref());
+        pool.map(|p| p.parameters.notification_uid.clone()).unwrap_or_default()
+    }
+
+    /// Takes over a state object.
+    pub(super) fn note(&self, pool: &str, record: &Record) {
+        if let Some(entry) = self.known().pools.get_mut(pool) {
+            entry.record = record.clone();
+        }
+    }
+
+    /// Takes over the figures of an evaluation.
+    pub(super) fn evaluated(&self, pool: &str, arithmetic: Arithmetic) {
+        if let Some(entry) = self.known().pools.get_mut(pool) {
+            entry.arithmetic = Some(arithmetic);
+        }
+    }
+
+    /// Notes a decision; `now` in Unix nanoseconds.
+    pub(super) fn decide(&self, pool: &str, action: Action, reason: String, now: i64) {
+        if let Some(entry) = self.known().pools.get_mut(pool) {
+            entry.decision = Decision { time: Time::from_unix_nanos(now), action, reason };
+        }
+    }
+
+    /// Notes for every pool that nothing could be evaluated.
+    pub(super) fn error_everywhere(&self, reason: &str, now: i64) {
+        let decision = Decision { time: Time::from_unix_nanos(now), action: Action::Error, reason: reason.to_string() };
+        for entry in self.known().pools.values_mut() {
+            entry.decision = decision.clone();
+        }
+    }
+
+    /// All pools by name, and what is wrong with nodes of pools that do not exist for that reason.
+    pub(super) fn all(&self, now: i64) -> Vec<PoolStatus> {
+        let known = self.known();
+        let mut all: BTreeMap<&str, PoolStatus> =
+            known.pools.iter().map(|(name, entry)| (name.as_str(), entry.status(name, now))).collect();
+        for (name, problems) in &known.problems {
+            let status = all.entry(name).or_insert_with(|| PoolStatus { pool: name.clone(), ..PoolStatus::default() });
+            status.problems.extend(problems.iter().cloned());
+        }
+        all.into_values().collect()
+    }
+
+    /// One pool with the state object given.
+    pub(super) fn status(&self, pool: &str, record: &Record, now: i64) -> PoolStatus {
+        let known = self.known();
+        let entry = known.pools.get(pool).cloned().unwrap_or_default();
+        let mut status = Entry { record: record.clone(), ..entry }.status(pool, now);
+        status.problems.extend(known.problems.get(pool).into_iter().flatten().cloned());
+        status
+    }
+
+    /// Sets the gauges of all pools.
+    pub(super) fn gauges(&self, metrics: &Metrics) {
+        for (name, entry) in &self.known().pools {
+            let labels = [("pool", name.as_str())];
+            let gauge = |metric: &str, value: f64| metrics.gauge(metric, value, &labels);
+            let nodes = entry.pool.as_ref().map_or(0, |p| p.nodes.len());
+            gauge("nomad.autoscale.pool.nodes", nodes as f64);
+            gauge("nomad.autoscale.pool.failsafe", if entry.record.failsafe_mode { 1.0 } else { 0.0 });
+            gauge("nomad.autoscale.pool.scale_in_requests", entry.record.scalein_requests as f64);
+            gauge("nomad.autoscale.pool.scale_out_requests", entry.record.scaleout_requests as f64);
+            if let Some(figures) = &entry.arithmetic {
+                gauge("nomad.autoscale.pool.utilization", utilization(figures) as f64);
+                gauge("nomad.autoscale.pool.max_allowed", figures.max_allowed as f64);
+            }
+        }
+    }
+}
+
+/// What is used of the metric that counts; of CPU if there is none.
+fn utilization(figures: &Arithmetic) -> i64 {
+    figures.consumed.get(figures.metric.unwrap_or(Metric::Cpu))
+}
+
+impl Entry {
+    fn status(&self, name: &str, now: i64) -> PoolStatus {
+        let record = &self.record;
+        let mut status = PoolStatus {
+            pool: name.to_string(),
+            scale_in_requests: record.scalein_requests,
+            scale_out_requests: record.scaleout_requests,
+            failsafe: record.failsafe_mode,
+            failsafe_admin: record.failsafe_admin.clone(),
+            failures: record.failure_count,
+            operation: record.operation.as_ref().map(describe).unwrap_or_default(),
+            last_decision: self.decision.clone(),
+            ..PoolStatus::default()
+        };
+        if let Some(pool) = &self.pool {
+            status.nodes = i64::try_from(pool.nodes.len()).unwrap_or(i64::MAX);
+            (status.min, status.max) = (pool.parameters.min, pool.parameters.max);
+            let cooldown = i64::try_from(pool.parameters.cooldown.as_nanos()).unwrap_or(i64::MAX);
+            if let Some(last) = record.last_scaling_event.and_then(Time::unix_nanos) {
+                status.cooldown_left = last.min(now).saturating_add(cooldown).saturating_sub(now).clamp(0, cooldown);
+            }
+            status.problems = pool
+                .disagreements
+                .iter()
+                .map(|d| {
+                    let ((node, value), (other, theirs)) = (&d.counts, &d.other);
+                    format!("{} is {value:?} on node {node}, which counts, and {theirs:?} on node {other}", d.key)
+                })
+                .collect();
+        }
+        if let Some(figures) = &self.arithmetic {
+            status.metric = figures.metric.map(Metric::name).unwrap_or_default().to_string();
+            status.utilization = utilization(figures);
+            status.max_allowed = figures.max_allowed;
+            status.direction = figures.direction.name().to_string();
+        }
+        status
+    }
+}
