@@ -63,7 +63,8 @@ impl Default for Aws {
 }
 
 impl Aws {
-    /// The provider with credentials from the usual places: environment, profiles, web identity, container, instance role.
+    /// The provider with credentials from the usual places: environment, profiles, web identity, container, instance
+    /// role.
     pub fn new() -> Aws {
         Aws::with(AwsSettings::default())
     }
@@ -147,8 +148,8 @@ fn scaling_group(group: &AutoScalingGroup) -> Result<ScalingGroup, ProviderError
     })
 }
 
-/// What a lifecycle state means. Health does not matter: a group terminates what is not healthy. `None`: the instance waits in a
-/// warm pool and is not one of the group.
+/// What a lifecycle state means. Health does not matter: a group terminates what is not healthy. `None`: the instance
+/// waits in a warm pool and is not one of the group.
 fn state(state: &LifecycleState) -> Option<InstanceState> {
     match state {
         LifecycleState::Terminating
@@ -170,8 +171,8 @@ fn state(state: &LifecycleState) -> Option<InstanceState> {
         | LifecycleState::WarmedTerminatingProceed
         | LifecycleState::WarmedTerminatingRetained
         | LifecycleState::WarmedTerminatingWait => None,
-        // Pending, in service, on standby, quarantined, root volume being replaced; and what is not known yet: an instance that
-        // is taken for a running one is waited for, not started twice.
+        // Pending, in service, on standby, quarantined, root volume being replaced; and what is not known yet: an
+        // instance that is taken for a running one is waited for, not started twice.
         _ => Some(InstanceState::Active),
     }
 }

@@ -1,8 +1,8 @@
-//! The provider `local`: client agents of this binary on this machine (`docs/spec/cluster-scaling.md §9.2`), so that a laptop
-//! shows a pool that sizes itself.
+//! The provider `local`: client agents of this binary on this machine (`docs/spec/cluster-scaling.md §9.2`), so that a
+//! laptop shows a pool that sizes itself.
 //!
-//! Every call compares what is meant to run with what runs, and starts and ends what differs. [`Local::reconcile`] does that
-//! without a call, as a cloud would.
+//! Every call compares what is meant to run with what runs, and starts and ends what differs. [`Local::reconcile`] does
+//! that without a call, as a cloud would.
 
 mod process;
 mod store;
@@ -127,8 +127,8 @@ impl Local {
         Local { pools: Arc::new(groups.into_iter().map(pool).collect()) }
     }
 
-    /// Starts and ends what is missing or too much in every group, as a cloud does by itself; gives what failed. Pools come to
-    /// life by it: without a node nothing asks for their groups. To be repeated now and then.
+    /// Starts and ends what is missing or too much in every group, as a cloud does by itself; gives what failed. Pools
+    /// come to life by it: without a node nothing asks for their groups. To be repeated now and then.
     pub async fn reconcile(&self) -> Vec<(String, ProviderError)> {
         let mut failed = Vec::new();
         for name in self.pools.keys() {

@@ -97,7 +97,8 @@ pub trait Provider: Send + Sync {
     /// Sets the desired size of a group.
     fn set_desired<'a>(&'a self, group: GroupId<'a>, desired: i64) -> Answer<'a, ()>;
 
-    /// Terminates an instance of a group. With `decrement` the desired size is decremented, otherwise the group replaces it.
+    /// Terminates an instance of a group. With `decrement` the desired size is decremented, otherwise the group
+    /// replaces it.
     fn terminate<'a>(&'a self, group: GroupId<'a>, instance: &'a str, decrement: bool) -> Answer<'a, ()>;
 
     /// Takes an instance out of its group with its place; it keeps running.

@@ -1,8 +1,10 @@
 //! Errors of the SDK as errors of a provider. Services name their errors by codes.
 
 use std::error::Error;
+use std::time::Duration;
 
-use aws_sdk_autoscaling::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_autoscaling::error::{ProvideErrorMetadata, SdkError};
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use http_body_util::LengthLimitError;
 
 use crate::provider::{ProviderError, limits};
@@ -42,31 +44,42 @@ fn meaning(code: &str) -> Meaning {
 }
 
 /// The error of a call that may take `limit`.
-pub(super) fn provider_error<E, R>(error: SdkError<E, R>, limit: std::time::Duration) -> ProviderError
+pub(super) fn provider_error<E>(error: SdkError<E, HttpResponse>, limit: Duration) -> ProviderError
 where
     E: ProvideErrorMetadata + Error + 'static,
-    R: std::fmt::Debug + 'static,
 {
-    let shown = |e: &dyn Error| limits::message(DisplayErrorContext(e).to_string().as_bytes());
     match &error {
         SdkError::TimeoutError(_) => limits::timeout(limit),
         SdkError::DispatchFailure(failure) if failure.is_timeout() => limits::timeout(limit),
         _ if is_too_long(&error) => limits::too_long(),
         SdkError::ServiceError(service) => {
-            let error = service.err();
+            let (error, status) = (service.err(), service.raw().status());
             let code = error.code().unwrap_or("an error without a code");
             let text = limits::message(format!("{code}: {}", error.message().unwrap_or("no message")).as_bytes());
             match meaning(code) {
                 Meaning::Throttled => ProviderError::Throttled(text),
                 Meaning::Denied => ProviderError::Denied(text),
                 // What is no XML has no code.
-                Meaning::Other if error.code().is_none() => ProviderError::Invalid(shown(error)),
+                Meaning::Other if error.code().is_none() => {
+                    ProviderError::Invalid(shown(&format!("HTTP status {}: ", status.as_u16()), error))
+                }
                 Meaning::Other => ProviderError::Failed(text),
             }
         }
-        SdkError::ResponseError(_) => ProviderError::Invalid(shown(&error)),
-        _ => ProviderError::Failed(shown(&error)),
+        SdkError::ResponseError(_) => ProviderError::Invalid(shown("", &error)),
+        _ => ProviderError::Failed(shown("", &error)),
     }
+}
+
+/// An error with all that led to it.
+fn shown(before: &str, error: &dyn Error) -> String {
+    let mut text = format!("{before}{error}");
+    let mut next = error.source();
+    while let Some(error) = next {
+        text.push_str(&format!(": {error}"));
+        next = error.source();
+    }
+    limits::message(text.as_bytes())
 }
 
 /// Whether the answer was cut because of its length.

@@ -74,8 +74,8 @@ impl Process {
     }
 }
 
-/// Starts an agent in a process group of its own, where no terminal's signals reach it, so that it outlives this process.
-/// Its output goes to `log`.
+/// Starts an agent in a process group of its own, where no terminal's signals reach it, so that it outlives this
+/// process. Its output goes to `log`.
 ///
 /// # Errors
 /// The program or the log cannot be opened.
@@ -93,8 +93,8 @@ pub(super) fn start(program: &Path, directory: &Path, configs: [&Path; 2], log: 
         .spawn()
 }
 
-/// Kills every process of the instance in that directory: those that carry its mark, those that run `program` inside of it (the
-/// supervisors of tasks, whose environment is empty), and what descends from them. True once there is none.
+/// Kills every process of the instance in that directory: those that carry its mark, those that run `program` inside of
+/// it (the supervisors of tasks, whose environment is empty), and what descends from them. True once there is none.
 pub(super) fn end_leftovers(program: &Path, directory: &Path) -> bool {
     for round in 0..ROUNDS {
         let (roots, descendants) = find(program, directory);

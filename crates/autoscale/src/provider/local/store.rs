@@ -1,5 +1,5 @@
-//! What is on the disk about a group: its size and its instances (`docs/spec/cluster-scaling.md §9.2`). It is written before it
-//! is done, so that a crash at any point leaves nothing that is not known.
+//! What is on the disk about a group: its size and its instances (`docs/spec/cluster-scaling.md §9.2`). It is written
+//! before it is done, so that a crash at any point leaves nothing that is not known.
 
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions};
