@@ -71,6 +71,7 @@ pub struct Registry {
 /// The groups: name, one line about it, its help.
 const GROUPS: &[(&str, &str)] = &[
     ("alloc", "Interact with allocations: status, logs, files, stop, restart"),
+    ("autoscale", "Worker pools that size themselves: status, plan, failsafe mode, simulation"),
     ("config", "Check an agent's configuration"),
     ("deployment", "Interact with deployments"),
     ("eval", "Interact with evaluations"),

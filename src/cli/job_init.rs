@@ -5,6 +5,7 @@ use std::io::Write;
 
 use serde::Deserialize;
 
+use super::autoscale;
 use super::command::Run;
 use super::connection::Connection;
 use super::context::{Context, Environment};
@@ -25,6 +26,9 @@ const ITEM: &str = "template";
 /// Creates a job file to start from. Without an argument it is called example.nomad.hcl. A file that exists is left
 /// alone.
 ///
+/// With -cluster-scaling or -job-scaling it creates an example of what worker pools or scaled groups have in their
+/// meta.
+///
 /// Clusters can keep job files too, in variables: the variable nomad/job-templates/NAME holds one in its item
 /// "template".
 #[derive(Debug, clap::Parser)]
@@ -35,6 +39,13 @@ pub struct JobInit {
     /// Write an example whose service is part of a Consul service mesh
     #[arg(long)]
     pub connect: bool,
+    /// Write cluster_scaling.hcl instead: the meta of a client node that makes it a member of a worker pool, with
+    /// comments
+    #[arg(long)]
+    pub cluster_scaling: bool,
+    /// Write job_scaling.hcl instead: the meta of a group whose count the autoscaler changes, with comments
+    #[arg(long)]
+    pub job_scaling: bool,
     /// Write the job file of this name that the cluster keeps
     #[arg(long, value_name = "name")]
     pub template: Option<String>,
@@ -55,6 +66,22 @@ impl JobInit {
         let text =
             if self.connect { include_str!("examples/connect.hcl") } else { include_str!("examples/example.hcl") };
         Ok(if self.short { without_comments(text) } else { text.into() })
+    }
+
+    /// Writes one of the examples about scaling.
+    fn scaling(&self, context: &mut Context<'_, '_>) -> u8 {
+        let others = self.short || self.connect || self.template().is_some() || self.list_templates;
+        if others || (self.cluster_scaling && self.job_scaling) {
+            return context
+                .usage_error("-cluster-scaling and -job-scaling can't be combined with each other or other flags");
+        }
+        if !self.optional_args.is_empty() {
+            return context.usage_error("-cluster-scaling and -job-scaling take no arguments");
+        }
+        autoscale::init::write(
+            context,
+            if self.cluster_scaling { &autoscale::init::CLUSTER } else { &autoscale::init::JOB },
+        )
     }
 
     fn template(&self) -> Option<&str> {
@@ -115,6 +142,9 @@ fn without_comments(text: &str) -> String {
 
 impl Run for JobInit {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if self.cluster_scaling || self.job_scaling {
+            return self.scaling(context);
+        }
         let sources = [self.short || self.connect, self.template().is_some(), self.list_templates];
         if sources.into_iter().filter(|given| *given).count() > 1 {
             let text = "-template, -list-templates and -short or -connect can't be combined with each other";

@@ -39,6 +39,7 @@ impl Registry {
         registry.add::<version::Version>("version", None, 1);
         registry.add::<what_if::WhatIfCommand>("what-if", None, 255);
         super::alloc::register(&mut registry);
+        super::autoscale::register(&mut registry);
         super::namespace::register(&mut registry);
         super::node::register(&mut registry);
         super::operator::register(&mut registry);

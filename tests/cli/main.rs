@@ -10,6 +10,7 @@ mod agent;
 mod answers;
 mod architecture;
 mod archive;
+mod autoscale;
 #[path = "../support/canned.rs"]
 mod canned;
 #[path = "../support/cluster.rs"]

@@ -59,6 +59,18 @@ fn from_files(samples: &mut Samples) {
     }
 
     let folder = Folder::new("schemas");
+    let pools = root().join("fixtures/worker-pools");
+    folder.file("pinned.json", crate::autoscale::pinned());
+    let pinned = folder.path().join("pinned.json").display().to_string();
+    for file in ["cluster.json", &pinned] {
+        add("autoscale-plan.schema.json", &pools, &["autoscale", "plan", "-json", "-snapshot", file]);
+    }
+    let trace = "time_seconds,namespace,job,group,count\n0,,web,front,9\n600,,web,front,40\n3600,,web,front,40\n";
+    let trace = folder.file("trace.csv", trace).display().to_string();
+    for flags in [&[][..], &["-boot-failures=100"]] {
+        let simulate = ["autoscale", "simulate", "-json", "-snapshot=cluster.json", "-trace", &trace];
+        add("autoscale-simulate.schema.json", &pools, &[&simulate[..], flags].concat());
+    }
     for (file, size) in [("old.json", "-allocs=300"), ("new.json", "-allocs=340")] {
         let sim = ["sim", "cluster", "-nodes=40", "-seed=3", size, "-out", file];
         assert_eq!(run_in(folder.path(), &sim).exit, 0);

@@ -71,6 +71,8 @@ const FLAGS: &[(&str, &str, Known)] = &[
     ("agent", "raft-protocol", Words(&["3"])),
     ("agent", "state-dir", DIRECTORIES),
     ("alloc signal", "s", Words(SIGNALS)),
+    ("autoscale simulate", "svg", ANY_FILE),
+    ("autoscale simulate", "trace", Known::Files(Files::Named(&["csv"]))),
     ("capacity", "config", Words(SETTINGS)),
     ("capacity", "survive", Words(&["node", "dc"])),
     ("eval list", "status", Words(&["blocked", "canceled", "complete", "failed", "pending"])),

@@ -36,6 +36,12 @@ const COMMANDS: &[Asking] = &[
         request: "DELETE /v1/evaluations",
         cancelled: "Cancelling eval deletion",
     },
+    Asking {
+        args: &["autoscale", "failsafe", "-enable", "web"],
+        question: "Are you sure you want to enable failsafe mode of worker pool \"web\"? [y/N]",
+        request: "PUT /v1/autoscale/pool/web/failsafe",
+        cancelled: "Cancelling: failsafe mode stays as it is",
+    },
 ];
 
 fn served() -> Canned {
@@ -51,6 +57,8 @@ fn served() -> Canned {
         ("GET /v1/evaluations/count", json!({"Count": 1})),
         ("GET /v1/evaluations", json!([eval(json!({}))])),
         ("DELETE /v1/evaluations", json!({"Count": 1})),
+        ("GET /v1/autoscale/pools", json!([{"Pool": "web"}])),
+        ("PUT /v1/autoscale/pool/web/failsafe", json!({"Pool": "web", "Failsafe": true})),
     ])
 }
 

@@ -1,0 +1,207 @@
+//! `autoscale failsafe`: failsafe mode of a worker pool (`docs/spec/cluster-scaling.md §7`).
+
+use serde_json::json;
+
+use super::pools::{Pools, unknown};
+use super::state;
+use crate::cli::cluster::ClusterFlags;
+use crate::cli::command::Run;
+use crate::cli::connection::Connection;
+use crate::cli::context::{Context, clock};
+use crate::cli::general::GeneralFlags;
+use crate::cli::prompt;
+use encamp_api::{Client, Query, path};
+use encamp_autoscale::paths::pool_state;
+use encamp_autoscale::record::Record;
+use encamp_autoscale::status::PoolStatus;
+use encamp_model::{Time, quoted};
+use serde_json::Value;
+
+/// How often a state object is read and written again when others write at the same time.
+const ATTEMPTS: usize = 5;
+
+/// Turn failsafe mode of a worker pool on or off
+///
+/// A pool in failsafe mode is neither evaluated nor changed, by no autoscaler, until failsafe mode is turned off. Pools
+/// enter it after repeated failures. Turning it off forgets the failures. Who did it, and when, is kept with the pool's
+/// state.
+///
+/// The pool is the argument, or the value of -pool; -state-path names it by the Variable that holds its state.
+///
+/// Where the cluster does not scale pools itself, the state object in the Variables is changed, which an autoscaler
+/// outside of the cluster reads.
+///
+/// The exit code is 0 also if the pool is in that mode already, and 1 after an error, or if there is no such pool.
+#[derive(Debug, clap::Parser)]
+pub struct AutoscaleFailsafe {
+    /// Turn failsafe mode on
+    #[arg(long)]
+    pub enable: bool,
+    /// Turn failsafe mode off
+    #[arg(long)]
+    pub disable: bool,
+    /// The pool
+    #[arg(long, value_name = "name")]
+    pub pool: Option<String>,
+    /// The Variable with the state of the pool: encamp/autoscale/state/nodes/NAME
+    #[arg(long, value_name = "path")]
+    pub state_path: Option<String>,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+    /// The same as -yes
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "pool")]
+    pub optional_args: Vec<String>,
+}
+
+/// How a pool is named.
+enum Named {
+    Pool(String),
+    StatePath(String),
+}
+
+impl Named {
+    fn is(&self, pool: &str) -> bool {
+        match self {
+            Named::Pool(name) => name == pool,
+            Named::StatePath(path) => *path == pool_state(pool),
+        }
+    }
+
+    fn find<'a>(&self, pools: impl Iterator<Item = &'a String> + Clone) -> Result<String, String> {
+        let found = pools.clone().find(|p| self.is(p)).cloned();
+        found.ok_or_else(|| match self {
+            Named::Pool(name) => unknown(name, pools),
+            Named::StatePath(path) => format!("No worker pool has its state at {}", quoted(path)),
+        })
+    }
+}
+
+impl AutoscaleFailsafe {
+    fn named(&self) -> Result<Named, String> {
+        let given = |flag: &Option<String>| flag.clone().filter(|v| !v.is_empty());
+        let argument = match self.optional_args.as_slice() {
+            [] => None,
+            [pool] => Some(pool.clone()),
+            _ => return Err("This command takes one argument: <pool>".into()),
+        };
+        let mut names = argument.into_iter().chain(given(&self.pool)).map(Named::Pool).collect::<Vec<_>>();
+        names.extend(given(&self.state_path).map(|p| Named::StatePath(p.trim_start_matches('/').to_string())));
+        match (names.pop(), names.is_empty()) {
+            (Some(name), true) => Ok(name),
+            (Some(_), false) => Err("Name the pool once: as argument, by -pool or by -state-path".into()),
+            (None, _) => Err("This command takes one argument: <pool>".into()),
+        }
+    }
+
+    fn change(&self, c: &Connection, context: &mut Context<'_, '_>, named: &Named) -> Result<u8, String> {
+        let answer = c.wait(c.client.rows::<PoolStatus>("/v1/autoscale/pools", &Query::default()));
+        match state::offered(answer, "querying worker pools")? {
+            Some((pools, _)) => self.through_the_leader(c, context, named, &pools),
+            None => self.in_the_variable(c, context, named),
+        }
+    }
+
+    fn through_the_leader(
+        &self,
+        c: &Connection,
+        context: &mut Context<'_, '_>,
+        named: &Named,
+        pools: &[PoolStatus],
+    ) -> Result<u8, String> {
+        let name = named.find(pools.iter().map(|p| &p.pool))?;
+        let now = pools.iter().find(|p| p.pool == name).is_some_and(|p| p.failsafe);
+        if let Some(code) = self.settled(context, &name, now) {
+            return Ok(code);
+        }
+        let to = path("/v1/autoscale/pool/", &name, "/failsafe");
+        let body = json!({"Enable": self.enable});
+        let put = c.wait(c.client.put::<_, Value>(&to, &Query::default(), &body));
+        put.map_err(|e| format!("Error setting failsafe mode: {e}"))?;
+        self.done(context, &name);
+        Ok(0)
+    }
+
+    /// Where no leader answers for pools, the state object itself is changed.
+    fn in_the_variable(&self, c: &Connection, context: &mut Context<'_, '_>, named: &Named) -> Result<u8, String> {
+        let pools = Pools::load(&ClusterFlags::default(), &self.general, context.env)?;
+        let name = named.find(pools.registry.pools().keys())?;
+        let client = state::client(c)?;
+        let before = state::read(c, &client, &name)?.record;
+        if let Some(code) = self.settled(context, &name, before.failsafe_mode) {
+            return Ok(code);
+        }
+        let who = self.who(c, context);
+        for _ in 0..ATTEMPTS {
+            if self.write(c, &client, &name, &who)? {
+                self.done(context, &name);
+                return Ok(0);
+            }
+        }
+        Err(format!("Error: others keep writing the Variable {}; try again", pool_state(&name)))
+    }
+
+    /// Changes the state object as it is now. False: somebody else has written meanwhile.
+    fn write(&self, c: &Connection, client: &Client, name: &str, who: &str) -> Result<bool, String> {
+        let mut stored = state::read(c, client, name)?;
+        let now = clock();
+        stored.record.set_failsafe(self.enable, who, now);
+        stored.record.last_updated = Some(Time::from_unix_nanos(now));
+        stored.record = Record { resource_name: name.to_string(), ..stored.record };
+        state::write(c, client, &stored)
+    }
+
+    /// The accessor of the token, or the user and machine where there is no token.
+    fn who(&self, c: &Connection, context: &Context<'_, '_>) -> String {
+        if c.client.config().token.is_some() {
+            let token = c.wait(c.client.get::<Value>("/v1/acl/token/self", &Query::default()));
+            let accessor = token.ok().and_then(|(t, _)| t.get("AccessorID")?.as_str().map(String::from));
+            if let Some(accessor) = accessor.filter(|a| !a.is_empty()) {
+                return format!("token {accessor}");
+            }
+        }
+        let user = ["USER", "LOGNAME"].into_iter().find_map(|name| context.env.var(name)).unwrap_or("unknown");
+        format!("{user}@{}", crate::agent::config::host_name())
+    }
+
+    /// Ends the command where there is nothing to do, or the answer is no.
+    fn settled(&self, context: &mut Context<'_, '_>, name: &str, now: bool) -> Option<u8> {
+        let mode = if self.enable { "enabled" } else { "disabled" };
+        if now == self.enable {
+            context.ui.output(&format!("Failsafe mode of worker pool {} is {mode} already", quoted(name)));
+            return Some(0);
+        }
+        if self.yes || self.force {
+            return None;
+        }
+        let verb = if self.enable { "enable" } else { "disable" };
+        let question = format!("Are you sure you want to {verb} failsafe mode of worker pool {}? [y/N]", quoted(name));
+        prompt::confirm(context.ui, &question, "Cancelling: failsafe mode stays as it is").err()
+    }
+
+    fn done(&self, context: &mut Context<'_, '_>, name: &str) {
+        let name = quoted(name);
+        let text = match self.enable {
+            true => format!("Failsafe mode of worker pool {name} enabled: it is neither evaluated nor changed"),
+            false => format!("Failsafe mode of worker pool {name} disabled: it is evaluated again"),
+        };
+        context.ui.output(&text);
+    }
+}
+
+impl Run for AutoscaleFailsafe {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if self.enable == self.disable {
+            return context.usage_error("Exactly one of -enable and -disable is needed");
+        }
+        let named = match self.named() {
+            Ok(named) => named,
+            Err(e) => return context.usage_error(&e),
+        };
+        context.connected(&self.general, |c, context| self.change(c, context, &named))
+    }
+}

@@ -1,0 +1,68 @@
+//! Commands about worker pools (`docs/spec/cluster-scaling.md §11`).
+//!
+//! [`status`], [`plan`], [`failsafe`], [`simulate`]: the commands. [`init`]: the example files of `init`.
+//! [`pools`]: pools read from a cluster or a snapshot. [`state`]: state objects in Variables. [`plan_text`],
+//! [`simulate_text`]: how results look.
+
+pub mod failsafe;
+pub mod init;
+pub mod plan;
+mod plan_text;
+mod pools;
+pub mod simulate;
+mod simulate_text;
+mod state;
+pub mod status;
+
+use super::command::Registry;
+use super::render::styled::one_line;
+
+/// Where texts are broken.
+const WIDTH: usize = 80;
+
+/// Adds the commands.
+pub(super) fn register(registry: &mut Registry) {
+    registry.add::<failsafe::AutoscaleFailsafe>("autoscale failsafe", None, 1);
+    registry.add::<plan::AutoscalePlan>("autoscale plan", None, 255);
+    registry.add::<simulate::AutoscaleSimulate>("autoscale simulate", None, 1);
+    registry.add::<status::AutoscaleStatus>("autoscale status", None, 1);
+}
+
+/// A text broken at spaces into lines that fit the terminal, each with an indent. Words that are too long stay whole.
+fn wrapped(text: &str, indent: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in one_line(text).split(' ').filter(|w| !w.is_empty()) {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(format!("{}{word}", " ".repeat(indent))),
+        }
+    }
+    lines.join("\n")
+}
+
+/// A number of things with its noun.
+fn counted(n: i64, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_broken_at_spaces() {
+        let word = "x".repeat(90);
+        assert_eq!(wrapped(&format!("a b {word} c\nd"), 2), format!("  a b\n  {word}\n  c\\nd"));
+        let text = wrapped(&"word ".repeat(40), 4);
+        assert!(text.lines().all(|l| l.len() <= WIDTH && l.starts_with("    word")), "{text}");
+        assert_eq!(wrapped("", 2), "");
+    }
+
+    #[test]
+    fn things_are_counted() {
+        assert_eq!([0, 1, 2].map(|n| counted(n, "node")), ["0 nodes", "1 node", "2 nodes"]);
+    }
+}

@@ -1,0 +1,264 @@
+//! `autoscale plan`: one evaluation of worker pools without acting (`docs/spec/cluster-scaling.md §3`, `§4`, `§11`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::plan_text;
+use super::pools::Pools;
+use crate::cli::cluster::{ClusterFlags, block_on};
+use crate::cli::command::Run;
+use crate::cli::context::{Context, Environment};
+use crate::cli::general::GeneralFlags;
+use crate::cli::render::json::indented;
+use encamp_autoscale::arithmetic::Arithmetic;
+use encamp_autoscale::checks::CheckResult;
+use encamp_autoscale::cycle::Outcome;
+use encamp_autoscale::params::ProviderKind;
+use encamp_autoscale::proof::Proof;
+use encamp_autoscale::provider::aws::Aws;
+use encamp_autoscale::provider::command::{Command, CommandSettings};
+use encamp_autoscale::provider::{GroupId, Provider, ProviderError, ScalingGroup};
+use encamp_autoscale::record::Record;
+use encamp_autoscale::registry::Pool;
+
+/// How long a provider may take to tell about a group, with all its own repetitions.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Show what the autoscaler would decide about worker pools
+///
+/// Evaluates each worker pool, or the one that is named, once, as the autoscaler does, and prints every step: what the
+/// pool has and uses, the most that may be used, the safety checks with their figures, the node that would leave and
+/// whether what runs on it finds another place, and the outcome. Nothing is changed, and the evaluation counts as no
+/// request.
+///
+/// With -snapshot a file is read instead of the running cluster. A snapshot holds no state objects: requests are
+/// counted from 0.
+///
+/// For a running cluster the limits of the scaling group are checked, too, if this machine can read it: with
+/// -provider-command, or with credentials for AWS (in the environment or in files) where the pool's provider is aws.
+/// Otherwise the plan says that they were not checked.
+///
+/// The exit code is 0 if nothing would happen, 1 if an operation would begin in some pool, and 255 after an error.
+///
+/// Example: encamp autoscale plan -snapshot fixtures/worker-pools/cluster.json
+#[derive(Debug, clap::Parser)]
+pub struct AutoscalePlan {
+    /// Program, with arguments behind spaces, that tells about scaling groups: the command of the provider "command"
+    #[arg(long, value_name = "command")]
+    pub provider_command: Option<String>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub cluster: ClusterFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "pool")]
+    pub optional_args: Vec<String>,
+}
+
+/// The result (`docs/autoscale-plan.schema.json`).
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Plan {
+    schema_version: u8,
+    /// The pools by name.
+    pub pools: Vec<PoolPlan>,
+    /// Nodes that belong to no pool because their configuration is wrong.
+    pub problems: Vec<String>,
+    /// What else is to be known.
+    pub notes: Vec<String>,
+}
+
+/// The evaluation of one pool.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct PoolPlan {
+    /// Its name.
+    pub pool: String,
+    /// The fewest nodes.
+    pub min: i64,
+    /// The most nodes.
+    pub max: i64,
+    /// The figures.
+    pub arithmetic: Arithmetic,
+    /// The checks that were made.
+    pub checks: Vec<CheckResult>,
+    /// Whether the limits of the scaling group were read.
+    pub provider_limits_read: bool,
+    /// Nodes that could leave, best first.
+    pub candidates: Vec<Candidate>,
+    /// What the scheduler said about the first of them.
+    pub proof: Option<Proof>,
+    /// The outcome.
+    pub outcome: OutcomeKind,
+    /// The outcome as a sentence.
+    pub sentence: String,
+    /// What is wrong with the configuration.
+    pub problems: Vec<String>,
+}
+
+/// A node that could leave.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Candidate {
+    /// Its ID.
+    #[serde(rename = "ID")]
+    pub id: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// How an evaluation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum OutcomeKind {
+    /// The pool is in failsafe mode.
+    Failsafe,
+    /// An operation is in progress.
+    InProgress,
+    /// A check failed.
+    Denied,
+    /// There are not enough requests yet.
+    Requested,
+    /// A scale-out would begin.
+    ScaleOut,
+    /// A scale-in would begin.
+    ScaleIn,
+}
+
+impl AutoscalePlan {
+    fn plan(&self, pool: Option<&str>, env: &Environment) -> Result<Plan, String> {
+        let pools = Pools::load(&self.cluster, &self.general, env)?;
+        let mut notes = pools.notes.clone();
+        let mut planned = Vec::new();
+        for pool in pools.chosen(pool)? {
+            let record = match pools.records.get(&pool.name) {
+                Some(Ok(record)) => record,
+                Some(Err(e)) => return Err(e.clone()),
+                None => continue,
+            };
+            let group = self.group(pool, env)?;
+            if group.is_none() {
+                notes.push(not_checked(pool, self.cluster.snapshot.is_some()));
+            }
+            planned.push(pool_plan(&pools, pool, record, group.as_ref()));
+        }
+        Ok(Plan { schema_version: 1, pools: planned, problems: pools.stray_problems(), notes })
+    }
+
+    /// What the provider of a pool says about its group; `None`: there is none that this machine can ask.
+    fn group(&self, pool: &Pool, env: &Environment) -> Result<Option<Result<ScalingGroup, ProviderError>>, String> {
+        let words = self.provider_command.iter().flat_map(|c| c.split_whitespace());
+        let words: Vec<String> = words.map(String::from).collect();
+        let given = CommandSettings::new(&words);
+        let provider: Arc<dyn Provider> = match (given, pool.parameters.provider) {
+            (Some(settings), _) => Arc::new(Command::new(settings)),
+            (None, ProviderKind::Aws) if self.cluster.snapshot.is_none() && has_aws_credentials(env) => {
+                Arc::new(Aws::new())
+            }
+            (None, ProviderKind::Aws | ProviderKind::Command | ProviderKind::Local) => return Ok(None),
+        };
+        let id = GroupId { pool: &pool.name, region: &pool.parameters.region };
+        let asked = block_on(async { tokio::time::timeout(PATIENCE, provider.group(id)).await })?;
+        Ok(Some(asked.unwrap_or(Err(ProviderError::Timeout(PATIENCE.as_secs())))))
+    }
+}
+
+/// Whether the environment or a file of the user names credentials for AWS. Roles of instances are not asked for: where
+/// there are none that takes long.
+fn has_aws_credentials(env: &Environment) -> bool {
+    const NAMES: [&str; 5] = [
+        "AWS_ACCESS_KEY_ID",
+        "AWS_PROFILE",
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    ];
+    let file = |name: &str, usual: &str| match (env.var(name), env.var("HOME")) {
+        (Some(path), _) => env.directory.join(path).is_file(),
+        (None, Some(home)) => std::path::Path::new(home).join(usual).is_file(),
+        (None, None) => false,
+    };
+    NAMES.iter().any(|name| env.var(name).is_some())
+        || file("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials")
+        || file("AWS_CONFIG_FILE", ".aws/config")
+}
+
+/// What is said where the scaling group was not read.
+fn not_checked(pool: &Pool, snapshot: bool) -> String {
+    let name = encamp_model::quoted(&pool.name);
+    let why = match (snapshot, pool.parameters.provider) {
+        (true, _) => "a snapshot does not hold it",
+        (false, ProviderKind::Aws) => "neither the environment nor files of the user name credentials for AWS",
+        (false, ProviderKind::Command) => "-provider-command is not given",
+        (false, ProviderKind::Local) => "only the autoscaler itself knows it",
+    };
+    format!("The limits of the provider were not checked: the scaling group of {name} was not read, {why}")
+}
+
+fn pool_plan(
+    pools: &Pools,
+    pool: &Pool,
+    record: &Record,
+    group: Option<&Result<ScalingGroup, ProviderError>>,
+) -> PoolPlan {
+    let e = pools.evaluate(pool, record, group);
+    let name = |id: &String| pools.state.node(id).map_or_else(String::new, |n| n.node.name.clone());
+    PoolPlan {
+        pool: pool.name.clone(),
+        min: pool.parameters.min,
+        max: pool.parameters.max,
+        provider_limits_read: group.is_some(),
+        candidates: e.candidates.iter().map(|id| Candidate { id: id.clone(), name: name(id) }).collect(),
+        outcome: kind(&e.outcome),
+        sentence: plan_text::sentence(pools, record, &e),
+        problems: pools.problems(Some(&pool.name)),
+        arithmetic: e.arithmetic,
+        checks: e.checks,
+        proof: e.proof,
+    }
+}
+
+fn kind(outcome: &Outcome) -> OutcomeKind {
+    use encamp_autoscale::record::Direction;
+    match outcome {
+        Outcome::Failsafe => OutcomeKind::Failsafe,
+        Outcome::InProgress => OutcomeKind::InProgress,
+        Outcome::Denied { .. } => OutcomeKind::Denied,
+        Outcome::Requested { .. } => OutcomeKind::Requested,
+        Outcome::Begin(operation) => match operation.direction {
+            Direction::Out => OutcomeKind::ScaleOut,
+            Direction::In => OutcomeKind::ScaleIn,
+        },
+    }
+}
+
+impl Run for AutoscalePlan {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let pool = match self.optional_args.as_slice() {
+            [] => None,
+            [pool] => Some(pool.as_str()),
+            _ => return context.usage_error("This command takes no arguments or one: <pool>"),
+        };
+        let plan = match self.plan(pool, context.env) {
+            Ok(plan) => plan,
+            Err(e) => return context.failure(&e),
+        };
+        for note in &plan.notes {
+            context.ui.warn(note);
+        }
+        if self.json {
+            match indented(&plan) {
+                Ok(text) => context.ui.output(&text),
+                Err(e) => return context.failure(&format!("Error formatting the data: {e}")),
+            }
+        } else {
+            plan_text::print(context.ui, &plan);
+        }
+        let begins = |p: &PoolPlan| matches!(p.outcome, OutcomeKind::ScaleOut | OutcomeKind::ScaleIn);
+        u8::from(plan.pools.iter().any(begins))
+    }
+}

@@ -1,0 +1,132 @@
+//! Worker pools read off a running cluster or a snapshot, and evaluated without acting.
+
+use std::collections::BTreeMap;
+
+use super::state;
+use crate::cli::cluster::ClusterFlags;
+use crate::cli::connection::Connection;
+use crate::cli::context::Environment;
+use crate::cli::general::GeneralFlags;
+use encamp_autoscale::cycle::{Evaluation, Input, evaluate};
+use encamp_autoscale::provider::{ProviderError, ScalingGroup};
+use encamp_autoscale::record::{Record, ResourceType};
+use encamp_autoscale::registry::{Fallbacks, NodeProblem, Pool, Registry};
+use encamp_model::quoted;
+use encamp_snapshot::live::Detail;
+use encamp_state::State;
+
+/// What is said where nothing but a snapshot is known.
+const NO_RECORDS: &str =
+    "A snapshot holds no Variables: requests are counted from 0, and no cooldown or failsafe mode is assumed";
+
+/// A cluster with its pools.
+pub(super) struct Pools {
+    /// The cluster.
+    pub state: State,
+    /// Its pools.
+    pub registry: Registry,
+    /// The state objects by pool; the problem of one that cannot be read.
+    pub records: BTreeMap<String, Result<Record, String>>,
+    /// What is to be known about it.
+    pub notes: Vec<String>,
+    /// What "now" is for it, Unix nanoseconds.
+    pub now: i64,
+}
+
+impl Pools {
+    /// Reads the snapshot of the flags, or else the running cluster with its Variables.
+    pub(super) fn load(flags: &ClusterFlags, general: &GeneralFlags, env: &Environment) -> Result<Pools, String> {
+        let cluster = flags.load(general, Detail::Everything, env)?;
+        let (state, mut notes, now) = cluster.into_state(false, env);
+        let mut registry = Registry::default();
+        registry.update(&state, &Fallbacks::new());
+        let mut records: BTreeMap<String, Result<Record, String>> = BTreeMap::new();
+        if flags.snapshot.is_some() {
+            notes.push(NO_RECORDS.into());
+            for pool in registry.pools().keys() {
+                records.insert(pool.clone(), Ok(Record::new(ResourceType::WorkerPool, pool)));
+            }
+        } else {
+            let c = Connection::new(general, env)?;
+            let client = state::client(&c)?;
+            let fallbacks = state::fallbacks(&c, &client, &registry.named_alone())?;
+            registry.update(&state, &fallbacks);
+            for pool in registry.pools().keys() {
+                records.insert(pool.clone(), state::read(&c, &client, pool).map(|stored| stored.record));
+            }
+        }
+        Ok(Pools { state, registry, records, notes, now })
+    }
+
+    /// The pool of that name, or all of them.
+    pub(super) fn chosen(&self, name: Option<&str>) -> Result<Vec<&Pool>, String> {
+        let pools = self.registry.pools();
+        match name {
+            None => Ok(pools.values().collect()),
+            Some(name) => pools.get(name).map(|p| vec![p]).ok_or_else(|| unknown(name, pools.keys())),
+        }
+    }
+
+    /// One evaluation of a pool. `group`: what its provider says about its scaling group, if one was asked.
+    pub(super) fn evaluate(
+        &self,
+        pool: &Pool,
+        record: &Record,
+        group: Option<&Result<ScalingGroup, ProviderError>>,
+    ) -> Evaluation {
+        evaluate(&Input {
+            state: &self.state,
+            pool,
+            record,
+            group: group.map(Result::as_ref),
+            own_alloc: None,
+            now: self.now,
+        })
+    }
+
+    /// What is wrong with the configuration of a pool, or of nodes that name no pool for `None`; one line each.
+    pub(super) fn problems(&self, pool: Option<&str>) -> Vec<String> {
+        let of_pool = |p: &&NodeProblem| p.pool.as_deref() == pool;
+        let nodes = self.registry.problems().iter().filter(of_pool);
+        let nodes = nodes.flat_map(|p| p.problems.iter().map(|what| self.node_problem(&p.node_id, what)));
+        let disagreements = pool.and_then(|name| self.registry.pools().get(name)).into_iter().flat_map(|p| {
+            p.disagreements.iter().map(|d| {
+                let ((counts, value), (other, theirs)) = (&d.counts, &d.other);
+                let (counts, other) = (self.node(counts), self.node(other));
+                format!(
+                    "{}: {} on node {counts}, which counts, but {} on node {other}",
+                    d.key,
+                    quoted(value),
+                    quoted(theirs)
+                )
+            })
+        });
+        nodes.chain(disagreements).collect()
+    }
+
+    /// Pools that only nodes with wrong configurations name, and nodes that name none: what is wrong with them.
+    pub(super) fn stray_problems(&self) -> Vec<String> {
+        let known = |p: &NodeProblem| p.pool.as_ref().is_some_and(|name| self.registry.pools().contains_key(name));
+        let stray = self.registry.problems().iter().filter(|p| !known(p));
+        stray.flat_map(|p| p.problems.iter().map(|what| self.node_problem(&p.node_id, what))).collect()
+    }
+
+    fn node_problem(&self, id: &str, problem: &str) -> String {
+        format!("node {}: {problem}", self.node(id))
+    }
+
+    /// A node for people: name and short ID.
+    pub(super) fn node(&self, id: &str) -> String {
+        let name = self.state.node(id).map_or("", |e| e.node.name.as_str());
+        format!("{name} ({})", encamp_model::short_id(id))
+    }
+}
+
+/// What is said about a pool that is not there.
+pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> String {
+    let known: Vec<&str> = known.map(String::as_str).collect();
+    match known.as_slice() {
+        [] => format!("There is no worker pool {}: no ready node is configured for scaling", quoted(name)),
+        _ => format!("There is no worker pool {}; there are {}", quoted(name), known.join(", ")),
+    }
+}

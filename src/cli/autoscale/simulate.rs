@@ -1,0 +1,219 @@
+//! `autoscale simulate`: a day of load replayed through the decisions of the autoscaler.
+
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use super::simulate_text;
+use crate::cli::cluster::SnapshotFlags;
+use crate::cli::command::Run;
+use crate::cli::context::{Context, Environment};
+use crate::cli::flags::{parse_int, parse_wait};
+use crate::cli::general::ColourFlags;
+use crate::cli::job_file::cause;
+use crate::cli::render::json::indented;
+use encamp_autoscale::simulate::report::Report;
+use encamp_autoscale::simulate::trace::Trace;
+use encamp_autoscale::simulate::{Options, Overrides, simulate, svg};
+use encamp_model::quoted;
+use serde_json::Value;
+
+/// The most bytes of a trace.
+const LARGEST_TRACE: u64 = 64 << 20;
+
+/// Replay load on a worker pool and show what the autoscaler would do
+///
+/// Takes a cluster from a snapshot and lets counts of groups follow a trace. The scheduler places what is wanted, and a
+/// worker pool is evaluated again and again as the autoscaler does it, with a simulated provider: new nodes are copies
+/// of the pool's newest one, which register after the boot time, and nodes that leave are drained first. Nothing is
+/// changed, and no cluster is asked.
+///
+/// A trace is a CSV file with the columns time_seconds, namespace, job, group, count: from that moment on the group has
+/// that count. It ends with its last row.
+///
+/// It prints nodes over time, the operations with their reasons, what the safety checks refused, the time during which
+/// allocations had no node, and the hours that nodes ran. The same seed gives the same result.
+///
+/// Parameters of the pool that are given as flags are assumed instead of those of its nodes, to compare.
+///
+/// Example: encamp autoscale simulate -snapshot fixtures/worker-pools/cluster.json -trace fixtures/worker-pools/day.csv
+///
+/// Example: the same with -fault-tolerance 2 -cooldown 120s -svg day.svg
+#[derive(Debug, clap::Parser)]
+pub struct AutoscaleSimulate {
+    /// Cluster snapshot file or server backup to begin with
+    #[arg(long, value_name = "file")]
+    pub snapshot: Option<String>,
+    #[command(flatten)]
+    pub reading: SnapshotFlags,
+    /// CSV file with the load
+    #[arg(long, value_name = "file")]
+    pub trace: Option<String>,
+    /// The worker pool, if the snapshot has several
+    #[arg(long, value_name = "name")]
+    pub pool: Option<String>,
+    /// What boot times depend on
+    #[arg(long, value_name = "number", default_value = "1", value_parser = parse_int)]
+    pub seed: i64,
+    /// Time between two evaluations
+    #[arg(long, value_name = "duration", default_value = "10s", value_parser = parse_wait)]
+    pub interval: Duration,
+    /// Time between the launch of an instance and its registration; it varies by a tenth
+    #[arg(long, value_name = "duration", default_value = "90s", value_parser = parse_wait)]
+    pub boot_time: Duration,
+    /// Percent of instances that never register
+    #[arg(long, value_name = "percent", default_value = "0", value_parser = parse_int)]
+    pub boot_failures: i64,
+    /// Time between the beginning of a drain and the termination of the instance
+    #[arg(long, value_name = "duration", default_value = "1m", value_parser = parse_wait)]
+    pub drain_time: Duration,
+    /// The fewest nodes to assume
+    #[arg(long, value_name = "nodes", value_parser = parse_int)]
+    pub min: Option<i64>,
+    /// The most nodes to assume
+    #[arg(long, value_name = "nodes", value_parser = parse_int)]
+    pub max: Option<i64>,
+    /// The cooldown to assume
+    #[arg(long, value_name = "duration", value_parser = parse_wait)]
+    pub cooldown: Option<Duration>,
+    /// The node fault tolerance to assume
+    #[arg(long, value_name = "nodes", value_parser = parse_int)]
+    pub fault_tolerance: Option<i64>,
+    /// The number of consecutive requests to assume
+    #[arg(long, value_name = "count", value_parser = parse_int)]
+    pub scaling_threshold: Option<i64>,
+    /// The number of nodes added at once to assume
+    #[arg(long, value_name = "nodes", value_parser = parse_int)]
+    pub scale_factor: Option<i64>,
+    /// The number of failures before failsafe mode to assume
+    #[arg(long, value_name = "count", value_parser = parse_int)]
+    pub retry_threshold: Option<i64>,
+    /// Draw the course of it into this SVG file
+    #[arg(long, value_name = "file")]
+    pub svg: Option<String>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub colours: ColourFlags,
+    /// Taken to say that there are none.
+    #[arg(hide = true)]
+    pub no_args: Vec<String>,
+}
+
+/// Why the command ends.
+enum Ended {
+    /// Used wrongly.
+    Usage(String),
+    /// It failed.
+    Failed(String),
+}
+
+impl AutoscaleSimulate {
+    fn options(&self, start: i64) -> Result<Options, Ended> {
+        let boot_failures = match u64::try_from(self.boot_failures) {
+            Ok(percent) if percent <= 100 => percent,
+            _ => return Err(Ended::Usage(format!("-boot-failures must be from 0 to 100, not {}", self.boot_failures))),
+        };
+        if self.interval < Duration::from_secs(1) {
+            return Err(Ended::Usage("-interval must be a second at least".into()));
+        }
+        Ok(Options {
+            pool: self.pool.clone().filter(|p| !p.is_empty()),
+            start,
+            interval: self.interval,
+            // Any number will do.
+            seed: self.seed as u64,
+            boot_time: self.boot_time,
+            boot_failures,
+            drain_time: self.drain_time,
+            overrides: Overrides {
+                min: self.min,
+                max: self.max,
+                cooldown: self.cooldown,
+                fault_tolerance: self.fault_tolerance,
+                scaling_threshold: self.scaling_threshold,
+                scale_factor: self.scale_factor,
+                retry_threshold: self.retry_threshold,
+            },
+        })
+    }
+
+    fn simulated(&self, env: &Environment, warn: &mut dyn FnMut(&str)) -> Result<Report, Ended> {
+        let given = |file: &Option<String>, flag: &str| match file.as_deref() {
+            Some(file) if !file.is_empty() => Ok(file.to_string()),
+            _ => Err(Ended::Usage(format!("-{flag} is needed"))),
+        };
+        let (snapshot, trace) = (given(&self.snapshot, "snapshot")?, given(&self.trace, "trace")?);
+        // What is given wrongly is said before anything is read.
+        self.options(0)?;
+        let text = read_trace(&env.directory.join(&trace)).map_err(Ended::Failed)?;
+        let wrong = |e: &dyn std::fmt::Display| Ended::Failed(format!("Error in trace {}: {e}", quoted(&trace)));
+        let parsed = Trace::parse(&text).map_err(|e| wrong(&e))?;
+        let cluster = self.reading.load(&snapshot, env).map_err(Ended::Failed)?;
+        cluster.notes.iter().for_each(|note| warn(note));
+        let start = cluster.now(env.now);
+        let progress = env.terminal.spinner();
+        progress.say("Replaying the trace");
+        let report = simulate(&cluster.state, &parsed, &self.options(start)?);
+        drop(progress);
+        use encamp_autoscale::simulate::SimulateError;
+        report.map_err(|e| match &e {
+            SimulateError::Trace(line) => wrong(line),
+            SimulateError::NoPool(_)
+            | SimulateError::NoPools(_)
+            | SimulateError::SeveralPools(_)
+            | SimulateError::Parameter { .. }
+            | SimulateError::Bounds { .. }
+            | SimulateError::TooManyCycles { .. } => Ended::Failed(format!("Error: {e}")),
+        })
+    }
+}
+
+/// Reads a trace, which must not be huge.
+fn read_trace(path: &Path) -> Result<String, String> {
+    let failed = |e: &std::io::Error| format!("Error reading trace: {}: {}", path.display(), cause(e));
+    let file = std::fs::File::open(path).map_err(|e| failed(&e))?;
+    let mut text = String::new();
+    let read = file.take(LARGEST_TRACE + 1).read_to_string(&mut text).map_err(|e| failed(&e))?;
+    if u64::try_from(read).is_ok_and(|n| n <= LARGEST_TRACE) {
+        return Ok(text);
+    }
+    Err(format!("Error reading trace: {}: it is larger than {} MiB", path.display(), LARGEST_TRACE >> 20))
+}
+
+/// The result as JSON (`docs/autoscale-simulate.schema.json`).
+fn json(report: &Report) -> Result<String, String> {
+    let mut value = serde_json::to_value(report).map_err(|e| e.to_string())?;
+    if let Value::Object(members) = &mut value {
+        members.insert("SchemaVersion".into(), 1.into());
+    }
+    indented(&value)
+}
+
+impl Run for AutoscaleSimulate {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        if !self.no_args.is_empty() {
+            return context.usage_error("This command takes no arguments");
+        }
+        let report = match self.simulated(context.env, &mut |note| context.ui.warn(note)) {
+            Ok(report) => report,
+            Err(Ended::Usage(e)) => return context.usage_error(&e),
+            Err(Ended::Failed(e)) => return context.failure(&e),
+        };
+        if let Some(file) = self.svg.as_deref().filter(|f| !f.is_empty())
+            && let Err(e) = std::fs::write(context.env.directory.join(file), svg::plot(&report))
+        {
+            return context.failure(&format!("Failed to write {}: {}", quoted(file), cause(&e)));
+        }
+        if self.json {
+            match json(&report) {
+                Ok(text) => context.ui.output(&text),
+                Err(e) => return context.failure(&format!("Error formatting the data: {e}")),
+            }
+        } else {
+            simulate_text::print(context.ui, &report);
+        }
+        0
+    }
+}

@@ -1,0 +1,78 @@
+//! State objects and configurations of pools in Variables, read and written over the HTTP API
+//! (`docs/spec/cluster-scaling.md §1`, `§8`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::cli::connection::Connection;
+use encamp_api::variables::{Variable, VariableError};
+use encamp_api::{ApiError, Client};
+use encamp_autoscale::params::PoolParameters;
+use encamp_autoscale::paths;
+use encamp_autoscale::record::{ITEM, Record, ResourceType};
+use encamp_autoscale::registry::Fallbacks;
+
+/// A state object with what its check-and-set needs.
+pub(super) struct Stored {
+    /// The object; a new one where there is none.
+    pub record: Record,
+    /// The Variable; its ModifyIndex is 0 where there is none.
+    pub variable: Variable,
+}
+
+/// The same connection, for the namespace of the Variables.
+pub(super) fn client(c: &Connection) -> Result<Client, String> {
+    let config = encamp_api::Config { namespace: Some(paths::NAMESPACE.into()), ..c.client.config().clone() };
+    Client::new(config).map_err(|e| format!("Error initializing client: {e}"))
+}
+
+fn variable(c: &Connection, client: &Client, path: &str) -> Result<Option<Variable>, String> {
+    match c.wait(client.variable(path)) {
+        Ok(variable) => Ok(Some(variable)),
+        Err(e) if e.is_not_found() => Ok(None),
+        Err(e) => Err(format!("Error reading the Variable {path}: {e}")),
+    }
+}
+
+/// Reads the state object of a pool.
+pub(super) fn read(c: &Connection, client: &Client, pool: &str) -> Result<Stored, String> {
+    let path = paths::pool_state(pool);
+    let Some(variable) = variable(c, client, &path)? else {
+        let variable = Variable { namespace: paths::NAMESPACE.into(), path, ..Variable::default() };
+        return Ok(Stored { record: Record::new(ResourceType::WorkerPool, pool), variable });
+    };
+    let record =
+        Record::read(&path, variable.items.get(ITEM).map(String::as_str)).map_err(|e| format!("Error: {e}"))?;
+    Ok(Stored { record, variable })
+}
+
+/// Writes a state object if nobody else has written since it was read. False: somebody has.
+pub(super) fn write(c: &Connection, client: &Client, stored: &Stored) -> Result<bool, String> {
+    let mut variable = stored.variable.clone();
+    variable.items = BTreeMap::from([(ITEM.to_string(), stored.record.to_item())]);
+    match c.wait(client.put_variable(&variable, Some(stored.variable.modify_index))) {
+        Ok(_) => Ok(true),
+        Err(VariableError::Conflict(_)) => Ok(false),
+        Err(VariableError::Other(e)) => Err(format!("Error writing the Variable {}: {e}", variable.path)),
+    }
+}
+
+/// The configurations that Variables hold for these pools.
+pub(super) fn fallbacks(c: &Connection, client: &Client, pools: &BTreeSet<String>) -> Result<Fallbacks, String> {
+    let mut out = Fallbacks::new();
+    for pool in pools {
+        if let Some(variable) = variable(c, client, &paths::pool_configuration(pool))? {
+            out.insert(pool.clone(), PoolParameters::read(&variable.items));
+        }
+    }
+    Ok(out)
+}
+
+/// An answer of the paths below `/v1/autoscale`: `None` where the cluster does not have them, because it is not encamp
+/// or has no `autoscaling` block.
+pub(super) fn offered<T>(answer: Result<T, ApiError>, what: &str) -> Result<Option<T>, String> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(e) if e.is_not_found() => Ok(None),
+        Err(e) => Err(format!("Error {what}: {e}")),
+    }
+}

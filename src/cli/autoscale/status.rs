@@ -1,0 +1,288 @@
+//! `autoscale status`: worker pools and what was decided about them last (`docs/spec/cluster-scaling.md §11`).
+
+use super::plan_text;
+use super::pools::{Pools, unknown};
+use super::{state, wrapped};
+use crate::cli::cluster::{ClusterFlags, FetchFlags};
+use crate::cli::command::Run;
+use crate::cli::connection::Connection;
+use crate::cli::context::Context;
+use crate::cli::format::FormatFlags;
+use crate::cli::general::GeneralFlags;
+use crate::cli::render::table::{Form, cell, pairs, table};
+use crate::cli::render::ui::Ui;
+use crate::cli::render::values::age;
+use encamp_api::Query;
+use encamp_autoscale::cycle::{Evaluation, Outcome};
+use encamp_autoscale::record::{Direction, Record};
+use encamp_autoscale::registry::Pool;
+use encamp_autoscale::status::{Action, Decision, PoolStatus};
+use encamp_autoscale::view::Metric;
+use encamp_model::{SECOND, Time, format_duration};
+
+/// What is said where the cluster does not tell about pools itself.
+const OWN_EVALUATION: &str = "The cluster does not tell about worker pools: it has no autoscaling block, or is no encamp \
+                              cluster. They were evaluated here, without the limits of the provider; what an autoscaler \
+                              decided last is not known";
+
+/// Show worker pools and what was decided about them
+///
+/// Lists the worker pools with their nodes, the resource that decides, what is used of it and what may be used, where
+/// the pool should go with the consecutive requests for it, how long the cooldown takes, and the last decision with its
+/// reason. With the name of a pool it shows all about that one.
+///
+/// A cluster whose leader does not scale pools cannot tell: then the pools are evaluated here, with the state objects
+/// that an autoscaler left in the Variables.
+#[derive(Debug, clap::Parser)]
+pub struct AutoscaleStatus {
+    #[command(flatten)]
+    pub format: FormatFlags,
+    #[command(flatten)]
+    pub fetch: FetchFlags,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+    #[arg(value_name = "pool")]
+    pub optional_args: Vec<String>,
+}
+
+/// The pools, and what is to be said about them.
+struct Read {
+    pools: Vec<PoolStatus>,
+    notes: Vec<String>,
+}
+
+impl AutoscaleStatus {
+    fn read(&self, c: &Connection, context: &Context<'_, '_>) -> Result<Read, String> {
+        let answer = c.wait(c.client.rows::<PoolStatus>("/v1/autoscale/pools", &Query::default()));
+        if let Some((pools, _)) = state::offered(answer, "querying worker pools")? {
+            return Ok(Read { pools, notes: Vec::new() });
+        }
+        let flags = ClusterFlags { fetch: self.fetch.clone(), ..ClusterFlags::default() };
+        let read = Pools::load(&flags, &self.general, context.env)?;
+        let mut notes = vec![OWN_EVALUATION.to_string()];
+        notes.extend(read.notes.iter().cloned());
+        notes.extend(read.stray_problems());
+        let pools = read.registry.pools().values().filter_map(|pool| {
+            let record = read.records.get(&pool.name)?;
+            Some(evaluated(&read, pool, record))
+        });
+        Ok(Read { pools: pools.collect(), notes })
+    }
+}
+
+/// The status of a pool, evaluated here.
+fn evaluated(pools: &Pools, pool: &Pool, record: &Result<Record, String>) -> PoolStatus {
+    let nodes = i64::try_from(pool.nodes.len()).unwrap_or(i64::MAX);
+    let status = PoolStatus {
+        pool: pool.name.clone(),
+        nodes,
+        min: pool.parameters.min,
+        max: pool.parameters.max,
+        problems: pools.problems(Some(&pool.name)),
+        ..PoolStatus::default()
+    };
+    let time = Time::from_unix_nanos(pools.now);
+    let record = match record {
+        Ok(record) => record,
+        Err(e) => {
+            let last_decision = Decision { time, action: Action::Error, reason: e.clone() };
+            return PoolStatus { last_decision, ..status };
+        }
+    };
+    let e = pools.evaluate(pool, record, None);
+    let metric = e.arithmetic.metric;
+    let last = record.last_scaling_event.and_then(Time::unix_nanos);
+    let cooldown = i64::try_from(pool.parameters.cooldown.as_nanos()).unwrap_or(i64::MAX);
+    PoolStatus {
+        metric: metric.map_or("", Metric::name).to_string(),
+        utilization: metric.map_or(0, |m| e.arithmetic.consumed.get(m)),
+        max_allowed: e.arithmetic.max_allowed,
+        direction: e.arithmetic.direction.name().to_string(),
+        scale_in_requests: record.scalein_requests,
+        scale_out_requests: record.scaleout_requests,
+        cooldown_left: last.map_or(0, |l| l.saturating_add(cooldown).saturating_sub(pools.now).clamp(0, cooldown)),
+        failsafe: record.failsafe_mode,
+        failsafe_admin: record.failsafe_admin.clone(),
+        failures: record.failure_count,
+        operation: record.operation.as_ref().map(|o| plan_text::in_words(pools, o)).unwrap_or_default(),
+        last_decision: Decision {
+            time,
+            action: action(&e),
+            reason: match &e.outcome {
+                Outcome::Denied { reason, .. } => reason.clone(),
+                Outcome::Failsafe | Outcome::InProgress | Outcome::Requested { .. } | Outcome::Begin(_) => {
+                    plan_text::sentence(pools, record, &e)
+                }
+            },
+        },
+        ..status
+    }
+}
+
+fn action(e: &Evaluation) -> Action {
+    let direction = |d: Direction| match d {
+        Direction::Out => Action::ScaleOut,
+        Direction::In => Action::ScaleIn,
+    };
+    match &e.outcome {
+        Outcome::Failsafe => Action::Failsafe,
+        Outcome::InProgress => e.record.operation.as_ref().map_or(Action::None, |o| direction(o.direction)),
+        Outcome::Denied { .. } => Action::Denied,
+        Outcome::Requested { .. } => Action::Requested,
+        Outcome::Begin(operation) => direction(operation.direction),
+    }
+}
+
+impl Run for AutoscaleStatus {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let wanted = match self.optional_args.as_slice() {
+            [] => None,
+            [pool] => Some(pool.as_str()),
+            _ => return context.usage_error("This command takes no arguments or one: <pool>"),
+        };
+        context.connected(&self.general, |c, context| {
+            let formatted = self.format.wanted()?;
+            let mut read = self.read(c, context)?;
+            for note in &read.notes {
+                context.ui.warn(note);
+            }
+            if let Some(name) = wanted {
+                let found = read.pools.iter().position(|p| p.pool == name);
+                let found = found.ok_or_else(|| unknown(name, read.pools.iter().map(|p| &p.pool)))?;
+                let pool = read.pools.swap_remove(found);
+                if formatted {
+                    return self.format.print(context.ui, &pool, "*autoscale.PoolStatus");
+                }
+                details(context, &pool);
+                return Ok(0);
+            }
+            if formatted {
+                return self.format.print(context.ui, &read.pools, "[]*autoscale.PoolStatus");
+            }
+            list(context, &read.pools);
+            Ok(0)
+        })
+    }
+}
+
+/// All pools: a table that fits the terminal, and the last decisions below it.
+fn list(context: &mut Context<'_, '_>, pools: &[PoolStatus]) {
+    let now = context.env.now;
+    if pools.is_empty() {
+        return context.ui.output("No worker pools");
+    }
+    let mut rows = vec!["Pool|Nodes|Min/Max|Metric|Used|Allowed|Direction|Cooldown|Failsafe".to_string()];
+    rows.extend(pools.iter().map(|p| {
+        let metric = if p.metric.is_empty() { "-" } else { &p.metric };
+        format!(
+            "{}|{}|{}/{}|{metric}|{}|{}|{}|{}|{}",
+            cell(&p.pool),
+            p.nodes,
+            p.min,
+            p.max,
+            p.utilization,
+            p.max_allowed,
+            direction(p),
+            left(p.cooldown_left),
+            p.failsafe
+        )
+    }));
+    context.ui.output(&table(&rows, Form::List));
+    context.ui.output_markup("\n[bold]Last Decisions[reset]");
+    for p in pools {
+        context.ui.output(&wrapped(&format!("{}: {}", p.pool, decision(p, now)), 0));
+        reason(context.ui, p, 2);
+    }
+    let problems: Vec<String> =
+        pools.iter().flat_map(|p| p.problems.iter().map(|problem| format!("{}: {problem}", p.pool))).collect();
+    print_problems(context.ui, &problems);
+}
+
+fn details(context: &mut Context<'_, '_>, p: &PoolStatus) {
+    let now = context.env.now;
+    let unit = [Metric::Cpu, Metric::Memory, Metric::Disk].into_iter().find(|m| m.name() == p.metric).map(Metric::unit);
+    let unit = unit.map_or(String::new(), |u| format!(" {u}"));
+    let failsafe = match (p.failsafe, p.failsafe_admin.is_empty()) {
+        (on, true) => on.to_string(),
+        (on, false) => format!("{on}, since {}", p.failsafe_admin),
+    };
+    let none = |text: &str| if text.is_empty() { "none".to_string() } else { text.to_string() };
+    context.ui.output(&pairs(&[
+        ("Pool", cell(&p.pool)),
+        ("Nodes", p.nodes.to_string()),
+        ("Min/Max", format!("{}/{}", p.min, p.max)),
+        ("Metric", none(&p.metric)),
+        ("Used", format!("{}{unit}", p.utilization)),
+        ("Allowed", format!("{}{unit}", p.max_allowed)),
+        ("Direction", none(&p.direction)),
+        ("Scale-In Requests", p.scale_in_requests.to_string()),
+        ("Scale-Out Requests", p.scale_out_requests.to_string()),
+        ("Cooldown Left", left(p.cooldown_left)),
+        ("Failures", p.failures.to_string()),
+        ("Failsafe", cell(&failsafe)),
+        ("Operation", none(&cell(&p.operation))),
+    ]));
+    context.ui.output_markup("\n[bold]Last Decision[reset]");
+    context.ui.output(&decision(p, now));
+    reason(context.ui, p, 2);
+    print_problems(context.ui, &p.problems);
+}
+
+fn print_problems(ui: &mut Ui<'_>, problems: &[String]) {
+    if problems.is_empty() {
+        return;
+    }
+    ui.output_markup("\n[bold]Problems[reset]");
+    for problem in problems {
+        ui.output(&wrapped(problem, 2));
+    }
+}
+
+fn reason(ui: &mut Ui<'_>, p: &PoolStatus, indent: usize) {
+    if !p.last_decision.reason.is_empty() {
+        ui.output(&wrapped(&p.last_decision.reason, indent));
+    }
+    if !p.operation.is_empty() {
+        ui.output(&wrapped(&p.operation, indent));
+    }
+}
+
+/// The last decision and when it was taken.
+fn decision(p: &PoolStatus, now: i64) -> String {
+    let at = p.last_decision.time.unix_nanos().map(|t| format!(", {}", age(t, now))).unwrap_or_default();
+    format!("{}{at}", p.last_decision.action.name())
+}
+
+/// Where the pool should go, with the consecutive requests for it.
+fn direction(p: &PoolStatus) -> String {
+    let requests = match (p.scale_in_requests, p.scale_out_requests) {
+        (0, 0) => String::new(),
+        (0, out) => format!(" ({out})"),
+        (inwards, _) => format!(" ({inwards})"),
+    };
+    if p.direction.is_empty() { "-".into() } else { format!("{}{requests}", p.direction) }
+}
+
+/// A time that is left, in whole seconds.
+fn left(nanos: i64) -> String {
+    format_duration(nanos.saturating_add(SECOND - 1).div_euclid(SECOND).saturating_mul(SECOND))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_texts() {
+        let mut p = PoolStatus::default();
+        assert_eq!(direction(&p), "-");
+        (p.direction, p.scale_in_requests) = ("in".into(), 2);
+        assert_eq!(direction(&p), "in (2)");
+        (p.direction, p.scale_in_requests, p.scale_out_requests) = ("out".into(), 0, 1);
+        assert_eq!(direction(&p), "out (1)");
+        assert_eq!([0, 1, 61 * SECOND].map(left), ["0s", "1s", "1m1s"]);
+        p.last_decision =
+            Decision { time: Time::from_unix_nanos(SECOND), action: Action::Denied, reason: String::new() };
+        assert_eq!(decision(&p, 9 * SECOND), "denied, 8s ago");
+    }
+}
