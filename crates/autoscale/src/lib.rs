@@ -36,4 +36,6 @@ pub mod status;
 pub mod store;
 #[cfg(test)]
 mod test_cluster;
+#[cfg(test)]
+mod testing;
 pub mod view;

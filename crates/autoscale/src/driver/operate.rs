@@ -96,7 +96,8 @@ impl Shared {
                 return true;
             }
             let Ok(permit) = self.permits.acquire().await else { return true };
-            // Read anew each time: an operator may have entered failsafe mode.
+            let observed = self.observe(pool).await;
+            // Read anew each time, right before anything is done: an operator may have entered failsafe mode.
             let loaded = match self.load(&pool.name, path).await {
                 Ok(loaded) => loaded,
                 Err(error) => {
@@ -105,7 +106,7 @@ impl Shared {
                 }
             };
             self.board.note(&pool.name, &loaded.record);
-            let (state, group) = match self.observe(pool).await {
+            let (state, group) = match observed {
                 Ok(seen) => seen,
                 Err((failure, error)) => {
                     if !error.ends_leadership() {

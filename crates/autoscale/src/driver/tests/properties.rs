@@ -1,0 +1,145 @@
+//! Random pools, loads and faults: whatever fails, hangs or lies, a pool keeps to its bounds and its work has a place.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use encamp_model::SECOND;
+use proptest::prelude::*;
+
+use super::autoscaler;
+use crate::params::{PoolParameters, ProviderKind};
+use crate::test_cluster::parameters;
+use crate::testing::faults::Faults;
+use crate::testing::{Machine, World};
+
+/// `ENCAMP_AUTOSCALE_CASES`, which a release run sets to 10000.
+fn cases() -> u32 {
+    std::env::var("ENCAMP_AUTOSCALE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(256)
+}
+
+#[derive(Debug, Clone)]
+struct Case {
+    seed: u64,
+    nodes: usize,
+    work: usize,
+    min: i64,
+    more: i64,
+    retries: i64,
+    requests: i64,
+    factor: i64,
+    /// Thousandths: reads, effects, lies, halves, conflicts, stillborn.
+    faults: [u64; 6],
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let rate = || prop_oneof![3 => Just(0u64), 2 => 1..50u64, 1 => 50..400u64];
+    let faults = [rate(), rate(), rate(), rate(), rate(), rate()];
+    let pool = (1..7usize, 0..9usize, 0..4i64, 0..6i64);
+    (any::<u64>(), pool, 1..4i64, 1..3i64, 1..4i64, faults).prop_map(
+        |(seed, pool, retries, requests, factor, faults)| {
+            let (nodes, work, min, more) = pool;
+            Case { seed, nodes, work, min, more, retries, requests, factor, faults }
+        },
+    )
+}
+
+impl Case {
+    fn world(&self) -> Arc<World> {
+        let parameters = PoolParameters {
+            min: self.min,
+            max: (self.min + self.more).max(1),
+            retry_threshold: self.retries,
+            scaling_threshold: self.requests,
+            scale_factor: self.factor,
+            cooldown: Duration::from_secs(60),
+            provider: ProviderKind::Local,
+            ..parameters()
+        };
+        let [reads, effects, lies, halves, conflicts, stillborn] = self.faults;
+        let faults = Faults { reads, effects, lies, halves, conflicts, stillborn, ..Faults::none(self.seed) };
+        World::new(Machine::new(self.nodes, self.work, parameters, faults))
+    }
+}
+
+/// Half an hour of changes by chance, a minute apart.
+async fn change_things(world: &World) {
+    for _ in 0..30 {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let now = world.now();
+        let mut machine = world.machine();
+        machine.faults.disk_full = machine.faults.happens(100);
+        let nodes: Vec<String> = machine.state.nodes().filter(|e| e.node.ready()).map(|e| e.node.id.clone()).collect();
+        match machine.faults.chance() % 6 {
+            0 => {
+                let most = 9 * nodes.len().max(1) as u64;
+                let count = machine.faults.chance() % most;
+                machine.set_work(usize::try_from(count).unwrap());
+            }
+            1 if nodes.len() > 1 => {
+                let at = usize::try_from(machine.faults.chance()).unwrap_or_default() % nodes.len();
+                machine.lose(&nodes[at], now);
+            }
+            2 => {
+                let hours = i64::try_from(machine.faults.chance() % 5).unwrap() - 2;
+                machine.faults.skew = hours * 3600 * SECOND;
+            }
+            3 => machine.drains_hang = !machine.drains_hang,
+            _ => {}
+        }
+    }
+}
+
+/// Nothing goes wrong any more; operations end, within all their limits of time.
+async fn calm_down(world: &World) {
+    {
+        let mut machine = world.machine();
+        let seed = machine.faults.seed;
+        machine.faults = Faults { skew: machine.faults.skew, ..Faults::none(seed) };
+        machine.drains_hang = false;
+    }
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+}
+
+async fn play(case: &Case) -> Result<(), TestCaseError> {
+    let world = case.world();
+    let begun = {
+        let autoscaler = autoscaler(&world);
+        let enabled = async {
+            change_things(&world).await;
+            calm_down(&world).await;
+            world.machine().begun
+        };
+        tokio::select! {
+            () = autoscaler.run() => return Err(TestCaseError::fail("it gave up")),
+            begun = enabled => begun,
+        }
+    };
+    let record = world.record();
+    let machine = world.machine();
+    prop_assert_eq!(&machine.violations, &Vec::<String>::new());
+    prop_assert!(machine.ended <= begun && begun - machine.ended <= 1, "{} of {begun} ended", machine.ended);
+    let over = record.failsafe_mode
+        || record.operation.as_ref().is_none_or(|o| {
+            // One that began a short while ago may go on.
+            o.started.unix_nanos().is_some_and(|t| world_now(&world, &machine) - t < 1800 * SECOND)
+        });
+    prop_assert!(over, "an operation does not end: {:?}", record.operation);
+    let told = world.sent.lock().unwrap().iter().any(|n| n.reason == crate::notify::Reason::ClusterFailsafeMode);
+    prop_assert!(!record.failsafe_mode || told, "failsafe mode was entered without a notification");
+    Ok(())
+}
+
+/// The autoscaler's time while the machine is looked at.
+fn world_now(world: &World, machine: &Machine) -> i64 {
+    world.true_now() + machine.faults.skew
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_goes_wrong_the_rules_hold(case in case()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(play(&case))?;
+    }
+}

@@ -1,0 +1,145 @@
+//! Two autoscalers at once, failsafe mode, hanging pools and what operators see.
+
+use std::time::Duration;
+
+use super::*;
+use crate::params::PoolParameters;
+use crate::test_cluster::parameters;
+use crate::testing::faults::Faults;
+use crate::testing::{Effect, Machine};
+
+fn pool() -> PoolParameters {
+    let cooldown = Duration::from_secs(24 * 3600);
+    PoolParameters { cooldown, scaling_threshold: 2, provider: ProviderKind::Local, ..parameters() }
+}
+
+/// A pool that needs a fourth node.
+fn short() -> Machine {
+    Machine::new(3, 8, pool(), Faults::none(1))
+}
+
+async fn run_for(autoscaler: &Autoscaler, time: Duration) {
+    let ended = tokio::time::timeout(time, autoscaler.run()).await;
+    assert!(ended.is_err(), "it gave up");
+}
+
+const MINUTES: Duration = Duration::from_secs(600);
+
+#[tokio::test(start_paused = true)]
+async fn of_two_autoscalers_one_begins() {
+    let world = World::new(short());
+    let (first, second) = (autoscaler(&world), autoscaler(&world));
+    tokio::join!(run_for(&first, MINUTES), run_for(&second, MINUTES));
+    let machine = world.machine();
+    assert_eq!((machine.begun, machine.ended, machine.group.desired), (1, 1, 4));
+    assert_eq!((&machine.held, &machine.violations), (&vec![Effect::SetDesired(4)], &Vec::new()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn operators_see_a_scale_out_and_are_told() {
+    let world = World::new(short());
+    let scaler = autoscaler(&world);
+    let seen = async {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let [first] = scaler.pools().try_into().unwrap();
+        tokio::time::sleep(Duration::from_secs(7)).await;
+        let [second] = scaler.pools().try_into().unwrap();
+        tokio::time::sleep(Duration::from_secs(120)).await;
+        (first, second, scaler.pools().remove(0))
+    };
+    let (first, second, last): (PoolStatus, PoolStatus, PoolStatus) = tokio::select! {
+        () = scaler.run() => panic!("it gave up"),
+        seen = seen => seen,
+    };
+    assert_eq!((first.pool.as_str(), first.nodes, first.min, first.max), ("web", 3, 1, 10));
+    assert_eq!((first.metric.as_str(), first.utilization, first.max_allowed), ("cpu", 24_000, 20_000));
+    assert_eq!((first.direction.as_str(), first.scale_out_requests), ("out", 1));
+    assert_eq!(first.last_decision.action, Action::Requested);
+    assert_eq!(first.last_decision.reason, "1 of 2 consecutive requests to scale out");
+    assert_eq!(second.operation, "out: waiting until the group has 4 instances");
+    assert_eq!((last.nodes, last.operation.as_str(), last.last_decision.action), (4, "", Action::Denied));
+    assert!(last.cooldown_left > 0 && last.cooldown_left <= 24 * 3600 * encamp_model::SECOND);
+    let sent = world.sent.lock().unwrap();
+    assert_eq!(sent.len(), 1);
+    assert_eq!((sent[0].reason, sent[0].uid.as_str(), sent[0].resource_id.as_str()), (Reason::ScaleOut, "uid", "web"));
+    assert_eq!(sent[0].state_path, "encamp/autoscale/state/nodes/web");
+}
+
+#[tokio::test(start_paused = true)]
+async fn failsafe_mode_stops_everything_until_it_is_disabled() {
+    let world = World::new(short());
+    let scaler = autoscaler(&world);
+    assert_eq!(scaler.set_failsafe("other", true, "ops").await, Err(FailsafeError::NotFound));
+    assert_eq!(scaler.set_failsafe("web", true, "ops").await, Err(FailsafeError::NotFound), "not seen yet");
+    run_for(&scaler, Duration::from_secs(5)).await;
+    let status = scaler.set_failsafe("web", true, "ops").await.unwrap();
+    assert!(status.failsafe && status.failsafe_admin.ends_with(" ops"), "{status:?}");
+    assert_eq!(scaler.set_failsafe("web", true, "another").await.unwrap().failsafe_admin, status.failsafe_admin);
+    run_for(&autoscaler(&world), MINUTES).await;
+    assert_eq!(world.machine().begun, 0);
+    assert_eq!(world.machine().held, []);
+    scaler.set_failsafe("web", false, "ops").await.unwrap();
+    run_for(&scaler, MINUTES).await;
+    assert_eq!(world.machine().ended, 1);
+    assert_eq!(world.machine().group.desired, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn three_failures_of_the_provider_lead_to_failsafe_mode_and_then_it_goes_on() {
+    let mut machine = short();
+    machine.faults.effects = 1000;
+    machine.group.max = 3;
+    machine.parameters.max = 10;
+    let world = World::new(machine);
+    let scaler = autoscaler(&world);
+    // Writes fail as well: nothing is begun.
+    run_for(&scaler, MINUTES).await;
+    assert_eq!(world.machine().begun, 0);
+    // The group refuses more instances than its maximum, which nobody asks for.
+    world.machine().faults.effects = 0;
+    run_for(&scaler, MINUTES).await;
+    assert_eq!(world.machine().begun, 0);
+    world.machine().group.max = 4;
+    world.machine().faults.halves = 1000;
+    run_for(&scaler, MINUTES).await;
+    let record = world.record();
+    assert_eq!((record.failsafe_mode, record.failure_count), (true, 3));
+    let step = record.operation.map(|o| o.step);
+    assert_eq!(step, Some(crate::record::Step::SetDesired), "the operation stays");
+    let told = world.sent.lock().unwrap().iter().filter(|n| n.reason == Reason::ClusterFailsafeMode).count();
+    assert_eq!(told, 1);
+    world.machine().faults.halves = 0;
+    scaler.set_failsafe("web", false, "ops").await.unwrap();
+    run_for(&scaler, MINUTES).await;
+    assert_eq!(world.record().operation, None);
+    assert_eq!(world.machine().group.desired, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_ends_when_it_does_not_lead_any_more() {
+    let world = World::new(short());
+    let scaler = autoscaler(&world);
+    let lose = async {
+        tokio::time::sleep(Duration::from_secs(12)).await;
+        world.machine().leads = false;
+    };
+    let (ended, ()) = tokio::join!(tokio::time::timeout(Duration::from_secs(60), scaler.run()), lose);
+    assert!(ended.is_ok());
+    assert_eq!(world.machine().begun, 1);
+    assert_eq!(world.machine().ended, 0);
+    assert_eq!(scaler.pools(), []);
+    let write = scaler.set_failsafe("web", true, "ops").await;
+    assert_eq!(write, Err(FailsafeError::Store(StoreError::Cluster(ClusterError::NotLeader))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_hangs_is_waited_for_and_read_again() {
+    let world = World::new(short());
+    world.machine().faults.reads = 1000;
+    let scaler = autoscaler(&world);
+    run_for(&scaler, MINUTES).await;
+    assert_eq!(world.machine().begun, 0);
+    world.machine().faults.reads = 0;
+    run_for(&scaler, MINUTES).await;
+    assert_eq!(world.machine().ended, 1);
+}

@@ -1,0 +1,145 @@
+//! Side effects on the world, and what the autoscaler must never do.
+
+use encamp_model::{DrainStrategy, SECOND};
+
+use super::machine::{Later, Machine, node_of};
+use crate::provider::InstanceState;
+use crate::record::{ITEM, Record};
+
+/// A side effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Effect {
+    SetDesired(i64),
+    Terminate(String, bool),
+    Detach(String),
+    Drain(String),
+    CancelDrain(String),
+    Purge(String),
+}
+
+impl Machine {
+    /// Looks for what must not be written.
+    pub(super) fn check_write(&mut self, old: &Record, new: &Record) {
+        let mut wrong = Vec::new();
+        match (&old.operation, &new.operation) {
+            (None, Some(operation)) => {
+                self.begun += 1;
+                let nodes = i64::try_from(self.state.nodes().filter(|e| e.node.ready()).count()).unwrap();
+                let (min, max) = (self.parameters.min, self.parameters.max);
+                if operation.target > max.max(nodes) || operation.target < min.min(nodes - 1) {
+                    wrong.push(format!("the pool leaves its bounds: {} of {min} to {max}", operation.target));
+                }
+            }
+            (Some(before), Some(after)) if before.started != after.started => {
+                wrong.push("a second operation began".to_string());
+            }
+            (Some(_), None) => self.ended += 1,
+            (Some(_), Some(_)) | (None, None) => {}
+        }
+        let (ins, outs, threshold) = (new.scalein_requests, new.scaleout_requests, self.parameters.scaling_threshold);
+        let steps = ins > old.scalein_requests + 1 || outs > old.scaleout_requests + 1;
+        if ins.max(outs) >= threshold || ins.min(outs) != 0 || steps {
+            wrong.push(format!("{ins} and {outs} requests"));
+        }
+        if new.operation.is_none() && new.failure_count >= self.parameters.retry_threshold && !new.failsafe_mode {
+            wrong.push("failsafe mode was not entered".to_string());
+        }
+        self.violations.extend(wrong);
+    }
+
+    /// Whether the stored record is in failsafe mode.
+    fn is_failsafe(&self) -> bool {
+        let stored = self.variable(&crate::paths::pool_state("web"));
+        let item = stored.and_then(|s| s.items.get(ITEM));
+        item.is_some_and(|text| Record::read("", Some(text)).unwrap().failsafe_mode)
+    }
+
+    /// Brings an effect about.
+    pub(crate) fn act(&mut self, effect: Effect, now: i64) -> Result<(), String> {
+        if self.is_failsafe() {
+            self.violations.push(format!("{effect:?} in failsafe mode"));
+        }
+        let before = (self.group.clone(), self.state.index);
+        self.bring_about(&effect, now)?;
+        if before != (self.group.clone(), self.state.index) {
+            self.held.push(effect);
+        }
+        Ok(())
+    }
+
+    fn bring_about(&mut self, effect: &Effect, now: i64) -> Result<(), String> {
+        let half = self.faults.happens(self.faults.halves);
+        match effect {
+            Effect::SetDesired(n) => {
+                if *n > self.group.max {
+                    return Err("above the maximum".into());
+                }
+                if *n < self.group.desired || *n > self.parameters.max {
+                    self.violations.push(format!("the desired size goes from {} to {n}", self.group.desired));
+                }
+                self.group.desired = if half { self.group.desired } else { *n };
+            }
+            Effect::Terminate(id, decrement) => {
+                if !self.group.has(id) {
+                    self.violations.push(format!("{id} is terminated again"));
+                    return Err("no such instance".into());
+                }
+                if *decrement && self.group.desired <= self.group.min {
+                    return Err("below the minimum".into());
+                }
+                let node = self.state.node(&node_of(id)).filter(|e| e.node.status == "ready");
+                if node.is_some_and(|e| e.live_allocs().next().is_some() || e.node.ready()) {
+                    self.violations.push(format!("{id} is terminated with work on it"));
+                }
+                if *decrement {
+                    self.group.desired -= 1;
+                }
+                if !half {
+                    self.group
+                        .instances
+                        .iter_mut()
+                        .filter(|i| i.id == *id)
+                        .for_each(|i| i.state = InstanceState::Leaving);
+                    self.later.push((now + 15 * SECOND, Later::Gone(id.clone())));
+                }
+            }
+            Effect::Detach(id) => {
+                if !self.group.has(id) || self.state.node(&node_of(id)).is_some_and(|e| e.node.status == "ready") {
+                    self.violations.push(format!("{id} is detached"));
+                    return Err("no such instance".into());
+                }
+                if self.group.desired <= self.group.min {
+                    return Err("below the minimum".into());
+                }
+                self.group.desired -= 1;
+                if !half {
+                    self.group.instances.retain(|i| i.id != *id);
+                }
+            }
+            Effect::Drain(id) => {
+                let draining = self.state.nodes().any(|e| e.node.drain_strategy.is_some() && e.node.id != *id);
+                if draining {
+                    self.violations.push(format!("{id} is drained beside another node"));
+                }
+                if half {
+                    return Ok(());
+                }
+                self.change_node(id, |n| {
+                    n.drain_strategy = Some(DrainStrategy::default());
+                    n.scheduling_eligibility = "ineligible".into();
+                });
+                self.later.push((now + SECOND, Later::Drained(id.clone())));
+            }
+            Effect::CancelDrain(id) => self.change_node(id, |n| {
+                n.drain_strategy = None;
+                n.scheduling_eligibility = "eligible".into();
+            }),
+            Effect::Purge(id) => {
+                if self.state.remove_node(id).is_some() {
+                    self.index();
+                }
+            }
+        }
+        Ok(())
+    }
+}
