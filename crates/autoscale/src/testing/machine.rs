@@ -263,7 +263,13 @@ impl Machine {
         self.variables.get(path)
     }
 
-    /// Writes a Variable.
+    /// Writes a Variable as an operator does.
+    pub(crate) fn put_variable(&mut self, path: &str, items: Items) {
+        let modify_index = self.index();
+        self.variables.insert(path.into(), Stored { items, modify_index });
+    }
+
+    /// Writes a state object.
     pub(crate) fn write(&mut self, path: &str, items: Items, check: u64) -> Result<u64, ClusterError> {
         let old = self.variables.get(path).cloned();
         if self.faults.disk_full {

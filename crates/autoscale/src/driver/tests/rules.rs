@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::params::PoolParameters;
+use crate::provider::{Answer, GroupId, ScalingGroup};
 use crate::test_cluster::parameters;
 use crate::testing::faults::Faults;
 use crate::testing::{Effect, Machine};
@@ -142,4 +143,82 @@ async fn a_cluster_that_hangs_is_waited_for_and_read_again() {
     world.machine().faults.reads = 0;
     run_for(&scaler, MINUTES).await;
     assert_eq!(world.machine().ended, 1);
+}
+
+/// A provider that never answers.
+struct Hanging;
+
+impl Provider for Hanging {
+    fn group<'a>(&'a self, _: GroupId<'a>) -> Answer<'a, ScalingGroup> {
+        Box::pin(std::future::pending())
+    }
+
+    fn set_desired<'a>(&'a self, _: GroupId<'a>, _: i64) -> Answer<'a, ()> {
+        Box::pin(std::future::pending())
+    }
+
+    fn terminate<'a>(&'a self, _: GroupId<'a>, _: &'a str, _: bool) -> Answer<'a, ()> {
+        Box::pin(std::future::pending())
+    }
+
+    fn detach<'a>(&'a self, _: GroupId<'a>, _: &'a str) -> Answer<'a, ()> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_hangs_does_not_hold_up_others() {
+    let world = World::new(short());
+    let meta = crate::test_cluster::pool_meta(serde_json::json!({
+        "replicator_worker_pool": "stuck", "replicator_provider": "command",
+    }));
+    let stuck = crate::test_cluster::node("z", serde_json::json!({"Meta": meta, "Attributes": {}}));
+    world.machine().state.upsert_node(stuck);
+    let clock = world.clone();
+    let providers: [(ProviderKind, Arc<dyn Provider>); 2] =
+        [(ProviderKind::Local, world.clone()), (ProviderKind::Command, Arc::new(Hanging))];
+    let scaler = Autoscaler::new(
+        Settings { concurrency: 2, ..Settings::default() },
+        world.clone(),
+        Providers::from(providers),
+        world.clone(),
+        Metrics::default(),
+        None,
+        Arc::new(move || clock.now()),
+    );
+    // Two cycles, 5 s until the instance runs, 20 s until it is a node: a call that hangs takes longer.
+    tokio::select! {
+        () = scaler.run() => panic!("it gave up"),
+        () = tokio::time::sleep(Duration::from_secs(50)) => {}
+    }
+    assert_eq!(world.machine().ended, 1);
+    let stuck = scaler.pools().into_iter().find(|p| p.pool == "stuck").unwrap();
+    assert_eq!(stuck.last_decision.action, Action::None, "it is still asked for");
+    tokio::select! {
+        () = scaler.run() => panic!("it gave up"),
+        () = tokio::time::sleep(Duration::from_secs(80)) => {}
+    }
+    let stuck = scaler.pools().into_iter().find(|p| p.pool == "stuck").unwrap();
+    assert_eq!(stuck.last_decision.action, Action::Denied, "it was given up");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pools_may_hold_their_configuration_in_a_variable() {
+    let world = World::new(short());
+    let alone = serde_json::json!({"replicator_worker_pool": "alone"});
+    let node = crate::test_cluster::node("z", serde_json::json!({"Meta": alone}));
+    world.machine().state.upsert_node(node);
+    let scaler = autoscaler(&world);
+    run_for(&scaler, Duration::from_secs(5)).await;
+    let pools = scaler.pools();
+    assert_eq!(pools.iter().map(|p| (p.pool.as_str(), p.nodes)).collect::<Vec<_>>(), [("alone", 0), ("web", 3)]);
+    assert!(pools[0].problems[0].contains("encamp/autoscale/pools/alone"), "{:?}", pools[0].problems);
+    let mut items = crate::test_cluster::pool_meta(serde_json::json!({"replicator_worker_pool": "alone"}));
+    let items = std::mem::take(items.as_object_mut().unwrap());
+    let items = items.into_iter().map(|(k, v)| (k, v.as_str().unwrap().to_string())).collect();
+    world.machine().put_variable("encamp/autoscale/pools/alone", items);
+    run_for(&scaler, Duration::from_secs(5)).await;
+    let pools = scaler.pools();
+    assert_eq!((pools[0].nodes, pools[0].max, pools[0].problems.len()), (1, 10, 0));
+    assert_eq!(pools[0].last_decision.action, Action::Denied, "its provider is not configured: {:?}", pools[0]);
 }
