@@ -258,14 +258,15 @@ fn status_shows_what_the_leader_tells() {
     assert_eq!(
         lines[..3],
         [
-            "Pool         Nodes  Min/Max  Metric  Used   Allowed  Direction  Cooldown  Failsafe",
-            "batch        6      3/20     -       11800  18800    -          0s        true",
-            "web-workers  6      3/20     cpu     11800  18800    in (2)     1m1s      false",
+            "Pool         Nodes     Metric  Used   Allowed  Direction  Cooldown  Failsafe",
+            "batch        6 (3-20)  -       11800  18800    -          0s        true",
+            "web-workers  6 (3-20)  cpu     11800  18800    in (2)     1m1s      false",
         ],
         "{}{}",
         ran.stdout,
         ran.stderr
     );
+    fits(&ran.stdout);
     assert!(ran.stdout.contains("\nLast Decisions\nbatch: denied, "), "{}", ran.stdout);
     assert!(ran.stdout.contains("\n  removal of node worker-3\n"), "{}", ran.stdout);
     assert!(ran.stdout.ends_with("\nProblems\n  web-workers: node worker-9 (00000009): replicator_max is missing\n"));
@@ -297,7 +298,7 @@ fn status_of_a_cluster_that_cannot_tell_is_evaluated_here() {
     let cluster = foreign(&[(STATE, state)], 0);
     let ran = cluster.run(&["autoscale", "status"]);
     assert!(ran.stderr.starts_with("The cluster does not tell about worker pools"), "{}", ran.stderr);
-    let row = "web-workers  6      3/20     cpu     11800  18800    in (1)     0s        false";
+    let row = "web-workers  6 (3-20)  cpu     11800  18800    in (1)     0s        false";
     assert_eq!(ran.stdout.lines().nth(1), Some(row), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("\nweb-workers: requested, "), "{}", ran.stdout);
     let ran = cluster.run(&["autoscale", "status", "web-workers"]);

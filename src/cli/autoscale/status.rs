@@ -171,11 +171,11 @@ fn list(context: &mut Context<'_, '_>, pools: &[PoolStatus]) {
     if pools.is_empty() {
         return context.ui.output("No worker pools");
     }
-    let mut rows = vec!["Pool|Nodes|Min/Max|Metric|Used|Allowed|Direction|Cooldown|Failsafe".to_string()];
+    let mut rows = vec!["Pool|Nodes|Metric|Used|Allowed|Direction|Cooldown|Failsafe".to_string()];
     rows.extend(pools.iter().map(|p| {
         let metric = if p.metric.is_empty() { "-" } else { &p.metric };
         format!(
-            "{}|{}|{}/{}|{metric}|{}|{}|{}|{}|{}",
+            "{}|{} ({}-{})|{metric}|{}|{}|{}|{}|{}",
             cell(&p.pool),
             p.nodes,
             p.min,

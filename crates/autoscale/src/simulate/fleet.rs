@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use encamp_model::random::Random;
 use encamp_model::{Allocation, Node, client_status};
-use encamp_plan::what_if::{Change, ChangeError, Timeline, copy_of, missing};
+use encamp_plan::what_if::{Cause, Change, ChangeError, Displaced, Fate, Timeline, copy_of, missing};
 use encamp_state::State;
 
 use super::trace::{GroupKey, Row};
@@ -216,7 +216,14 @@ impl Fleet {
     /// which is false.
     pub(super) fn drain(&mut self, node: &str, now: i64) -> bool {
         let before = self.state().clone();
-        let drained = self.timeline.drain(node, now).is_ok_and(|o| !o.falls_short());
+        let left = |d: &Displaced| match (d.cause, d.fate) {
+            (Cause::Drained, Fate::Unplaced | Fate::Stays) | (Cause::Preempted, Fate::Unplaced) => true,
+            (Cause::Drained, Fate::Moved | Fate::Stopped) => false,
+            (Cause::Preempted, Fate::Moved | Fate::Stopped | Fate::Stays) => false,
+            (Cause::Lost | Cause::Migrated | Cause::Updated | Cause::Stopped, _) => false,
+        };
+        let drained = self.timeline.drain(node, now);
+        let drained = drained.is_ok_and(|o| !o.displaced.iter().any(|d| d.owner.job_type != "system" && left(d)));
         let stays = |a: &Allocation| a.job.as_ref().is_none_or(|j| j.r#type != "system");
         let empty = self.state().node(node).is_some_and(|e| !e.live_allocs().any(|a| stays(&a.alloc)));
         if !(drained && empty) {
