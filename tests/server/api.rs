@@ -474,7 +474,11 @@ fn unlabelled(line: &str) -> String {
 fn settings_that_would_do_nothing_are_refused() {
     let folder = Folder::new("api-settings");
     for (name, more, text) in [
-        ("scaling.hcl", "autoscaling {\n  enabled = true\n}\n", "autoscaling is not supported by this version"),
+        (
+            "scaling.hcl",
+            "autoscaling {\n  concurrency = 0\n}\n",
+            "autoscaling block invalid: concurrency must be at least 1",
+        ),
         ("interval.hcl", "server {\n  job_gc_interval = \"0s\"\n}\n", "job_gc_interval should be greater than 0s"),
     ] {
         folder.file(name, format!("{}{more}", server_config(&folder, "bootstrap_expect = 1")));

@@ -199,31 +199,6 @@ blocks! {
         config "Config": Tree = serde_json::Value::Null,
     }
 
-    /// A worker pool's notification target; ours (`docs/spec/cluster-scaling.md §1.1`).
-    Notify from NotifyFile {
-        r#type "Type": Text = String::new(),
-        url "URL": super::kinds::Hidden = Default::default(),
-        key "Key": super::kinds::Hidden = Default::default(),
-        scale_events "ScaleEvents": Flag = false,
-    }
-
-    /// A provider of nodes; ours.
-    Provider from ProviderFile {
-        command "Command": List = Vec::new(),
-    }
-
-    /// Worker pools; ours (`docs/spec/cluster-scaling.md §1.1`).
-    Autoscaling from AutoscalingFile {
-        enabled "Enabled": Flag = false,
-        cluster_interval "ClusterInterval": Span = 10 * SECOND,
-        job_interval "JobInterval": Span = 10 * SECOND,
-        concurrency "Concurrency": Int = 10,
-        drain_deadline "DrainDeadline": Span = minutes(15),
-        job_scaling "JobScaling": Flag = false,
-        notify "Notify": Labelled<NotifyFile> = Default::default(),
-        provider "Provider": Labelled<ProviderFile> = Default::default(),
-    }
-
     /// The interface that a browser shows; here only hints in outputs depend on it.
     Ui from UiFile {
         /// Off as soon as a block leaves it out.

@@ -4,10 +4,11 @@
 //! filled in. Order, later wins: defaults or those of `-dev`, files in order, flags, environment.
 //!
 //! - `syntax`: text to tree. `decode`: tree to settings. `kinds`: kinds of settings and how they merge.
-//! - `client`, `server`: the blocks. `load`: files and folders. `validate`: what is refused.
+//! - `client`, `server`, `autoscaling`: the blocks. `load`: files and folders. `validate`: what is refused.
 //! - `addresses`: what to bind and advertise. `template`, `interfaces`: addresses by what they are.
 
 pub mod addresses;
+pub mod autoscaling;
 pub mod client;
 mod decode;
 pub mod interfaces;
@@ -23,13 +24,15 @@ mod validate;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use encamp_autoscale::params::ProviderKind;
 use serde_json::{Value as Json, json};
 
 pub(crate) use load::reason;
 pub use load::{LoadError, Loaded, Sources, load};
 pub use validate::{Finding, check_schedulers, check_start, level, parse_ports, validate};
 
-use client::{AutoscalingFile, Client, ClientFile, PluginFile, UiKind, ui_default};
+use autoscaling::AutoscalingFile;
+use client::{Client, ClientFile, PluginFile, UiKind, ui_default};
 use kinds::{Accepted, Count, Flag, Int, Labelled, Open, Shown, Span, Switch, Text, Texts, blocks};
 use server::{
     Acl, AclFile, Autopilot, AutopilotFile, Limits, LimitsFile, Rpc, RpcFile, Server, ServerFile, Telemetry,
@@ -169,6 +172,12 @@ impl Config {
     /// Where a server keeps its data.
     pub fn server_dir(&self) -> PathBuf {
         self.below_data_dir(&self.server.data_dir, "server")
+    }
+
+    /// Where the provider `local` keeps its groups; empty when there is no place.
+    pub fn autoscale_dir(&self) -> PathBuf {
+        let local = self.autoscaling.as_ref().and_then(|a| a.provider.get(ProviderKind::Local.name()));
+        self.below_data_dir(local.map_or("", |p| p.directory.as_str()), "autoscale")
     }
 
     /// Where a client keeps its state.

@@ -35,7 +35,7 @@ impl Drop for Files {
 }
 
 /// The configuration of texts in order.
-fn merged(texts: &[&str]) -> Config {
+pub(super) fn merged(texts: &[&str]) -> Config {
     let names: Vec<String> = (0..texts.len()).map(|i| format!("{i}.hcl")).collect();
     let files = Files::new(&names.iter().map(String::as_str).zip(texts.iter().copied()).collect::<Vec<_>>());
     let sources = Sources { paths: names.iter().map(|n| files.path(n)).collect(), ..Sources::default() };
@@ -43,7 +43,7 @@ fn merged(texts: &[&str]) -> Config {
 }
 
 /// Why a text is refused, without the names of the file in front.
-fn refused(text: &str) -> String {
+pub(super) fn refused(text: &str) -> String {
     let files = Files::new(&[("a.hcl", text)]);
     let path = files.path("a.hcl");
     let error = load(&Sources { paths: vec![path.clone()], ..Sources::default() }).expect_err(text).to_string();
@@ -51,7 +51,7 @@ fn refused(text: &str) -> String {
     error.strip_prefix(&frame).unwrap_or_else(|| panic!("{error}")).replace(&path, "a.hcl")
 }
 
-fn first_error(config: &Config) -> Option<String> {
+pub(super) fn first_error(config: &Config) -> Option<String> {
     validate(config).into_iter().find_map(|f| match f {
         Finding::Error(text) => Some(text),
         Finding::Warning(_) => None,
@@ -418,16 +418,6 @@ fn gc_thresholds_of_zero_and_less_are_taken() {
     assert_eq!(of("node_gc_threshold = \"-1h\"\n eval_gc_threshold = \"-1ns\""), (-HOUR, -1));
     let text = "data_dir = \"/d\"\nserver {\n enabled = true\n job_gc_threshold = \"-1h\"\n}";
     assert_eq!(check_start(&merged(&[text]), 4), Ok(()));
-}
-
-#[test]
-fn autoscaling_is_refused_until_it_works() {
-    let server = "data_dir = \"/d\"\nserver {\n enabled = true\n bootstrap_expect = 1\n}\n";
-    let want = "autoscaling is not supported by this version: nothing would be scaled. Remove the autoscaling block";
-    for block in ["autoscaling { enabled = true }", "autoscaling {}"] {
-        assert_eq!(first_error(&merged(&[&format!("{server}{block}")])).as_deref(), Some(want), "{block}");
-    }
-    assert_eq!(first_error(&merged(&[server])), None);
 }
 
 #[test]

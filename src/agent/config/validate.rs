@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::Config;
 use super::load::reason;
+use super::{Config, autoscaling};
 use encamp_model::quoted;
 
 /// A remark about a configuration.
@@ -17,10 +17,6 @@ pub enum Finding {
 
 /// The levels of log messages.
 const LEVELS: [&str; 6] = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "OFF"];
-
-/// Worker pools are not scaled yet: an operator who configures scaling must not believe that it works.
-const AUTOSCALING: &str =
-    "autoscaling is not supported by this version: nothing would be scaled. Remove the autoscaling block";
 
 /// All remarks in order: warnings, and at most one error at the end.
 pub fn validate(config: &Config) -> Vec<Finding> {
@@ -59,7 +55,12 @@ fn check(c: &Config, warnings: &mut Vec<String>) -> Result<(), String> {
     client(c)?;
     directories_and_roles(c, warnings)?;
     issuer(c, warnings);
-    fail(c.autoscaling.is_some(), AUTOSCALING)?;
+    if let Some(a) = &c.autoscaling {
+        autoscaling::check(a, !c.data_dir.is_empty())?;
+        if a.enabled && !c.server.enabled {
+            warnings.push("WARNING: autoscaling.enabled has no effect on an agent that is no server".into());
+        }
+    }
     fail(c.server.protocol_version != 0, "Please remove deprecated protocol_version field from config.")?;
     let known = ["aead", "awskms", "azurekeyvault", "gcpckms", "transit"];
     if let Some(other) = c.keyring.keys().find(|p| !known.contains(&p.as_str())) {
