@@ -10,6 +10,8 @@ use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
+use super::autoscale::leader;
+use super::autoscale::loops::Current;
 use super::config::{Config, addresses, check_start};
 use super::control::Control;
 use super::local_client::Local;
@@ -103,8 +105,17 @@ impl Agent {
         }
         let control = Control { config: config.json(), logs: logs.clone(), reloader };
         let local = agent.client.as_ref().map(|c| Arc::new(Local(c.handle())) as Arc<dyn LocalClient>);
+        let scaled = agent.scale(&config, local.clone(), &metrics);
         let app =
             AppState::new(http_settings(&config), agent.server.clone(), local, Arc::new(control), metrics.clone());
+        match scaled {
+            Ok(Some(pools)) => app.autoscaling_by(pools),
+            Ok(None) => {}
+            Err(e) => {
+                agent.stop(None).await;
+                return Err(start_error(e));
+            }
+        }
         let rpc = network.open(bound, agent.service.clone(), agent.servers.clone(), &app);
         if let Err(e) = agent.join(&config, &network, &app).await {
             agent.stop(rpc).await;
@@ -198,6 +209,8 @@ struct Parts {
     client: Option<Client>,
     /// The way of a node without a server in its agent.
     servers: Option<Arc<Remote>>,
+    /// Scales worker pools while the server leads.
+    autoscaling: Option<leader::Running>,
     /// Where a development server keeps its log; removed when it stops.
     scratch: Option<PathBuf>,
 }
@@ -267,7 +280,23 @@ impl Parts {
         Ok(())
     }
 
+    /// Has worker pools scaled while the server leads, if the configuration wants that.
+    fn scale(
+        &mut self,
+        config: &Config,
+        local: Option<Arc<dyn LocalClient>>,
+        metrics: &Metrics,
+    ) -> Result<Option<Arc<Current>>, String> {
+        let Some(server) = &self.server else { return Ok(None) };
+        let Some((pools, running)) = leader::start(config, server, local, metrics)? else { return Ok(None) };
+        self.autoscaling = Some(running);
+        Ok(Some(pools))
+    }
+
     async fn stop(mut self, rpc: Option<encamp_rpc::listener::Serving>) {
+        if let Some(autoscaling) = self.autoscaling {
+            autoscaling.stop().await;
+        }
         if let Some(client) = self.client {
             client.shutdown().await;
         }

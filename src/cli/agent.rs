@@ -8,7 +8,7 @@ use super::agent_flags::AgentFlags;
 use super::command::Run;
 use super::context::Context;
 use crate::agent::config::{self, Config, Finding, Sources};
-use crate::agent::log::{FileSettings, Level, LogSettings};
+use crate::agent::log::{FileSettings, Level, LogSettings, Output};
 use crate::agent::notify::{self, State};
 use crate::agent::start::ReloadRequests;
 use crate::agent::{Agent, Logs, Reloader};
@@ -92,6 +92,7 @@ fn log_settings(config: &Config) -> LogSettings {
         level: Level::parse(&config.log_level).unwrap_or(Level::Info),
         json: config.log_json,
         location: config.log_include_location,
+        output: Output::Standard,
         file,
         syslog: config.enable_syslog.then(|| config.syslog_facility.clone()),
     }

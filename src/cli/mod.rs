@@ -14,7 +14,7 @@
 //! - [`monitor`]: watching what became of a request.
 //! - [`data`]: answers that are kept as they came. [`spec_file`]: files that say what an object shall be; [`examples`]: such files to
 //!   start from. [`objects`]: allocations and nodes by the beginning of their IDs.
-//! - [`autoscale`]: worker pools.
+//! - [`autoscale`]: worker pools. [`autoscale_agent`]: scales them from outside of the cluster.
 //! - [`render`]: how results look.
 
 pub mod agent;
@@ -25,6 +25,7 @@ pub mod agent_log;
 pub mod agent_monitor;
 pub mod alloc;
 pub mod autoscale;
+pub mod autoscale_agent;
 pub mod capacity;
 pub mod changes;
 pub mod check;

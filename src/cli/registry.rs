@@ -40,6 +40,7 @@ impl Registry {
         registry.add::<what_if::WhatIfCommand>("what-if", None, 255);
         super::alloc::register(&mut registry);
         super::autoscale::register(&mut registry);
+        registry.add::<super::autoscale_agent::AutoscaleAgent>("autoscale agent", None, 1);
         super::namespace::register(&mut registry);
         super::node::register(&mut registry);
         super::operator::register(&mut registry);

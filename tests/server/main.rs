@@ -7,6 +7,7 @@
 mod agent;
 mod agent_process;
 mod api;
+mod autoscale;
 mod client_libraries;
 mod client_node;
 mod hardship;

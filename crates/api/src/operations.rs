@@ -112,6 +112,11 @@ impl Client {
         self.put(&path("/v1/node/", id, "/eligibility"), &Query::default(), &body).await
     }
 
+    /// Removes a node.
+    pub async fn purge_node(&self, id: &str) -> Answer<Value> {
+        self.put(&path("/v1/node/", id, "/purge"), &Query::default(), &json!({})).await
+    }
+
     /// Metadata of a node (that of the agent asked for an empty ID): all, set while it runs, from its configuration.
     pub async fn node_meta(&self, id: &str) -> Answer<Value> {
         self.get("/v1/client/metadata", &of_node(id)).await
@@ -202,6 +207,11 @@ impl Client {
     /// The RPC address of a region's leader.
     pub async fn leader(&self, region: &str) -> Answer<String> {
         self.get("/v1/status/leader", &Query::default().with("region", region)).await
+    }
+
+    /// RPC addresses of the cluster's servers.
+    pub async fn servers_of_cluster(&self) -> Answer<Vec<String>> {
+        self.get("/v1/status/peers", &Query::default()).await
     }
 
     /// The servers that the agent's node knows of.

@@ -84,6 +84,15 @@ impl Level {
     }
 }
 
+/// The stream that messages are written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// Standard output: what an agent tells about its start goes there, too, and messages are indented below it.
+    Standard,
+    /// Standard error.
+    Error,
+}
+
 /// How and where messages are written.
 #[derive(Debug, Clone)]
 pub struct LogSettings {
@@ -93,7 +102,9 @@ pub struct LogSettings {
     pub json: bool,
     /// With file and line of the source.
     pub location: bool,
-    /// A file to write to, besides standard output.
+    /// The stream to write to.
+    pub output: Output,
+    /// A file to write to, besides that.
     pub file: Option<FileSettings>,
     /// The syslog facility to write to, such as `LOCAL0`.
     pub syslog: Option<String>,
@@ -124,6 +135,8 @@ struct Shared {
     lowest: AtomicU8,
     json: bool,
     location: bool,
+    /// Text is shown below what is told about the start.
+    indented: bool,
     sinks: Mutex<Sinks>,
     watchers: RwLock<Vec<Watcher>>,
     next_watcher: AtomicU64,
@@ -155,7 +168,11 @@ impl Logs {
         let syslog = settings.syslog.as_deref().map(syslog::Syslog::connect).transpose();
         let syslog = syslog.map_err(|e| format!("Error setting up syslog: {e}"))?;
         // A descriptor of its own: the command line keeps the lock of standard output.
-        let out = std::io::stdout().as_fd().try_clone_to_owned().ok().map(File::from);
+        let out = match settings.output {
+            Output::Standard => std::io::stdout().as_fd().try_clone_to_owned(),
+            Output::Error => std::io::stderr().as_fd().try_clone_to_owned(),
+        };
+        let out = out.ok().map(File::from);
         let sinks = Sinks { out, held: Some(String::new()), file, syslog };
         let level = settings.level as u8;
         let shared = Shared {
@@ -163,6 +180,7 @@ impl Logs {
             lowest: AtomicU8::new(level),
             json: settings.json,
             location: settings.location,
+            indented: settings.output == Output::Standard && !settings.json,
             sinks: Mutex::new(sinks),
             watchers: RwLock::default(),
             next_watcher: AtomicU64::new(0),
@@ -243,7 +261,7 @@ impl Shared {
         if line.shown_at(self.level()) {
             let text = line.text(self.json, self.location);
             let mut sinks = self.sinks();
-            let shown = if self.json { format!("{text}\n") } else { format!("    {text}\n") };
+            let shown = if self.indented { format!("    {text}\n") } else { format!("{text}\n") };
             match &mut sinks.held {
                 Some(held) => held.push_str(&shown),
                 None => sinks.print(&shown),
@@ -272,7 +290,7 @@ impl Sinks {
 }
 
 /// Libraries whose messages below a warning are left out.
-const LIBRARIES: &[&str] = &["h2", "hyper", "rustls", "tower", "reqwest"];
+const LIBRARIES: &[&str] = &["aws", "h2", "hyper", "rustls", "tower", "reqwest"];
 /// This library complains ten times a second of every server that is down. What counts is logged by the server.
 const CONSENSUS: &str = "openraft";
 
@@ -331,7 +349,9 @@ mod tests {
     use super::*;
 
     fn logs(level: Level) -> Logs {
-        Logs::open(&LogSettings { level, json: false, location: false, file: None, syslog: None }).expect("a log")
+        let output = Output::Standard;
+        Logs::open(&LogSettings { level, json: false, location: false, output, file: None, syslog: None })
+            .expect("a log")
     }
 
     fn with<T>(logs: &Logs, f: impl FnOnce() -> T) -> T {

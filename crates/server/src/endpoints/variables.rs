@@ -45,6 +45,18 @@ pub struct Written {
     pub reply: VariableReply,
 }
 
+impl Written {
+    /// The variable as it was written; none if it was removed, or was not as the caller expected it.
+    pub fn variable(&self) -> Option<&VariableEncrypted> {
+        match &self.reply {
+            VariableReply::Written(v) => v.as_deref(),
+            VariableReply::Conflict(_) | VariableReply::Locked | VariableReply::Missing | VariableReply::NotLocked => {
+                None
+            }
+        }
+    }
+}
+
 /// Decrypts what a variable holds.
 ///
 /// # Errors

@@ -1,0 +1,140 @@
+//! On a server the loops begin and end with leadership (`docs/spec/cluster-scaling.md §1.1`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use encamp_http::local::LocalClient;
+use encamp_server::Server;
+use encamp_telemetry::Metrics;
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
+
+use super::loops::{Current, Loops};
+use super::node_agents::NodeAgents;
+use super::parts::{Parts, Place, own_alloc};
+use super::server_cluster::ServerCluster;
+use crate::agent::config::Config;
+
+/// How long is waited before loops that ended while the server still leads are begun again.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long the thread has for its end.
+const STOP: Duration = Duration::from_secs(2);
+
+/// What the loops of a server need.
+struct OnLeader {
+    server: Server,
+    region: String,
+    /// The node beside the server.
+    local: Option<Arc<dyn LocalClient>>,
+    /// The agents of other nodes.
+    agents: Arc<NodeAgents>,
+    parts: Parts,
+}
+
+impl OnLeader {
+    /// Runs the loops whenever the server leads, until it stops. `current` tells their pools.
+    async fn follow(self, current: Arc<Current>) {
+        let mut leadership = self.server.consensus().leadership();
+        loop {
+            let (leads, term, stopped) = {
+                let l = leadership.borrow_and_update();
+                (l.is_leader, l.term, l.failed.is_some())
+            };
+            if stopped {
+                return;
+            }
+            if !leads {
+                if leadership.changed().await.is_err() {
+                    return;
+                }
+                continue;
+            }
+            let mut watch = leadership.clone();
+            let followed = tokio::select! {
+                biased;
+                ended = watch.wait_for(|l| !l.is_leader || l.term != term || l.failed.is_some()) => ended.is_ok(),
+                () = self.lead(term, &current) => true,
+            };
+            current.set(None);
+            if !followed {
+                return;
+            }
+        }
+    }
+
+    /// Runs the loops in one term, once the server is ready.
+    async fn lead(&self, term: u64, current: &Current) {
+        if self.server.wait_ready().await.is_ok() {
+            let (server, region, local) = (self.server.clone(), self.region.clone(), self.local.clone());
+            let cluster = ServerCluster::new(server, region, term, local, self.agents.clone());
+            let loops = Loops::new(&self.parts, Arc::new(cluster));
+            current.set(Some(&loops));
+            tracing::info!(target: "autoscale", term, "this server leads: worker pools are scaled by it");
+            loops.run().await;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// What follows leadership, on a thread of its own: evaluations of large clusters are no work for the threads that answer
+/// requests.
+pub struct Running {
+    stop: oneshot::Sender<()>,
+    ended: oneshot::Receiver<()>,
+}
+
+impl Running {
+    fn start(follower: OnLeader, current: Arc<Current>) -> std::io::Result<Running> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let ((stop, stopped), (end, ended)) = (oneshot::channel::<()>(), oneshot::channel());
+        std::thread::Builder::new().name("autoscale".into()).spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    _ = stopped => {}
+                    () = follower.follow(current) => {}
+                }
+            });
+            runtime.shutdown_background();
+            // Nobody may wait for it.
+            let _ = end.send(());
+        })?;
+        Ok(Running { stop, ended })
+    }
+
+    /// Stops the loops: the next leader goes on from what is persisted.
+    pub async fn stop(self) {
+        drop(self.stop);
+        let _ = tokio::time::timeout(STOP, self.ended).await;
+    }
+}
+
+/// Begins to follow leadership on the server of an agent, if its configuration wants that. Must be called inside of a
+/// runtime.
+///
+/// # Errors
+/// A provider or a backend for notifications cannot be set up.
+pub fn start(
+    config: &Config,
+    server: &Server,
+    local: Option<Arc<dyn LocalClient>>,
+    metrics: &Metrics,
+) -> Result<Option<(Arc<Current>, Running)>, String> {
+    let Some(block) = config.autoscaling.as_ref().filter(|a| a.enabled) else { return Ok(None) };
+    let alloc = std::env::var("NOMAD_ALLOC_ID").ok();
+    let place = Place { directory: config.autoscale_dir(), servers: vec![config.advertise.rpc.clone()] };
+    let parts = Parts::new(block, place, metrics.clone(), own_alloc(|_| alloc.as_deref()))?;
+    let file = |path: &str| (config.tls.http && !path.is_empty()).then(|| path.into());
+    let tls = encamp_api::Tls {
+        ca_cert: file(&config.tls.ca_file),
+        client_cert: file(&config.tls.cert_file),
+        client_key: file(&config.tls.key_file),
+        server_name: Some(format!("client.{}.nomad", config.region)),
+        ..encamp_api::Tls::default()
+    };
+    let agents = Arc::new(NodeAgents::new(encamp_api::Config { tls, ..encamp_api::Config::default() }));
+    let follower = OnLeader { server: server.clone(), region: config.region.clone(), local, agents, parts };
+    let current = Arc::new(Current::default());
+    let running = Running::start(follower, current.clone());
+    let running = running.map_err(|e| format!("the thread for worker pools cannot be started: {e}"))?;
+    Ok(Some((current, running)))
+}

@@ -1,0 +1,257 @@
+//! Which of several processes may act: the holder of the lock of one Variable (`docs/spec/cluster-scaling.md`, top).
+//!
+//! The cluster gives a lock away when it was not renewed for twice its TTL. The holder stops earlier by its own
+//! clock: when the last renewal that succeeded was sent longer ago than the TTL less a margin. So two processes never
+//! act together, however long answers take.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use encamp_api::variables::{Variable, VariableError};
+use encamp_api::{ApiError, Client};
+use encamp_autoscale::paths::{LEADER, NAMESPACE};
+use encamp_model::{SECOND, VariableLock};
+use tokio::time::Instant;
+
+/// The TTL of the lock in seconds.
+const TTL: u64 = 30;
+/// How much earlier than the TTL says the holder stops.
+const MARGIN: Duration = Duration::from_secs(5);
+/// Seconds for which nobody gets the lock after it was taken away.
+const DELAY: i64 = 5;
+/// Pause between two renewals.
+const RENEW: Duration = Duration::from_secs(8);
+/// How long one renewal may take, and the pause after one that failed.
+const ATTEMPT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(1));
+/// Pause between two looks at a lock that somebody else holds.
+const LOOK: Duration = Duration::from_secs(2);
+/// The longest pause between two looks that failed.
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// What is held.
+#[derive(Debug, Clone)]
+struct Held {
+    variable: Variable,
+    /// Acting is allowed until then.
+    until: Instant,
+}
+
+/// The lock, as one process sees it.
+#[derive(Debug)]
+pub struct LeaderLock {
+    client: Arc<Client>,
+    /// What is written into the Variable, for people who look at it.
+    holder: String,
+    held: Mutex<Option<Held>>,
+}
+
+impl LeaderLock {
+    /// A lock that is not held yet. `holder` tells who would hold it.
+    pub fn new(client: Arc<Client>, holder: String) -> LeaderLock {
+        LeaderLock { client, holder, held: Mutex::default() }
+    }
+
+    fn held(&self) -> std::sync::MutexGuard<'_, Option<Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Until when this process may act; `None` if it may not now.
+    pub fn until(&self) -> Option<Instant> {
+        let until = self.held().as_ref()?.until;
+        (Instant::now() < until).then_some(until)
+    }
+
+    /// Waits until the lock is this process's. Failures are logged, and it is tried again.
+    pub async fn acquire(&self) {
+        let (mut pause, mut told) = (LOOK, false);
+        loop {
+            match self.try_acquire().await {
+                Ok(true) => return,
+                Ok(false) => {
+                    if !std::mem::replace(&mut told, true) {
+                        let what = "another instance scales this cluster; waiting for its lock";
+                        tracing::info!(target: "autoscale", "{what}");
+                    }
+                    pause = LOOK;
+                }
+                Err(e) => {
+                    tracing::warn!(target: "autoscale", error = %e, "the lock cannot be taken; trying again");
+                    pause = (pause * 2).min(LONGEST);
+                }
+            }
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Takes the lock if it is free.
+    async fn try_acquire(&self) -> Result<bool, ApiError> {
+        // A read costs the cluster less than an attempt, which is an entry of its log.
+        match self.client.variable(LEADER).await {
+            Ok(v) if v.lock.is_some() => return Ok(false),
+            Ok(_) => {}
+            Err(e) if e.is_not_found() => {}
+            Err(e) => return Err(e),
+        }
+        let lock = VariableLock {
+            id: String::new(),
+            ttl: i64::try_from(TTL).unwrap_or(i64::MAX).saturating_mul(SECOND),
+            lock_delay: DELAY * SECOND,
+        };
+        let variable = Variable {
+            namespace: NAMESPACE.into(),
+            path: LEADER.into(),
+            items: [("holder".to_string(), self.holder.clone())].into(),
+            lock: Some(lock),
+            ..Variable::default()
+        };
+        let sent = Instant::now();
+        match self.client.lock_variable(&variable).await {
+            Ok(locked) if locked.lock.as_ref().is_some_and(|l| !l.id.is_empty()) => {
+                let until = valid_until(sent);
+                // What renewals and the release send: they take no items.
+                let variable = Variable { items: Default::default(), lock: locked.lock, ..variable };
+                *self.held() = Some(Held { variable, until });
+                Ok(Instant::now() < until)
+            }
+            Ok(_) => Ok(false),
+            Err(VariableError::Conflict(_)) => Ok(false),
+            Err(VariableError::Other(e)) if e.status() == Some(409) => Ok(false),
+            Err(VariableError::Other(e)) => Err(e),
+        }
+    }
+
+    /// Renews the lock until it is lost, and gives the reason. From then on [`until`](LeaderLock::until) is `None`.
+    pub async fn keep(&self) -> String {
+        let mut pause = RENEW;
+        loop {
+            let Some(until) = self.until() else { return self.lost("it was not renewed in time".into()) };
+            tokio::time::sleep_until(until.min(Instant::now() + pause)).await;
+            let Some(variable) = self.held().as_ref().map(|h| h.variable.clone()) else {
+                return "it was given back".into();
+            };
+            let sent = Instant::now();
+            let renewed = tokio::time::timeout(ATTEMPT.0, self.client.touch_lock("lock-renew", &variable)).await;
+            pause = match renewed {
+                Ok(Ok(())) => {
+                    if let Some(held) = self.held().as_mut() {
+                        held.until = valid_until(sent);
+                    }
+                    RENEW
+                }
+                Ok(Err(VariableError::Conflict(_))) => return self.lost("another instance has it".into()),
+                Ok(Err(VariableError::Other(e))) if e.is_temporary() || e.status().is_none() => {
+                    tracing::warn!(target: "autoscale", error = %e, "the lock was not renewed; trying again");
+                    ATTEMPT.1
+                }
+                Ok(Err(VariableError::Other(e))) => return self.lost(e.to_string()),
+                Err(_) => {
+                    tracing::warn!(target: "autoscale", "the lock was not renewed: no answer in time; trying again");
+                    Duration::ZERO
+                }
+            };
+        }
+    }
+
+    fn lost(&self, why: String) -> String {
+        *self.held() = None;
+        why
+    }
+
+    /// From now on this process may not act, but keeps the lock until [`release`](LeaderLock::release) or its end.
+    pub fn stop_acting(&self) {
+        if let Some(held) = self.held().as_mut() {
+            held.until = Instant::now();
+        }
+    }
+
+    /// Gives the lock back, if it is held.
+    ///
+    /// # Errors
+    /// The cluster did not take it back in time; it gives it away when it was not renewed.
+    pub async fn release(&self) -> Result<(), String> {
+        let Some(held) = self.held().take() else { return Ok(()) };
+        match tokio::time::timeout(ATTEMPT.0, self.client.touch_lock("lock-release", &held.variable)).await {
+            Ok(Ok(())) => Ok(()),
+            // It is another's already.
+            Ok(Err(VariableError::Conflict(_))) => Ok(()),
+            Ok(Err(VariableError::Other(e))) => Err(e.to_string()),
+            Err(_) => Err("no answer in time".into()),
+        }
+    }
+}
+
+/// Until when a renewal that was sent then allows to act.
+fn valid_until(sent: Instant) -> Instant {
+    sent + Duration::from_secs(TTL).saturating_sub(MARGIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::canned::{Canned, json};
+    use super::*;
+
+    const PATH: &str = "/v1/var/encamp/autoscale/leader";
+
+    fn free(method: &str, query: &str) -> Option<(u16, String)> {
+        match (method, query.contains("lock-acquire")) {
+            ("GET", _) => Some((404, "variable not found".into())),
+            ("PUT", true) => Some((200, json(&[("Lock", "{\"ID\":\"l\"}")]))),
+            _ => None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_free_lock_is_taken_and_given_back() {
+        let canned = Canned::start(|method, _, query| free(method, query).unwrap_or((200, "{}".into()))).await;
+        let lock = LeaderLock::new(canned.client(), "host pid 1".into());
+        assert_eq!(lock.until(), None);
+        lock.acquire().await;
+        let left = lock.until().expect("it is held") - Instant::now();
+        assert!(left <= Duration::from_secs(25) && left > Duration::from_secs(20), "{left:?}");
+        let body: serde_json::Value = serde_json::from_str(&canned.last_body(PATH)).expect("JSON");
+        assert_eq!(body["Lock"]["TTL"], "30s");
+        assert_eq!((&body["Lock"]["LockDelay"], &body["Items"]["holder"]), (&"5s".into(), &"host pid 1".into()));
+        lock.stop_acting();
+        assert_eq!(lock.until(), None);
+        lock.release().await.expect("released");
+        let body: serde_json::Value = serde_json::from_str(&canned.last_body(PATH)).expect("JSON");
+        assert_eq!(body["Lock"]["ID"], "l");
+        let sent = canned.count("PUT", PATH);
+        lock.release().await.expect("there is nothing to release");
+        assert_eq!(canned.count("PUT", PATH), sent);
+    }
+
+    #[tokio::test]
+    async fn a_lock_that_another_has_is_only_looked_at() {
+        let canned = Canned::start(|_, _, _| (200, json(&[("Lock", "{\"ID\":\"\"}")]))).await;
+        let lock = LeaderLock::new(canned.client(), "me".into());
+        assert!(!lock.try_acquire().await.expect("answered"));
+        assert_eq!((lock.until(), canned.count("PUT", PATH)), (None, 0));
+        let canned = Canned::start(|method, _, _| match method {
+            "GET" => (404, "variable not found".into()),
+            _ => (409, "{\"Path\":\"x\"}".into()),
+        })
+        .await;
+        let lock = LeaderLock::new(canned.client(), "me".into());
+        assert!(!lock.try_acquire().await.expect("answered"), "somebody was faster");
+    }
+
+    #[tokio::test]
+    async fn who_lost_the_lock_may_not_act() {
+        let canned = Canned::start(|method, _, query| match free(method, query) {
+            Some(answer) => answer,
+            None => (409, "{\"Path\":\"x\"}".into()),
+        })
+        .await;
+        let lock = LeaderLock::new(canned.client(), "me".into());
+        lock.acquire().await;
+        // The next renewal is due.
+        if let Some(held) = lock.held().as_mut() {
+            held.until = Instant::now() + Duration::from_millis(20);
+        }
+        assert!(lock.until().is_some());
+        let why = lock.keep().await;
+        assert!(["another instance has it", "it was not renewed in time"].contains(&why.as_str()), "{why}");
+        assert_eq!(lock.until(), None);
+    }
+}

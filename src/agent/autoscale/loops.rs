@@ -1,0 +1,103 @@
+//! The loops over worker pools and job groups, while an instance may act; and the pools as the HTTP interface sees
+//! them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use encamp_autoscale::cluster::Cluster;
+use encamp_autoscale::driver::{Autoscaler, FailsafeError};
+use encamp_autoscale::jobs::driver::JobScaler;
+use encamp_autoscale::provider::local::Local;
+use encamp_autoscale::status::PoolStatus;
+use encamp_http::app::{Autoscaling, Pending};
+use encamp_http::autoscale::UNKNOWN_POOL;
+use encamp_http::error::Error;
+
+use super::parts::Parts;
+
+/// Pause between two looks at the instances of the provider `local`.
+const LOOK: Duration = Duration::from_secs(5);
+/// How long the loop over job groups has for its end when the loop over pools has ended.
+const JOBS_END: Duration = Duration::from_secs(5);
+
+/// The loops of one instance.
+pub struct Loops {
+    pools: Autoscaler,
+    jobs: Option<JobScaler>,
+    cluster: Arc<dyn Cluster>,
+    local: Option<Arc<Local>>,
+}
+
+impl Loops {
+    /// The loops on a cluster. Nothing runs yet.
+    pub fn new(parts: &Parts, cluster: Arc<dyn Cluster>) -> Loops {
+        let jobs = parts.settings.job_scaling.then(|| parts.job_scaler(cluster.clone()));
+        Loops { pools: parts.autoscaler(cluster.clone()), jobs, cluster, local: parts.local() }
+    }
+
+    /// Runs until the cluster says that the instance does not lead any more. They can be dropped at any time: every
+    /// step is persisted before it is done.
+    pub async fn run(&self) {
+        tokio::select! {
+            () = self.scale() => {}
+            () = self.look_after_local() => {}
+        }
+    }
+
+    /// Has the provider `local` replace instances that ended, as a cloud does by itself; never ends.
+    async fn look_after_local(&self) {
+        let Some(local) = &self.local else { return std::future::pending().await };
+        loop {
+            if self.cluster.leads() {
+                for (pool, error) in local.reconcile().await {
+                    tracing::warn!(target: "autoscale", pool, %error, "local instances cannot be looked after");
+                }
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Runs the loops over pools and groups.
+    async fn scale(&self) {
+        let Some(jobs) = &self.jobs else { return self.pools.run().await };
+        let (mut pools, mut jobs) = (std::pin::pin!(self.pools.run()), std::pin::pin!(jobs.run()));
+        tokio::select! {
+            () = pools.as_mut() => {
+                // It may be between two cycles.
+                let _ = tokio::time::timeout(JOBS_END, jobs).await;
+            }
+            () = jobs.as_mut() => pools.await,
+        }
+    }
+}
+
+/// The worker pools, where this instance acts.
+#[derive(Default)]
+pub struct Current(Mutex<Option<Autoscaler>>);
+
+impl Current {
+    /// From now on these loops know the pools; none: this instance does not act.
+    pub fn set(&self, loops: Option<&Loops>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = loops.map(|l| l.pools.clone());
+    }
+
+    fn get(&self) -> Option<Autoscaler> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Autoscaling for Current {
+    fn pools(&self) -> Vec<PoolStatus> {
+        self.get().map(|a| a.pools()).unwrap_or_default()
+    }
+
+    fn set_failsafe<'a>(&'a self, pool: &'a str, on: bool, who: &'a str) -> Pending<'a, Result<PoolStatus, Error>> {
+        Box::pin(async move {
+            let autoscaler = self.get().ok_or_else(|| Error::not_found(UNKNOWN_POOL))?;
+            autoscaler.set_failsafe(pool, on, who).await.map_err(|e| match e {
+                FailsafeError::NotFound => Error::not_found(UNKNOWN_POOL),
+                FailsafeError::Store(_) => Error::internal(e.to_string()),
+            })
+        })
+    }
+}

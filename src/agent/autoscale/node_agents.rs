@@ -1,0 +1,100 @@
+//! What allocations use, asked of the agents of their nodes: servers do not pass such requests on.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use encamp_api::stats::AllocResourceUsage;
+use encamp_api::{ApiError, Client};
+use encamp_autoscale::cluster::{ClusterError, Usage};
+use encamp_model::Node;
+
+/// How long an agent has for its answer.
+const LIMIT: Duration = Duration::from_secs(10);
+/// Clients that are kept; when there are more of them all are made anew.
+const MOST: usize = 4096;
+
+/// The agents of the cluster's nodes.
+#[derive(Debug)]
+pub struct NodeAgents {
+    /// Everything but the address.
+    config: encamp_api::Config,
+    clients: Mutex<HashMap<String, Arc<Client>>>,
+}
+
+impl NodeAgents {
+    /// Agents that are asked with the token and the certificates of `config`.
+    pub fn new(config: encamp_api::Config) -> NodeAgents {
+        let config = encamp_api::Config { connect_timeout: LIMIT, read_timeout: LIMIT, ..config };
+        NodeAgents { config, clients: Mutex::default() }
+    }
+
+    /// The client for a node.
+    fn client(&self, node: &Node) -> Result<Arc<Client>, ApiError> {
+        let scheme = if node.tls_enabled { "https" } else { "http" };
+        let address = format!("{scheme}://{}", node.http_addr);
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(&address) {
+            return Ok(client.clone());
+        }
+        let client = Arc::new(Client::new(encamp_api::Config { address: address.clone(), ..self.config.clone() })?);
+        if clients.len() >= MOST {
+            clients.clear();
+        }
+        clients.insert(address, client.clone());
+        Ok(client)
+    }
+
+    /// What an allocation of a node uses.
+    ///
+    /// # Errors
+    /// The agent cannot be asked, does not answer in time, or does not run the allocation.
+    pub async fn usage(&self, node: &Node, alloc: &str) -> Result<Usage, ClusterError> {
+        let failed = |e: &dyn std::fmt::Display| ClusterError::Failed(format!("statistics of {alloc}: {e}"));
+        if node.http_addr.is_empty() {
+            return Err(failed(&"its node has no HTTP address"));
+        }
+        let client = self.client(node).map_err(|e| failed(&e))?;
+        match tokio::time::timeout(LIMIT, client.allocation_stats(alloc)).await {
+            Ok(Ok((stats, _))) => Ok(usage(&stats)),
+            Ok(Err(e)) if e.is_not_found() => Err(ClusterError::NotFound(format!("allocation {alloc}"))),
+            Ok(Err(e)) => Err(failed(&e)),
+            Err(_) => Err(failed(&"its node does not answer in time")),
+        }
+    }
+}
+
+/// What counts of the statistics of an allocation (§13): MHz and resident memory. Nodes that do not measure resident
+/// memory tell what the group of processes uses.
+pub fn usage(stats: &AllocResourceUsage) -> Usage {
+    let used = &stats.resource_usage;
+    let bytes = match used.memory_stats.rss {
+        0 => used.memory_stats.usage,
+        rss => rss,
+    };
+    Usage { cpu: used.cpu_stats.total_ticks, memory: bytes as f64 / f64::from(1 << 20) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn resident_memory_counts_where_it_is_measured() {
+        let of = |memory: serde_json::Value| {
+            let stats = json!({"ResourceUsage": {"CpuStats": {"TotalTicks": 150.5}, "MemoryStats": memory}});
+            usage(&serde_json::from_value(stats).expect("statistics"))
+        };
+        assert_eq!(of(json!({"RSS": 3 << 20, "Usage": 9 << 20})), Usage { cpu: 150.5, memory: 3.0 });
+        assert_eq!(of(json!({"RSS": 0, "Usage": 9 << 20})), Usage { cpu: 150.5, memory: 9.0 });
+        assert_eq!(of(json!(null)).memory, 0.0);
+    }
+
+    #[tokio::test]
+    async fn a_node_without_an_address_is_not_asked() {
+        let agents = NodeAgents::new(encamp_api::Config::default());
+        let asked = agents.usage(&Node::default(), "a").await;
+        assert_eq!(asked, Err(ClusterError::Failed("statistics of a: its node has no HTTP address".into())));
+    }
+}

@@ -1,0 +1,315 @@
+//! `autoscale agent`: scales the worker pools of a cluster from outside (`docs/spec/cluster-scaling.md`, `§1.1`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::command::Run;
+use super::context::{Context, Environment};
+use super::flags::parse_int;
+use super::general::GeneralFlags;
+use crate::agent::Logs;
+use crate::agent::autoscale::http_cluster::HttpCluster;
+use crate::agent::autoscale::lock::LeaderLock;
+use crate::agent::autoscale::loops::Loops;
+use crate::agent::autoscale::parts::{Parts, Place, own_alloc};
+use crate::agent::config::autoscaling::{self, Autoscaling, AutoscalingFile};
+use crate::agent::config::kinds::{Nanos, Open};
+use crate::agent::config::{self, Config, SettingsFile, Sources};
+use crate::agent::log::{Level, LogSettings, Output};
+use encamp_api::{Client, Query};
+use encamp_autoscale::params::ProviderKind;
+use encamp_autoscale::paths::NAMESPACE;
+use encamp_model::duration::parse_duration;
+use encamp_telemetry::Metrics;
+
+/// How long the step in hand may take when the loops have to end.
+const STEP: Duration = Duration::from_secs(35);
+/// Pause between two looks at servers that scale the cluster themselves.
+const SERVERS_SCALE: Duration = Duration::from_secs(30);
+/// Pause before loops that ended by themselves are begun again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Scale the worker pools of a cluster
+///
+/// Runs until it gets an interrupt or termination signal: it watches the nodes whose meta names a worker pool, and
+/// makes each pool as large as its work needs. Of several such processes one acts, the holder of the lock of the
+/// variable encamp/autoscale/leader; the others wait for it. It works with every cluster that has the HTTP API of
+/// Nomad.
+///
+/// Where the servers themselves scale worker pools (an autoscaling block in their configuration that is enabled), it
+/// does nothing but wait.
+///
+/// Notifications and providers are configured in the autoscaling block of a file (-config), as for an agent; flags win.
+///
+/// Messages go to standard error. The exit code is 0 after a signal, and 1 after an error.
+#[derive(Debug, clap::Parser)]
+pub struct AutoscaleAgent {
+    /// A configuration file or folder with an autoscaling block. May be given several times; later ones win
+    #[arg(long, value_name = "path")]
+    pub config: Vec<String>,
+    /// Pause between the start of two cycles over the worker pools. Default: 10s
+    #[arg(long, value_name = "duration", value_parser = parse_duration)]
+    pub cluster_interval: Option<i64>,
+    /// Pause between the start of two cycles over the groups of jobs. Default: 10s
+    #[arg(long, value_name = "duration", value_parser = parse_duration)]
+    pub job_interval: Option<i64>,
+    /// Pools that are evaluated at once. Default: 10
+    #[arg(long, value_name = "number", value_parser = parse_int)]
+    pub concurrency: Option<i64>,
+    /// How long the allocations of a node that is removed may take to end. Default: 15m
+    #[arg(long, value_name = "duration", value_parser = parse_duration)]
+    pub drain_deadline: Option<i64>,
+    /// Scale groups of jobs, too
+    #[arg(long)]
+    pub job_scaling: bool,
+    /// Least important messages to log: TRACE, DEBUG, INFO, WARN, ERROR or OFF. Default: INFO
+    #[arg(long, value_name = "level")]
+    pub log_level: Option<String>,
+    /// Log as JSON
+    #[arg(long)]
+    pub log_json: bool,
+    #[command(flatten)]
+    pub general: GeneralFlags,
+}
+
+impl AutoscaleAgent {
+    /// Files, and the flags above them.
+    fn sources(&self) -> Sources {
+        let mut flags = SettingsFile::default();
+        let mut own = AutoscalingFile::default();
+        own.cluster_interval.0 = self.cluster_interval.map(Nanos);
+        own.job_interval.0 = self.job_interval.map(Nanos);
+        own.concurrency.0 = self.concurrency;
+        own.drain_deadline.0 = self.drain_deadline.map(Nanos);
+        own.job_scaling.0 = self.job_scaling.then_some(true);
+        flags.autoscaling = Open(Some(own));
+        flags.log_level.0.clone_from(&self.log_level);
+        flags.log_json.0 = self.log_json.then_some(true);
+        Sources { paths: self.config.clone(), flags, ..Sources::default() }
+    }
+
+    /// The configuration, checked. Only the block and what is said about messages count of it.
+    fn read(&self, mut warn: impl FnMut(&str)) -> Result<(Config, Autoscaling), String> {
+        for (flag, given) in [
+            ("cluster-interval", self.cluster_interval),
+            ("job-interval", self.job_interval),
+            ("drain-deadline", self.drain_deadline),
+        ] {
+            if given.is_some_and(|nanos| nanos <= 0) {
+                return Err(format!("-{flag} must be greater than zero"));
+            }
+        }
+        let loaded = config::load(&self.sources()).map_err(|e| e.to_string())?;
+        loaded.warnings.iter().for_each(|w| warn(w));
+        let config = loaded.config;
+        let block = config.autoscaling.clone().unwrap_or_default();
+        autoscaling::check(&block, !config.data_dir.is_empty())?;
+        config::level(&config.log_level)?;
+        Ok((config, block))
+    }
+}
+
+impl Run for AutoscaleAgent {
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let (config, block) = match self.read(|line| context.ui.warn(line)) {
+            Ok(read) => read,
+            Err(e) => return context.failure(&e),
+        };
+        let settings = LogSettings {
+            level: Level::parse(&config.log_level).unwrap_or(Level::Info),
+            json: config.log_json,
+            location: false,
+            output: Output::Error,
+            file: None,
+            syslog: None,
+        };
+        let logs = Logs::open(&settings).and_then(|logs| {
+            logs.install().map_err(|e| format!("Error setting up logs: {e}"))?;
+            logs.release();
+            Ok(())
+        });
+        let metrics = config.telemetry_settings().map(Metrics::new).map_err(|e| e.to_string());
+        let client = self.general.client(context.env).and_then(|c| {
+            let config = encamp_api::Config { namespace: Some(NAMESPACE.into()), ..c.config().clone() };
+            Client::new(config).map_err(|e| e.to_string())
+        });
+        let (client, metrics) = match (logs, client, metrics) {
+            (Ok(()), Ok(client), Ok(metrics)) => (client, metrics),
+            (Err(e), ..) | (_, Err(e), _) | (.., Err(e)) => return context.failure(&e),
+        };
+        let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(e) => return context.failure(&format!("Error starting the runtime: {e}")),
+        };
+        context.env.terminal.handle_signals_in_command();
+        let process = Process::new(config, block, client, metrics, context.env);
+        let done = runtime.block_on(process.run());
+        // Nothing that still runs may hold up the end.
+        runtime.shutdown_background();
+        context.end(done.map(|()| 0))
+    }
+}
+
+/// Interrupt and termination.
+struct Signals(Signal, Signal);
+
+impl Signals {
+    fn new() -> std::io::Result<Signals> {
+        Ok(Signals(signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?))
+    }
+
+    async fn stop(&mut self) {
+        tokio::select! {
+            _ = self.0.recv() => {}
+            _ = self.1.recv() => {}
+        }
+    }
+}
+
+/// How a time with the lock ended.
+enum Ended {
+    /// A signal came.
+    Signal,
+    /// The lock was lost: why.
+    LockLost(String),
+    /// The loops ended.
+    Loops,
+}
+
+/// The process.
+struct Process {
+    config: Config,
+    block: Autoscaling,
+    client: Arc<Client>,
+    lock: Arc<LeaderLock>,
+    metrics: Metrics,
+    own_alloc: Option<String>,
+}
+
+impl Process {
+    fn new(config: Config, block: Autoscaling, client: Client, metrics: Metrics, env: &Environment) -> Process {
+        let client = Arc::new(client);
+        let own_alloc = own_alloc(|name| env.var(name));
+        let holder = format!("{} pid {}", config::host_name(), std::process::id());
+        let holder = own_alloc.as_ref().map_or(holder.clone(), |alloc| format!("{holder} allocation {alloc}"));
+        let lock = Arc::new(LeaderLock::new(client.clone(), holder));
+        Process { config, block, client, lock, metrics, own_alloc }
+    }
+
+    /// Runs until a signal comes.
+    async fn run(self) -> Result<(), String> {
+        let mut signals = Signals::new().map_err(|e| format!("Error listening for signals: {e}"))?;
+        tracing::info!(target: "autoscale", address = self.client.address(), "autoscaler started");
+        let mut made: Option<(Parts, Arc<HttpCluster>)> = None;
+        loop {
+            tokio::select! {
+                () = self.lock.acquire() => {}
+                () = signals.stop() => return self.end().await,
+            }
+            if self.servers_scale().await {
+                tracing::warn!(target: "autoscale", "the servers scale this cluster themselves; waiting");
+                self.give_back().await;
+                tokio::select! {
+                    () = tokio::time::sleep(SERVERS_SCALE) => continue,
+                    () = signals.stop() => return self.end().await,
+                }
+            }
+            tracing::info!(target: "autoscale", "this instance has the lock: worker pools are scaled by it");
+            // What depends on the cluster is made when the cluster was reached for the first time.
+            let (parts, cluster) = match made.take() {
+                Some(made) => made,
+                None => match self.make().await {
+                    Ok(made) => made,
+                    Err(e) => {
+                        let _ = self.lock.release().await;
+                        return Err(e);
+                    }
+                },
+            };
+            let ended = self.act(&Loops::new(&parts, cluster.clone()), &mut signals).await;
+            made = Some((parts, cluster));
+            match ended {
+                Ended::Signal => return self.end().await,
+                Ended::LockLost(why) => {
+                    tracing::warn!(target: "autoscale", why = why.as_str(), "the lock is lost; waiting for it");
+                }
+                Ended::Loops => self.give_back().await,
+            }
+            tokio::select! {
+                () = tokio::time::sleep(PAUSE) => {}
+                () = signals.stop() => return self.end().await,
+            }
+        }
+    }
+
+    /// Runs the loops while the lock is held. The step in hand is ended in any case, as far as it does not take too
+    /// long.
+    async fn act(&self, loops: &Loops, signals: &mut Signals) -> Ended {
+        let mut run = std::pin::pin!(loops.run());
+        let ended = tokio::select! {
+            () = run.as_mut() => return Ended::Loops,
+            why = self.lock.keep() => Ended::LockLost(why),
+            () = signals.stop() => Ended::Signal,
+        };
+        self.lock.stop_acting();
+        let last = tokio::time::timeout(STEP, run);
+        match &ended {
+            // A second signal does not wait for the step.
+            Ended::Signal => tokio::select! {
+                _ = last => {}
+                () = signals.stop() => {}
+            },
+            Ended::LockLost(_) | Ended::Loops => drop(last.await),
+        }
+        ended
+    }
+
+    async fn end(&self) -> Result<(), String> {
+        match self.lock.release().await {
+            Ok(()) => tracing::info!(target: "autoscale", "autoscaler stopped"),
+            Err(e) => tracing::warn!(target: "autoscale", error = e.as_str(), "stopped; the lock was not given back"),
+        }
+        Ok(())
+    }
+
+    async fn give_back(&self) {
+        if let Err(e) = self.lock.release().await {
+            tracing::warn!(target: "autoscale", error = e.as_str(), "the lock was not given back");
+        }
+    }
+
+    /// Whether the servers scale worker pools themselves. Those that do not, and those of Nomad, have no such path.
+    async fn servers_scale(&self) -> bool {
+        self.client.get::<serde_json::Value>("/v1/autoscale/pools", &Query::default()).await.is_ok()
+    }
+
+    /// Makes the loops' parts and the cluster, by what the cluster tells about itself.
+    async fn make(&self) -> Result<(Parts, Arc<HttpCluster>), String> {
+        let place = self.place().await?;
+        let parts = Parts::new(&self.block, place, self.metrics.clone(), self.own_alloc.clone())?;
+        let cluster = HttpCluster::new(self.client.clone(), self.lock.clone(), self.region().await, parts.now());
+        Ok((parts, Arc::new(cluster)))
+    }
+
+    /// The region that requests go to: the one that was given, or that of the agent.
+    async fn region(&self) -> String {
+        if let Some(region) = &self.client.config().region {
+            return region.clone();
+        }
+        let told = self.client.agent_self().await;
+        let region = told.as_ref().ok().and_then(|(agent, _)| agent.pointer("/config/Region")?.as_str());
+        region.unwrap_or("global").to_string()
+    }
+
+    /// Where the provider `local` works.
+    async fn place(&self) -> Result<Place, String> {
+        if !self.block.provider.contains_key(ProviderKind::Local.name()) {
+            return Ok(Place::default());
+        }
+        let servers = self.client.servers_of_cluster().await;
+        let servers = servers.map_err(|e| format!("the addresses of the servers cannot be read: {e}"))?.0;
+        Ok(Place { directory: self.config.autoscale_dir(), servers })
+    }
+}
