@@ -25,7 +25,6 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::Semaphore;
 use tokio::time::MissedTickBehavior;
 
-use encamp_model::Time;
 use encamp_telemetry::Metrics;
 
 use crate::cluster::{Cluster, ClusterError};
@@ -208,7 +207,7 @@ impl Autoscaler {
             if record.failsafe_mode != enable {
                 record.set_failsafe(enable, who, now);
                 if enable {
-                    record.last_notification_event = Some(Time::from_unix_nanos(now));
+                    record.last_notification_event = None;
                 }
                 record = match shared.save(&path, record, loaded.index).await {
                     Ok(saved) => saved,
@@ -247,7 +246,7 @@ impl Shared {
     fn tell_failsafe(&self, pool: &str, enable: bool, who: &str, now: i64) {
         tracing::info!(target: "autoscale", pool, enable, who, "failsafe mode was set by an operator");
         let text = format!("{who} {} failsafe mode", if enable { "enabled" } else { "disabled" });
-        if enable {
+        if enable && self.board.tells_failsafe(pool) {
             self.notify(pool, Reason::ClusterFailsafeMode, format!("worker pool {pool}: {text}"));
         }
         self.board.decide(pool, if enable { Action::Failsafe } else { Action::None }, text, now);

@@ -296,7 +296,9 @@ impl Shared {
                 tracing::info!(target: "autoscale", pool = name, "{text}");
             }
         }
-        self.notify(name, reason, format!("worker pool {name}: {text}"));
+        if reason != Reason::ClusterFailsafeMode || self.board.tells_failsafe(name) {
+            self.notify(name, reason, format!("worker pool {name}: {text}"));
+        }
         self.board.decide(name, action, text, self.now());
     }
 

@@ -5,6 +5,7 @@ use encamp_state::Snapshot;
 
 use super::{Finished, Shared};
 use crate::cycle::{Evaluation, Input, Outcome, evaluate};
+use crate::notify::Reason;
 use crate::params::PoolParameters;
 use crate::paths;
 use crate::provider::{GroupId, Provider, ProviderError, ScalingGroup};
@@ -100,8 +101,10 @@ impl Shared {
         if loaded.record.failsafe_mode {
             tracing::debug!(target: "autoscale", pool = pool.name, "the pool is in failsafe mode");
             let reason = format!("the pool is in failsafe mode: {}", loaded.record.failsafe_admin);
+            let in_operation = loaded.record.operation.is_some();
+            self.make_up_for_notification(&pool.name, &path, loaded, &reason).await;
             self.board.decide(&pool.name, Action::Failsafe, reason, self.now());
-            return loaded.record.operation.is_some();
+            return in_operation;
         }
         let mut in_operation = loaded.record.operation.is_some();
         if !in_operation {
@@ -112,6 +115,21 @@ impl Shared {
         }
         drop((permit, state));
         in_operation && self.operate(pool, &path).await
+    }
+
+    /// Notifies of failsafe mode if whoever entered it could not, or did not note it: a crash came in between, or the answer
+    /// to the write was lost.
+    async fn make_up_for_notification(&self, pool: &str, path: &str, loaded: Loaded, reason: &str) {
+        if loaded.record.last_notification_event.is_some() || !self.cluster.leads() {
+            return;
+        }
+        if self.board.tells_failsafe(pool) {
+            self.notify(pool, Reason::ClusterFailsafeMode, format!("worker pool {pool}: {reason}"));
+        }
+        let told = Record { last_notification_event: Some(Time::from_unix_nanos(self.now())), ..loaded.record };
+        if let Err(error) = self.save(path, told, loaded.index).await {
+            tracing::debug!(target: "autoscale", pool, %error, "a notification could not be noted");
+        }
     }
 
     /// One evaluation; true if an operation begins.

@@ -21,6 +21,8 @@ struct Entry {
     record: Record,
     arithmetic: Option<Arithmetic>,
     decision: Decision,
+    /// This instance has notified that the pool is in failsafe mode.
+    told_failsafe: bool,
 }
 
 #[derive(Debug, Default)]
@@ -77,6 +79,15 @@ impl Board {
     pub(super) fn note(&self, pool: &str, record: &Record) {
         if let Some(entry) = self.known().pools.get_mut(pool) {
             entry.record = record.clone();
+            entry.told_failsafe &= record.failsafe_mode;
+        }
+    }
+
+    /// Whether a notification of failsafe mode is due from this instance. It is asked for when one is sent.
+    pub(super) fn tells_failsafe(&self, pool: &str) -> bool {
+        match self.known().pools.get_mut(pool) {
+            Some(entry) => !std::mem::replace(&mut entry.told_failsafe, true),
+            None => true,
         }
     }
 

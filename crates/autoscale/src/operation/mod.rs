@@ -252,9 +252,12 @@ pub fn describe(operation: &Operation) -> String {
     }
 }
 
-/// Notes in the record that notifications are sent.
+/// Notes in the record that notifications are sent. That of failsafe mode is noted once it was sent, not before, so that it
+/// is made up for if it was not.
 fn note_notification(record: &mut Record, events: &[Event], now: i64) {
-    if !events.is_empty() {
+    if events.iter().any(|e| matches!(e, Event::EnteredFailsafe { .. })) {
+        record.last_notification_event = None;
+    } else if !events.is_empty() {
         record.last_notification_event = Some(Time::from_unix_nanos(now));
     }
 }

@@ -143,3 +143,12 @@ proptest! {
         runtime.block_on(play(&case))?;
     }
 }
+
+/// The answer to the write that entered failsafe mode was lost: the notification is made up for.
+#[tokio::test(start_paused = true)]
+async fn failsafe_mode_is_told_of_when_the_answer_to_its_write_was_lost() {
+    let faults = [27, 172, 13, 0, 48, 2];
+    let seed = 15_218_605_868_850_788_589;
+    let case = Case { seed, nodes: 6, work: 0, min: 0, more: 5, retries: 2, requests: 2, factor: 3, faults };
+    play(&case).await.unwrap();
+}
