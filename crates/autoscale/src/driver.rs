@@ -1,11 +1,11 @@
-//! The loop over worker pools (`docs/spec/cluster-scaling.md §3`, `§5` to `§8`): reads the cluster, evaluates every pool,
-//! and carries out operations.
+//! The loop over worker pools (`docs/spec/cluster-scaling.md §3`, `§5` to `§8`): reads the cluster, evaluates every
+//! pool, and carries out operations.
 //!
 //! - `watch`: which pools there are. `pool`: one pool in one cycle. `operate`: an operation, step by step.
 //! - `shown`: what operators see of pools, and metrics.
 //!
-//! Everything runs inside the future of [`Autoscaler::run`]: whoever drops it stops everything. There is one task per pool
-//! at most, and a task that waits holds up nobody else.
+//! Everything runs inside the future of [`Autoscaler::run`]: whoever drops it stops everything. There is one task per
+//! pool at most, and a task that waits holds up nobody else.
 
 mod operate;
 mod pool;
@@ -146,8 +146,8 @@ impl Autoscaler {
         Autoscaler { shared: Arc::new(shared) }
     }
 
-    /// Runs cycles until the cluster says that this instance does not lead any more; then steps in hand end first. It can
-    /// be dropped at any time: the next instance goes on from the state objects.
+    /// Runs cycles until the cluster says that this instance does not lead any more; then steps in hand end first. It
+    /// can be dropped at any time: the next instance goes on from the state objects.
     pub async fn run(&self) {
         let shared = &*self.shared;
         let mut ticks = tokio::time::interval(shared.settings.cluster_interval.max(Duration::from_millis(1)));

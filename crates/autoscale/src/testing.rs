@@ -1,4 +1,5 @@
-//! A cluster with one worker pool and its scaling group in memory, for tests of the driver. Time is that of tokio's clock.
+//! A cluster with one worker pool and its scaling group in memory, for tests of the driver. Time is that of tokio's
+//! clock.
 //!
 //! Every write of a Variable and every side effect is a point. A test may stop the world before or after a point, as a
 //! crash would, and look at what took hold. `faults` makes calls fail, hang and lie.

@@ -1,5 +1,5 @@
-//! Carries out the operation of a pool (`docs/spec/cluster-scaling.md §5`, `§6`): asks [`operation::next`] what comes next
-//! until the operation is over, fails for now, or is taken away.
+//! Carries out the operation of a pool (`docs/spec/cluster-scaling.md §5`, `§6`): asks [`operation::next`] what comes
+//! next until the operation is over, fails for now, or is taken away.
 
 use std::time::Duration;
 
@@ -86,8 +86,8 @@ enum Tried {
 }
 
 impl Shared {
-    /// Goes on with an operation; true if it is not over. It ends early when this instance does not lead any more, somebody
-    /// else writes the state object, or something failed: later cycles go on.
+    /// Goes on with an operation; true if it is not over. It ends early when this instance does not lead any more,
+    /// somebody else writes the state object, or something failed: later cycles go on.
     pub(super) async fn operate(&self, pool: &Pool, path: &str) -> bool {
         let mut pause = FIRST_PAUSE;
         let mut attempt: Option<Attempt> = None;

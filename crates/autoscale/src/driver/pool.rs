@@ -27,7 +27,8 @@ pub(super) fn group_id(parameters: &PoolParameters) -> GroupId<'_> {
     GroupId { pool: &parameters.worker_pool, region: &parameters.region }
 }
 
-/// Waits for a call to a provider, [`CALL_LIMIT`] at most: providers have shorter limits, but must not be trusted with it.
+/// Waits for a call to a provider, [`CALL_LIMIT`] at most: providers have shorter limits, but must not be trusted with
+/// it.
 pub(super) async fn within<T>(call: impl Future<Output = Result<T, ProviderError>>) -> Result<T, ProviderError> {
     match tokio::time::timeout(CALL_LIMIT, call).await {
         Ok(answer) => answer,
@@ -117,8 +118,8 @@ impl Shared {
         in_operation && self.operate(pool, &path).await
     }
 
-    /// Notifies of failsafe mode if whoever entered it could not, or did not note it: a crash came in between, or the answer
-    /// to the write was lost.
+    /// Notifies of failsafe mode if whoever entered it could not, or did not note it: a crash came in between, or the
+    /// answer to the write was lost.
     async fn make_up_for_notification(&self, pool: &str, path: &str, loaded: Loaded, reason: &str) {
         if loaded.record.last_notification_event.is_some() || !self.cluster.leads() {
             return;

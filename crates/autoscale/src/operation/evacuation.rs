@@ -27,8 +27,8 @@ pub(super) fn has_work(state: &State, node: &str) -> bool {
     state.allocs_of_node(node).iter().any(|e| !e.alloc.client_terminal() && !of_system_job(state, &e.alloc))
 }
 
-/// A group of a service job that a drain took an allocation from and that lacks its replacement, as `job/group`; the first
-/// one. `since` is the index of the cluster when the operation began: what happened before does not count.
+/// A group of a service job that a drain took an allocation from and that lacks its replacement, as `job/group`; the
+/// first one. `since` is the index of the cluster when the operation began: what happened before does not count.
 pub(super) fn lacks_replacement(state: &State, node: &str, since: u64) -> Option<String> {
     let mut displaced: BTreeMap<(&str, &str, &str), Vec<&Allocation>> = BTreeMap::new();
     let on_node = state.allocs_of_node(node);

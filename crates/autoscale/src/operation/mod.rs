@@ -201,8 +201,8 @@ pub fn next(record: &Record, seen: &Observation<'_>, parameters: &PoolParameters
 }
 
 /// The record after something failed for good, and what is told of it. One failure is counted. A drain that cannot be
-/// begun is rolled back; everything else stays where it is, so that later cycles, or an operator who ends failsafe mode,
-/// resume it.
+/// begun is rolled back; everything else stays where it is, so that later cycles, or an operator who ends failsafe
+/// mode, resume it.
 pub fn failed(
     record: &Record,
     failure: Failure<'_>,
@@ -252,8 +252,8 @@ pub fn describe(operation: &Operation) -> String {
     }
 }
 
-/// Notes in the record that notifications are sent. That of failsafe mode is noted once it was sent, not before, so that it
-/// is made up for if it was not.
+/// Notes in the record that notifications are sent. That of failsafe mode is noted once it was sent, not before, so
+/// that it is made up for if it was not.
 fn note_notification(record: &mut Record, events: &[Event], now: i64) {
     if events.iter().any(|e| matches!(e, Event::EnteredFailsafe { .. })) {
         record.last_notification_event = None;

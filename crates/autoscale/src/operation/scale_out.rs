@@ -37,8 +37,8 @@ fn has_joined(at: &At<'_>, nodes: &Nodes<'_>, instance: &str) -> bool {
     nodes.get(instance).is_some_and(|nodes| nodes.iter().any(|n| n.ready() && in_pool(n, pool)))
 }
 
-/// Whether an instance belongs to a node that is ready, of the pool or not, eligible or not. It is never removed: it may run
-/// work, whatever a provider says of it.
+/// Whether an instance belongs to a node that is ready, of the pool or not, eligible or not. It is never removed: it
+/// may run work, whatever a provider says of it.
 fn is_in_use(nodes: &Nodes<'_>, instance: &str) -> bool {
     nodes.get(instance).is_some_and(|nodes| nodes.iter().any(|n| n.status == "ready"))
 }
@@ -139,8 +139,8 @@ pub(super) fn replace(at: &At<'_>) -> Next {
     }
 }
 
-/// Instances that did not register leave the group; then the operation is over. A group that is smaller than it will be has
-/// lost one already: the size is not decremented below.
+/// Instances that did not register leave the group; then the operation is over. A group that is smaller than it will be
+/// has lost one already: the size is not decremented below.
 pub(super) fn detach(at: &At<'_>) -> Next {
     match to_remove(at) {
         Some(instance) if at.seen.group.desired > at.operation.target => Next::Act(Effect::Detach { instance }),

@@ -1,5 +1,5 @@
-//! The autoscaler stops before and after every write and every side effect, once and twice, and the next one goes on: in the
-//! end everything is as if nothing had happened.
+//! The autoscaler stops before and after every write and every side effect, once and twice, and the next one goes on:
+//! in the end everything is as if nothing had happened.
 
 use std::sync::Arc;
 use std::time::Duration;
