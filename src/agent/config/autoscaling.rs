@@ -190,12 +190,12 @@ mod tests {
                  concurrency = 3
                  drain_deadline = "1h"
                  job_scaling = true
-                 notify "ops" { type = "webhook"  url = "https://h/x"  scale_events = true }
+                 notify "ops" { type = "webhook", url = "https://h/x", scale_events = true }
                  provider "command" { command = ["/bin/groups", "-v"] }
                  provider "local" {
                    directory = "/d/pools"
-                   group "web" { min = 1  max = 5  desired = 2  config = "/etc/web.hcl" }
-                   group "db" { max = 1  config = "/etc/db.hcl" }
+                   group "web" { min = 1, max = 5, desired = 2, config = "/etc/web.hcl" }
+                   group "db" { max = 1, config = "/etc/db.hcl" }
                  }
                }"#,
         ]);
@@ -216,12 +216,12 @@ mod tests {
     fn files_are_merged_key_by_key_and_block_by_block() {
         let c = merged(&[
             SERVER,
-            r#"autoscaling { enabled = true  concurrency = 3  drain_deadline = "1m"
-                 notify "a" { type = "pagerduty"  key = "one" }
+            r#"autoscaling { enabled = true, concurrency = 3, drain_deadline = "1m"
+                 notify "a" { type = "pagerduty", key = "one" }
                  provider "command" { command = ["/old", "x"] } }"#,
-            r#"autoscaling { enabled = false  drain_deadline = "2m"
+            r#"autoscaling { enabled = false, drain_deadline = "2m"
                  notify "a" { scale_events = true }
-                 notify "b" { type = "opsgenie"  key = "two" }
+                 notify "b" { type = "opsgenie", key = "two" }
                  provider "command" { command = ["/new"] } }"#,
         ]);
         let a = c.settings.autoscaling.expect("the block");
@@ -247,15 +247,15 @@ mod tests {
             ),
             ("notify \"n\" { type = \"webhook\" }".into(), "notify \"n\": url is missing"),
             (
-                "notify \"n\" { type = \"webhook\"  url = \"ftp://s3cret\" }".into(),
+                "notify \"n\" { type = \"webhook\", url = \"ftp://s3cret\" }".into(),
                 "notify \"n\": the url must begin with http:// or https:// and name a host",
             ),
             (
-                "notify \"n\" { type = \"webhook\"  url = \"http://h\"  key = \"k\" }".into(),
+                "notify \"n\" { type = \"webhook\", url = \"http://h\", key = \"k\" }".into(),
                 "notify \"n\": key has no meaning for a webhook; put it into the url",
             ),
             ("notify \"n\" { type = \"pagerduty\" }".into(), "notify \"n\": key is missing"),
-            ("notify \"n\" { type = \"opsgenie\"  url = \"http://h\" }".into(), "notify \"n\": key is missing"),
+            ("notify \"n\" { type = \"opsgenie\", url = \"http://h\" }".into(), "notify \"n\": key is missing"),
             (
                 "provider \"gcp\" {}".into(),
                 "provider \"gcp\": it is not known: command and local have settings, aws needs none",
@@ -270,7 +270,7 @@ mod tests {
                 "provider \"command\": command is missing: the program and its arguments as a list",
             ),
             (
-                "provider \"command\" { command = [\"/x\"]  directory = \"/d\" }".into(),
+                "provider \"command\" { command = [\"/x\"], directory = \"/d\" }".into(),
                 "provider \"command\": directory and group are for the provider \"local\"",
             ),
             (
@@ -288,13 +288,13 @@ mod tests {
               for its instances",
             ),
             (
-                local("max = 1  config = \"c.hcl\""),
+                local("max = 1, config = \"c.hcl\""),
                 "provider \"local\": group \"web\": config must be given as an absolute path: got c.hcl",
             ),
-            (local("min = -1  max = 1"), "provider \"local\": group \"web\": min must be >= 0 but found -1"),
-            (local("min = 2  max = 1"), "provider \"local\": group \"web\": max is 1, which is less than min, 2"),
+            (local("min = -1, max = 1"), "provider \"local\": group \"web\": min must be >= 0 but found -1"),
+            (local("min = 2, max = 1"), "provider \"local\": group \"web\": max is 1, which is less than min, 2"),
             (
-                local("min = 1  max = 3  desired = 4"),
+                local("min = 1, max = 3, desired = 4"),
                 "provider \"local\": group \"web\": desired must be between 1 and 3 but found 4",
             ),
         ] {
@@ -326,8 +326,8 @@ mod tests {
     #[test]
     fn secrets_are_not_shown_and_roles_are_checked() {
         let block = r#"autoscaling { enabled = true
-            notify "a" { type = "pagerduty"  key = "plainsecret" }
-            notify "b" { type = "webhook"  url = "https://user:plainsecret@h/plainsecret" } }"#;
+            notify "a" { type = "pagerduty", key = "plainsecret" }
+            notify "b" { type = "webhook", url = "https://user:plainsecret@h/plainsecret" } }"#;
         let c = merged(&[SERVER, block]);
         let shown = format!("{} {c:?}", c.json());
         assert!(shown.contains("<redacted>") && !shown.contains("plainsecret"), "{shown}");
