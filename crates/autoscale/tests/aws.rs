@@ -6,13 +6,21 @@
 mod aws_support;
 
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use aws_sdk_autoscaling::Client;
 use aws_sdk_autoscaling::config::{BehaviorVersion, Credentials, Region};
+use aws_support::memory::Memory;
 use aws_support::{Canned, Moto, serve};
+use encamp_autoscale::driver::{Autoscaler, Clock, Settings};
+use encamp_autoscale::notify::Nobody;
+use encamp_autoscale::params::ProviderKind;
 use encamp_autoscale::provider::aws::{Aws, AwsSettings};
 use encamp_autoscale::provider::{GroupId, Provider, ProviderError, ScalingGroup};
+use encamp_autoscale::status::{Action, PoolStatus};
+use encamp_telemetry::Metrics;
 
 const WEB: GroupId<'static> = GroupId { pool: "web", region: "eu-west-1" };
 /// The URL of moto for the part that runs in a process of its own.
@@ -100,7 +108,90 @@ async fn groups_of_moto() {
     assert!(ran.status.success() && told.contains("the group has 2 instances"), "{told}");
 }
 
-/// Run by the test above, with an environment.
+/// The loop over pools with the group of moto behind it: it grows to its bound, replaces an instance that does not join,
+/// and shrinks to its other bound.
+#[tokio::test]
+async fn the_loop_scales_a_group_of_moto() {
+    let Some(moto) = Moto::start() else { return };
+    make_group(&moto.url).await;
+    let aws = Arc::new(aws(&moto.url));
+    let group = async || aws.group(WEB).await.expect("the group");
+    let cluster = Arc::new(Memory::default());
+    // The pool cannot hold back as much as nine nodes, so that any use is too much.
+    cluster.set_tolerance(9);
+    let first = ids(&group().await);
+    first.iter().for_each(|id| cluster.join(id));
+    cluster.run_on(&first[0]);
+
+    let ahead = Arc::new(AtomicI64::new(0));
+    let clock: Clock = {
+        let ahead = ahead.clone();
+        Arc::new(move || {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").as_nanos();
+            i64::try_from(since).expect("a time") + ahead.load(Ordering::Relaxed)
+        })
+    };
+    let settings = Settings { cluster_interval: Duration::from_millis(100), ..Settings::default() };
+    let providers = [(ProviderKind::Aws, aws.clone() as Arc<dyn Provider>)].into();
+    let autoscaler =
+        Autoscaler::new(settings, cluster.clone(), providers, Arc::new(Nobody), Metrics::default(), None, clock);
+    let running = tokio::spawn({
+        let autoscaler = autoscaler.clone();
+        async move { autoscaler.run().await }
+    });
+    let until = async |what: &str, holds: &dyn Fn(&PoolStatus) -> bool| {
+        let deadline = Instant::now() + Duration::from_secs(120);
+        loop {
+            let pools = autoscaler.pools();
+            if let Some(pool) = pools.iter().find(|p| holds(p)) {
+                return pool.clone();
+            }
+            assert!(Instant::now() < deadline, "{what}: {pools:#?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let new = async |known: &[String]| loop {
+        if let Some(id) = ids(&group().await).into_iter().find(|id| !known.contains(id)) {
+            return id;
+        }
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    };
+
+    // Out: the new instance joins.
+    let third = new(&first).await;
+    cluster.join(&third);
+    until("three nodes", &|p| p.nodes == 3).await;
+
+    // Out again: this one never joins. It is terminated, and the group starts another one.
+    let mut known = [first, vec![third]].concat();
+    let never = new(&known).await;
+    until("the node is waited for", &|p| p.operation.contains("to become")).await;
+    ahead.store(301 * 1_000_000_000, Ordering::Relaxed);
+    until("a failure is counted", &|p| p.failures == 1).await;
+    known.push(never.clone());
+    let fourth = new(&known).await;
+    assert!(!group().await.has(&never));
+    cluster.join(&fourth);
+    let full = until("four nodes, and no more", &|p| {
+        p.nodes == 4 && p.operation.is_empty() && p.last_decision.action == Action::Denied
+    });
+    let full = full.await;
+    assert_eq!((full.failures, full.direction.as_str()), (0, "out"), "{full:?}");
+    assert_eq!((group().await.desired, group().await.instances.len()), (4, 4));
+
+    // In: node by node, down to the bound of group and pool.
+    cluster.stop_work();
+    cluster.set_tolerance(0);
+    let one = until("one node, and no fewer", &|p| {
+        p.nodes == 1 && p.operation.is_empty() && p.last_decision.action == Action::Denied
+    });
+    let one = one.await;
+    assert_eq!((one.failures, one.failsafe, cluster.nodes()), (0, false, 1), "{one:?}");
+    assert_eq!((group().await.desired, group().await.instances.len()), (1, 1));
+    running.abort();
+}
+
+/// Run by [`groups_of_moto`], with an environment.
 #[tokio::test]
 async fn the_environment_is_enough() {
     if std::env::var_os(CHILD).is_some() {

@@ -1,5 +1,7 @@
 //! Servers for the provider `aws`: moto, which behaves as the real API does, and one that always answers the same.
 
+pub(crate) mod memory;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
