@@ -20,3 +20,4 @@ mod program;
 mod rolling_restart;
 #[path = "../support/tls.rs"]
 mod tls;
+mod worker_pools;

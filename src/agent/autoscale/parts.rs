@@ -115,16 +115,19 @@ fn providers(a: &Autoscaling, local: Option<Arc<Local>>) -> Providers {
 fn local_settings(p: &Provider, place: Place) -> Result<LocalSettings, String> {
     let program = std::env::current_exe().map_err(|e| format!("provider \"local\": this program is not found: {e}"))?;
     let group = |(pool, g): (&String, &crate::agent::config::autoscaling::LocalGroup)| {
+        let config = std::path::absolute(&g.config)
+            .map_err(|e| format!("provider \"local\": group {}: config: {e}", quoted(pool)))?;
         let group = LocalGroup {
             min: g.min,
             max: g.max.unwrap_or(g.min),
             desired: g.desired.unwrap_or(g.min),
-            config: PathBuf::from(&g.config),
+            config,
             servers: place.servers.clone(),
         };
-        (pool.clone(), group)
+        Ok((pool.clone(), group))
     };
-    Ok(LocalSettings { directory: place.directory.clone(), program, groups: p.group.iter().map(group).collect() })
+    let groups = p.group.iter().map(group).collect::<Result<_, String>>()?;
+    Ok(LocalSettings { directory: place.directory.clone(), program, groups })
 }
 
 /// The allocation that this process runs in, as its environment tells.

@@ -157,11 +157,8 @@ fn check_local(p: &Provider, has_data_dir: bool) -> Result<(), String> {
         if !(min..=max).contains(&desired) {
             return wrong(format!("desired must be between {min} and {max} but found {desired}"));
         }
-        if !Path::new(&group.config).is_absolute() {
-            return wrong(match group.config.as_str() {
-                "" => "config is missing: an agent configuration file for its instances".into(),
-                other => format!("config must be given as an absolute path: got {other}"),
-            });
+        if group.config.is_empty() {
+            return wrong("config is missing: an agent configuration file for its instances".into());
         }
     }
     Ok(())
@@ -286,10 +283,6 @@ mod tests {
                 local("max = 1"),
                 "provider \"local\": group \"web\": config is missing: an agent configuration file \
               for its instances",
-            ),
-            (
-                local("max = 1, config = \"c.hcl\""),
-                "provider \"local\": group \"web\": config must be given as an absolute path: got c.hcl",
             ),
             (local("min = -1, max = 1"), "provider \"local\": group \"web\": min must be >= 0 but found -1"),
             (local("min = 2, max = 1"), "provider \"local\": group \"web\": max is 1, which is less than min, 2"),
