@@ -2,8 +2,8 @@
 //!
 //! - [`config`]: files, flags, defaults, validation. [`log`]: messages and those who watch them.
 //! - [`server_settings`], [`client_settings`]: what server and node are told. [`network`]: the ways to other agents.
-//! - [`control`], [`local_client`]: agent and node as the HTTP interface sees them. [`export`]: messages of the past. [`profile`]:
-//!   what the process does.
+//! - [`control`], [`local_client`]: agent and node as the HTTP interface sees them. [`export`]: messages of the
+//!   past. [`profile`]: what the process does.
 //! - [`autoscale`]: worker pools that size themselves.
 //! - [`start`]: the running agent; its server has threads of its own ([`workplace`]). [`notify`]: news for systemd.
 

@@ -12,8 +12,8 @@
 //! - [`general`]: flags that all commands share. [`job_file`]: reading job files.
 //! - [`cluster`]: the state a command works on. [`changes`]: changes to it that are only assumed.
 //! - [`monitor`]: watching what became of a request.
-//! - [`data`]: answers that are kept as they came. [`spec_file`]: files that say what an object shall be; [`examples`]: such files to
-//!   start from. [`objects`]: allocations and nodes by the beginning of their IDs.
+//! - [`data`]: answers that are kept as they came. [`spec_file`]: files that say what an object shall be; [`examples`]:
+//!   such files to start from. [`objects`]: allocations and nodes by the beginning of their IDs.
 //! - [`autoscale`]: worker pools. [`autoscale_agent`]: scales them from outside of the cluster.
 //! - [`render`]: how results look.
 

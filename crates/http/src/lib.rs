@@ -44,13 +44,13 @@
 //!   agent. [`forward`]: requests for other servers.
 //! - [`jobs`] with [`job_writes`], [`evals`], [`allocs`], [`deployments`], [`scaling`]: jobs and what comes of them.
 //! - [`autoscale`]: worker pools that size themselves.
-//! - The endpoints, by area: [`plain`], [`status`], [`agent`], [`host`] with [`host_addresses`], [`monitor`]; [`nodes`], [`pools`], [`namespaces`], [`operator`],
-//!   [`search`], [`services`], [`volumes`] with [`host_volumes`], [`variables`], [`keyring`], [`snapshots`],
-//!   [`acl_off`]; [`events`].
+//! - The endpoints, by area: [`plain`], [`status`], [`agent`], [`host`] with [`host_addresses`], [`monitor`];
+//!   [`nodes`], [`pools`], [`namespaces`], [`operator`], [`search`], [`services`], [`volumes`] with [`host_volumes`],
+//!   [`variables`], [`keyring`], [`snapshots`], [`acl_off`]; [`events`].
 //! - What the node agent answers: [`client`], [`fs`], [`exec`] over a [`websocket`].
 //!
-//! **May use** `encamp_autoscale`, `encamp_client`, `encamp_host`, `encamp_jobspec`, `encamp_model`, `encamp_ops`, `encamp_raft`,
-//! `encamp_server`, `encamp_state`, `encamp_telemetry`. **Never** holds rules of writes.
+//! **May use** `encamp_autoscale`, `encamp_client`, `encamp_host`, `encamp_jobspec`, `encamp_model`, `encamp_ops`,
+//! `encamp_raft`, `encamp_server`, `encamp_state`, `encamp_telemetry`. **Never** holds rules of writes.
 
 #![warn(missing_docs)]
 

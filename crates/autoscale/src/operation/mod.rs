@@ -237,11 +237,15 @@ pub fn describe(operation: &Operation) -> String {
         [one] => format!("instance {one}"),
         all => format!("instances {}", all.join(", ")),
     };
+    let node_ready = match operation.instance_ids.as_slice() {
+        [one] => format!("instance {one} to become a ready node"),
+        _ => format!("{instances} to become ready nodes"),
+    };
     let (node, target) = (&operation.node_id, operation.target);
     match operation.step {
         Step::SetDesired => format!("out: setting the desired size of the group to {target}"),
         Step::AwaitInstances => format!("out: waiting until the group has {target} instances"),
-        Step::AwaitNodes => format!("out: waiting until {instances} are ready nodes"),
+        Step::AwaitNodes => format!("out: waiting for {node_ready}"),
         Step::Replace => format!("out: terminating {instances}, to be replaced"),
         Step::Detach => format!("out: detaching {instances}"),
         Step::Drain => format!("in: draining node {node}"),

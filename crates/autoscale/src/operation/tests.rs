@@ -403,6 +403,6 @@ fn what_fails_for_good_is_counted_once() {
 fn operations_are_described() {
     let of = |step| describe(&record(step).operation.unwrap());
     assert_eq!(of(Step::SetDesired), "out: setting the desired size of the group to 4");
-    assert_eq!(of(Step::AwaitNodes), "out: waiting until new instances are ready nodes");
+    assert_eq!(of(Step::AwaitNodes), "out: waiting for new instances to become ready nodes");
     assert_eq!(of(Step::Terminate), "in: terminating instance i-n3 of node n3");
 }

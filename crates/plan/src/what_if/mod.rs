@@ -87,8 +87,8 @@ fn drained(before: &State, node_id: &str, now: i64) -> Result<edit::Edited, Chan
     Ok(edited)
 }
 
-/// The state after a loss and all that follows from it, and how many allocations are without a node for it: the same as
-/// [`what_if`] gives, in less time. What is settled keeps its lost allocations as they were.
+/// The state after a loss and all that follows from it, and how many allocations are unplaced because of it: the
+/// same as [`what_if`] gives, in less time. What is settled keeps its lost allocations as they were.
 pub(super) fn lose(
     before: &State,
     lost: &change::Nodes,
