@@ -137,13 +137,23 @@ impl Members {
         let addresses: Vec<SocketAddr> = addresses.collect();
         let mut changes = self.gossip.changes();
         loop {
-            // A lost question is asked again.
-            let Some(found) = self.gossip.who_is_at(&addresses, LOOK / 2).await else { continue };
-            if found.id == self.gossip.own().id || self.gossip.address_of(found.id).is_some() {
+            if let Some(found) = self.gossip.who_is_at(&addresses, LOOK / 2).await {
+                if found.id == self.gossip.own().id || self.gossip.address_of(found.id).is_some() {
+                    return;
+                }
+                self.gossip.announce(found.addr).await;
+                let _ = tokio::time::timeout(LOOK / 2, changes.changed()).await;
+                continue;
+            }
+            // An answer goes to where the question came from. Where datagrams are forwarded one way only, that is not this
+            // server, but servers still reach each other at the addresses that they advertise.
+            let own = self.gossip.own().addr;
+            if self.gossip.alive().iter().any(|s| addresses.contains(&s.addr) && s.addr != own) {
                 return;
             }
-            self.gossip.announce(found.addr).await;
-            let _ = tokio::time::timeout(LOOK / 2, changes.changed()).await;
+            for address in addresses.iter().filter(|a| **a != own) {
+                self.gossip.announce(*address).await;
+            }
         }
     }
 
