@@ -101,38 +101,38 @@ impl Session {
         let (mut input, mut output) = opened.map_err(|e| e.to_string())?;
         let lost = |e: std::io::Error| format!("the stream broke: {e}");
         let mut typed = if self.interactive { stdin() } else { unbounded_channel().1 };
-        let mut reading = true;
-        if !self.interactive {
-            input.close().await.map_err(lost)?;
-            reading = false;
-        }
+        let mut reading = self.interactive;
+        // A command may end before it has read all that it was sent: what it wrote and how it ended is still to be read.
+        let mut sent = if self.interactive { Ok(()) } else { input.close().await };
         let mut resized = signal(SignalKind::window_change()).map_err(|e| e.to_string())?;
         if self.tty
+            && sent.is_ok()
             && let Ok(size) = tcgetwinsize(std::io::stdout())
         {
-            input.resize(size.ws_row, size.ws_col).await.map_err(lost)?;
+            sent = input.resize(size.ws_row, size.ws_col).await;
         }
         let mut escapes = Escapes::new(self.escape);
         let mut ticks = interval(KEEP_ALIVE);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                event = output.next() => match event? {
-                    Event::Stdout(bytes) => write(ui.stdout(), &bytes)?,
-                    Event::Stderr(bytes) => write(ui.stderr(), &bytes)?,
-                    Event::Exited(code) => {
+                event = output.next() => match event {
+                    Ok(Event::Stdout(bytes)) => write(ui.stdout(), &bytes)?,
+                    Ok(Event::Stderr(bytes)) => write(ui.stderr(), &bytes)?,
+                    Ok(Event::Exited(code)) => {
                         // Nothing depends on the server's reading this.
                         let _ = input.end().await;
                         return Ok(Ended::Exited(u8::try_from(code.clamp(0, 255)).unwrap_or(255)));
                     }
-                    Event::Closed(reason) => return Err(reason),
-                    Event::Ping(bytes) => input.pong(&bytes).await.map_err(lost)?,
+                    Ok(Event::Closed(reason)) | Err(reason) => return Err(sent.map_err(lost).err().unwrap_or(reason)),
+                    Ok(Event::Ping(bytes)) if sent.is_ok() => sent = input.pong(&bytes).await,
+                    Ok(Event::Ping(_)) => {}
                 },
-                bytes = typed.recv(), if reading => match bytes {
+                bytes = typed.recv(), if reading && sent.is_ok() => match bytes {
                     Some(bytes) => {
                         let (pass, ended) = escapes.filter(&bytes);
                         if !pass.is_empty() {
-                            input.send(&pass).await.map_err(lost)?;
+                            sent = input.send(&pass).await;
                         }
                         if ended {
                             let _ = input.end().await;
@@ -141,15 +141,15 @@ impl Session {
                     }
                     None => {
                         reading = false;
-                        input.close().await.map_err(lost)?;
+                        sent = input.close().await;
                     }
                 },
-                _ = resized.recv(), if self.tty => {
+                _ = resized.recv(), if self.tty && sent.is_ok() => {
                     if let Ok(size) = tcgetwinsize(std::io::stdout()) {
-                        input.resize(size.ws_row, size.ws_col).await.map_err(lost)?;
+                        sent = input.resize(size.ws_row, size.ws_col).await;
                     }
                 }
-                _ = ticks.tick() => input.keep_alive().await.map_err(lost)?,
+                _ = ticks.tick(), if sent.is_ok() => sent = input.keep_alive().await,
             }
         }
     }
