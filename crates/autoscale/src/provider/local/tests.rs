@@ -289,12 +289,13 @@ async fn a_foreign_process_is_left_alone() {
     local.set_desired(WEB, 1).await.unwrap();
     let id = active_ids(&local).await.remove(0);
     let [agent, _] = place.processes(&id);
-    let mut foreign = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+    let mut foreign =
+        std::process::Command::new("sleep").arg("60").stdout(std::process::Stdio::null()).spawn().unwrap();
     {
         // As after a restart of the machine: the ID of the process is used again.
         let store = place.store();
         let mut group = store.load(0).unwrap();
-        group.instances.get_mut(&id).unwrap().process = Some(Process { pid: foreign.id(), start: agent.start });
+        group.instances.get_mut(&id).unwrap().process = Some(Process { pid: foreign.id(), start: agent.start - 1 });
         store.save(&group).unwrap();
     }
     let began = Instant::now();
