@@ -4,6 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use encamp_model::Time;
 
+use crate::arithmetic::Arithmetic;
+use crate::operation::describe;
+use crate::record::Record;
+use crate::registry::Pool;
+use crate::view::Metric;
+
 /// The last decision about a pool.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
@@ -90,4 +96,41 @@ pub struct PoolStatus {
     pub last_decision: Decision,
     /// Nodes that are configured wrongly and parameters that nodes do not agree about, one line each.
     pub problems: Vec<String>,
+}
+
+/// What is used of the metric that counts; of CPU if there is none.
+pub(crate) fn utilization(figures: &Arithmetic) -> i64 {
+    figures.consumed.get(figures.metric.unwrap_or(Metric::Cpu))
+}
+
+impl PoolStatus {
+    /// What a pool, its state object and the figures of an evaluation say at `now` (Unix nanoseconds). The last decision
+    /// and the problems are left empty.
+    pub fn new(name: &str, pool: Option<&Pool>, record: &Record, figures: Option<&Arithmetic>, now: i64) -> PoolStatus {
+        let mut status = PoolStatus {
+            pool: name.to_string(),
+            scale_in_requests: record.scalein_requests,
+            scale_out_requests: record.scaleout_requests,
+            failsafe: record.failsafe_mode,
+            failsafe_admin: record.failsafe_admin.clone(),
+            failures: record.failure_count,
+            operation: record.operation.as_ref().map(describe).unwrap_or_default(),
+            ..PoolStatus::default()
+        };
+        if let Some(pool) = pool {
+            status.nodes = i64::try_from(pool.nodes.len()).unwrap_or(i64::MAX);
+            (status.min, status.max) = (pool.parameters.min, pool.parameters.max);
+            let cooldown = i64::try_from(pool.parameters.cooldown.as_nanos()).unwrap_or(i64::MAX);
+            if let Some(last) = record.last_scaling_event.and_then(Time::unix_nanos) {
+                status.cooldown_left = last.min(now).saturating_add(cooldown).saturating_sub(now).clamp(0, cooldown);
+            }
+        }
+        if let Some(figures) = figures {
+            status.metric = figures.metric.map(Metric::name).unwrap_or_default().to_string();
+            status.utilization = utilization(figures);
+            status.max_allowed = figures.max_allowed;
+            status.direction = figures.direction.name().to_string();
+        }
+        status
+    }
 }

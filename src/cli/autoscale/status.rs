@@ -72,38 +72,19 @@ impl AutoscaleStatus {
 
 /// The status of a pool, evaluated here.
 fn evaluated(pools: &Pools, pool: &Pool, record: &Result<Record, String>) -> PoolStatus {
-    let nodes = i64::try_from(pool.nodes.len()).unwrap_or(i64::MAX);
-    let status = PoolStatus {
-        pool: pool.name.clone(),
-        nodes,
-        min: pool.parameters.min,
-        max: pool.parameters.max,
-        problems: pools.problems(Some(&pool.name)),
-        ..PoolStatus::default()
-    };
     let time = Time::from_unix_nanos(pools.now);
+    let problems = pools.problems(Some(&pool.name));
     let record = match record {
         Ok(record) => record,
         Err(e) => {
             let last_decision = Decision { time, action: Action::Error, reason: e.clone() };
-            return PoolStatus { last_decision, ..status };
+            let unknown = PoolStatus::new(&pool.name, Some(pool), &Record::default(), None, pools.now);
+            return PoolStatus { problems, last_decision, ..unknown };
         }
     };
     let e = pools.evaluate(pool, record, None);
-    let metric = e.arithmetic.metric;
-    let last = record.last_scaling_event.and_then(Time::unix_nanos);
-    let cooldown = i64::try_from(pool.parameters.cooldown.as_nanos()).unwrap_or(i64::MAX);
     PoolStatus {
-        metric: metric.map_or("", Metric::name).to_string(),
-        utilization: metric.map_or(0, |m| e.arithmetic.consumed.get(m)),
-        max_allowed: e.arithmetic.max_allowed,
-        direction: e.arithmetic.direction.name().to_string(),
-        scale_in_requests: record.scalein_requests,
-        scale_out_requests: record.scaleout_requests,
-        cooldown_left: last.map_or(0, |l| l.saturating_add(cooldown).saturating_sub(pools.now).clamp(0, cooldown)),
-        failsafe: record.failsafe_mode,
-        failsafe_admin: record.failsafe_admin.clone(),
-        failures: record.failure_count,
+        problems,
         operation: record.operation.as_ref().map(|o| plan_text::in_words(pools, o)).unwrap_or_default(),
         last_decision: Decision {
             time,
@@ -115,7 +96,7 @@ fn evaluated(pools: &Pools, pool: &Pool, record: &Result<Record, String>) -> Poo
                 }
             },
         },
-        ..status
+        ..PoolStatus::new(&pool.name, Some(pool), record, Some(&e.arithmetic), pools.now)
     }
 }
 

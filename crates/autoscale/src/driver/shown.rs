@@ -7,11 +7,9 @@ use encamp_model::Time;
 use encamp_telemetry::Metrics;
 
 use crate::arithmetic::Arithmetic;
-use crate::operation::describe;
 use crate::record::Record;
 use crate::registry::{NodeProblem, Pool};
-use crate::status::{Action, Decision, PoolStatus};
-use crate::view::Metric;
+use crate::status::{Action, Decision, PoolStatus, utilization};
 
 /// What is known of a pool.
 #[derive(Debug, Clone, Default)]
@@ -152,32 +150,11 @@ impl Board {
     }
 }
 
-/// What is used of the metric that counts; of CPU if there is none.
-fn utilization(figures: &Arithmetic) -> i64 {
-    figures.consumed.get(figures.metric.unwrap_or(Metric::Cpu))
-}
-
 impl Entry {
     fn status(&self, name: &str, now: i64) -> PoolStatus {
-        let record = &self.record;
-        let mut status = PoolStatus {
-            pool: name.to_string(),
-            scale_in_requests: record.scalein_requests,
-            scale_out_requests: record.scaleout_requests,
-            failsafe: record.failsafe_mode,
-            failsafe_admin: record.failsafe_admin.clone(),
-            failures: record.failure_count,
-            operation: record.operation.as_ref().map(describe).unwrap_or_default(),
-            last_decision: self.decision.clone(),
-            ..PoolStatus::default()
-        };
+        let mut status = PoolStatus::new(name, self.pool.as_ref(), &self.record, self.arithmetic.as_ref(), now);
+        status.last_decision = self.decision.clone();
         if let Some(pool) = &self.pool {
-            status.nodes = i64::try_from(pool.nodes.len()).unwrap_or(i64::MAX);
-            (status.min, status.max) = (pool.parameters.min, pool.parameters.max);
-            let cooldown = i64::try_from(pool.parameters.cooldown.as_nanos()).unwrap_or(i64::MAX);
-            if let Some(last) = record.last_scaling_event.and_then(Time::unix_nanos) {
-                status.cooldown_left = last.min(now).saturating_add(cooldown).saturating_sub(now).clamp(0, cooldown);
-            }
             status.problems = pool
                 .disagreements
                 .iter()
@@ -186,12 +163,6 @@ impl Entry {
                     format!("{} is {value:?} on node {node}, which counts, and {theirs:?} on node {other}", d.key)
                 })
                 .collect();
-        }
-        if let Some(figures) = &self.arithmetic {
-            status.metric = figures.metric.map(Metric::name).unwrap_or_default().to_string();
-            status.utilization = utilization(figures);
-            status.max_allowed = figures.max_allowed;
-            status.direction = figures.direction.name().to_string();
         }
         status
     }
