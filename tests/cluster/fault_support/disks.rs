@@ -14,7 +14,9 @@ const MOUNT: &str =
 /// What fills a disk.
 const BALLAST: &str = "ballast";
 /// Longest try to fill a disk that somebody writes to.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Most bytes of ballast written at once.
+const LARGEST_PIECE: u64 = 8 << 20;
 
 /// Disks on those directories.
 pub struct Disks {
@@ -49,14 +51,20 @@ impl Disks {
         let dir = self.inside(dir);
         let ballast = File::create(dir.join(BALLAST)).expect("ballast");
         let deadline = Instant::now() + PATIENCE;
+        let (mut filled, mut piece) = (0, LARGEST_PIECE);
         loop {
             let disk = statvfs(&dir).expect("a disk");
             let free = disk.f_bavail * disk.f_frsize;
-            // Others write meanwhile; then it does not fit.
-            if free <= left || fallocate(&ballast, FallocateFlags::empty(), 0, free - left).is_ok() {
+            if free <= left {
                 return;
             }
-            assert!(Instant::now() < deadline, "{} can't be filled", dir.display());
+            // The servers write meanwhile. A piece that no longer fits is given back whole, so it must be small at the end.
+            let size = piece.min(free - left);
+            match fallocate(&ballast, FallocateFlags::empty(), filled, size) {
+                Ok(()) => filled += size,
+                Err(_) => piece = (size / 2).max(disk.f_frsize),
+            }
+            assert!(Instant::now() < deadline, "{} can't be filled: {free} bytes are free", dir.display());
         }
     }
 
