@@ -112,7 +112,7 @@ pub fn newest_first(rows: &mut [Value]) {
 
 /// Reads an object that was also kept as it came.
 pub fn typed<T: serde::de::DeserializeOwned>(value: &Value) -> Result<T, String> {
-    serde_path_to_error::deserialize(value).map_err(|e| format!("the answer can't be read: {e}"))
+    encamp_api::json::from_value(value).map_err(|e| format!("the answer can't be read: {e}"))
 }
 
 #[cfg(test)]

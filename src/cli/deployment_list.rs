@@ -24,11 +24,11 @@ pub struct DeploymentList {
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "none", hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for DeploymentList {
@@ -72,7 +72,7 @@ pub fn print(
         let list = objects::list(rows, objects::deployment);
         return format.print(context.ui, &list, "[]*api.Deployment");
     }
-    let all: Result<Vec<Deployment>, _> = rows.into_iter().map(serde_json::from_value).collect();
+    let all: Result<Vec<Deployment>, _> = rows.iter().map(encamp_api::json::from_value).collect();
     let mut all = all.map_err(|e| format!("Error retrieving deployments: {e}"))?;
     deployments::sort(&mut all);
     context.ui.output(&deployments::listed(&all, verbose));

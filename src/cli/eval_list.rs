@@ -21,7 +21,7 @@ pub struct EvalList {
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
-    pub page: PageFlags,
+    pub(crate) page: PageFlags,
     /// Only evaluations of this job
     #[arg(long, value_name = "job")]
     pub job: Option<String>,
@@ -32,11 +32,11 @@ pub struct EvalList {
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "none", hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for EvalList {
@@ -70,7 +70,7 @@ impl EvalList {
             context.ui.output("No evals found");
             return Ok(0);
         }
-        let evals: Result<Vec<Evaluation>, _> = rows.into_iter().map(serde_json::from_value).collect();
+        let evals: Result<Vec<Evaluation>, _> = rows.iter().map(encamp_api::json::from_value).collect();
         let mut evals = evals.map_err(|e| format!("Error querying evaluations: {e}"))?;
         evaluations::sort(&mut evals);
         context.ui.output(&evaluations::listed(&evals, self.verbose));

@@ -33,11 +33,11 @@ pub struct EvalStatus {
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "evaluation")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for EvalStatus {
@@ -66,7 +66,8 @@ impl EvalStatus {
         }
         let placed = connection.wait(connection.client.evaluation_allocations(&found.id));
         let (mut placed, _) = placed.map_err(|e| format!("Error querying related allocations: {e}"))?;
-        let eval: Evaluation = serde_json::from_value(value).map_err(|e| format!("Error querying evaluation: {e}"))?;
+        let eval: Evaluation =
+            encamp_api::json::from_value(&value).map_err(|e| format!("Error querying evaluation: {e}"))?;
         context.ui.output(&self.header(&eval, &connection));
         self.print_related(&eval, context);
         if let Some(annotations) = &eval.plan_annotations {

@@ -25,11 +25,11 @@ pub struct JobAllocs {
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "job")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 /// A query in a namespace, or in that of the connection.
@@ -61,7 +61,7 @@ impl JobAllocs {
             let list = objects::list(rows, objects::allocation_stub);
             return self.format.print(context.ui, &list, "[]*api.AllocationListStub");
         }
-        let allocs: Result<Vec<AllocListStub>, _> = rows.into_iter().map(serde_json::from_value).collect();
+        let allocs: Result<Vec<AllocListStub>, _> = rows.iter().map(encamp_api::json::from_value).collect();
         let allocs = allocs.map_err(|e| failed(e.to_string()))?;
         // Only limits on how long allocations may run come from the job; without it the rest is still right.
         let job = match allocs.iter().any(|a| matches!(a.job_type.as_str(), "batch" | "sysbatch")) {
@@ -88,11 +88,11 @@ pub struct JobDeployments {
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "job")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for JobDeployments {
@@ -122,7 +122,7 @@ impl JobDeployments {
         if formatted {
             return self.format.print(context.ui, &objects::deployment(value), "*api.Deployment");
         }
-        let latest: Option<Deployment> = serde_json::from_value(value).map_err(|e| failed(e.to_string()))?;
+        let latest: Option<Deployment> = encamp_api::json::from_value(&value).map_err(|e| failed(e.to_string()))?;
         match latest {
             Some(latest) => context.ui.output_markup(&deployments::block(&latest, self.verbose)),
             None => context.ui.output("No deployment found"),

@@ -29,11 +29,11 @@ pub struct ScalingPolicyList {
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "none", hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for ScalingPolicyList {
@@ -100,11 +100,11 @@ pub struct ScalingPolicyInfo {
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "policy")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for ScalingPolicyInfo {
@@ -129,7 +129,7 @@ impl ScalingPolicyInfo {
         if formatted {
             return self.format.print(context.ui, &value, "*api.ScalingPolicy");
         }
-        let policy: ScalingPolicy = serde_json::from_value(value).map_err(|e| failed(e.to_string()))?;
+        let policy: ScalingPolicy = encamp_api::json::from_value(&value).map_err(|e| failed(e.to_string()))?;
         let lines = [
             format!("ID|{}", values::id(&policy.id, self.verbose)),
             format!("Enabled|{}", policy.enabled),

@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout};
 use super::attempts::{Attempts, Failed};
 use super::config::Config;
 use super::error::ApiError;
+use super::json;
 use super::retry;
 use super::servers::{Server, Servers};
 
@@ -378,16 +379,11 @@ impl Client {
         self.config.read_timeout + wait + wait / 16
     }
 
-    /// Parses an answer; where it does not fit a second pass finds the place.
+    /// Parses an answer.
     fn parse<B: ?Sized, T: DeserializeOwned>(&self, call: &Call<'_, B>, bytes: &[u8]) -> Result<T, ApiError> {
-        serde_json::from_slice(bytes).map_err(|first| {
-            let mut again = serde_json::Deserializer::from_slice(bytes);
-            let problem = match serde_path_to_error::deserialize::<_, T>(&mut again) {
-                Err(e) if e.path().to_string() != "." => format!("{}: {}", e.path(), e.inner()),
-                _ => first.to_string(),
-            };
+        json::from_slice(bytes).map_err(|problem| {
             // The one that answered is the one that the next request goes to.
-            unreadable(url(self.servers.get(self.servers.current()), call), call, problem)
+            unreadable(url(self.servers.get(self.servers.current()), call), call, problem.to_string())
         })
     }
 }

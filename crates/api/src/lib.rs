@@ -7,6 +7,7 @@
 //!   API has.
 //! - [`stream`]: answers that are read piece by piece, and requests that are sent as they are. [`exec`]: commands that
 //!   run in tasks.
+//! - [`json`]: JSON with errors that have a path.
 //! - `retry`: which requests are sent again, when; `attempts`, `servers`: to which address.
 //! - [`ApiError`]: what went wrong, with status and body.
 //!
@@ -21,6 +22,7 @@ mod client;
 mod config;
 mod error;
 pub mod exec;
+pub mod json;
 pub mod operations;
 pub mod reads;
 mod retry;

@@ -10,6 +10,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::archive;
+use encamp_api::json::explained;
 use encamp_model::json::or_default;
 use encamp_model::*;
 use encamp_state::{IdHash, State};
@@ -274,7 +275,7 @@ pub fn looks_like_one(bytes: &[u8]) -> bool {
         })
 }
 
-/// Parses the JSON. Well-formed files are parsed once; for others a second pass finds the path of the problem.
+/// Parses the JSON.
 pub fn parse(json: &[u8]) -> Result<SnapshotFile, String> {
     // A list would be taken for the members in order.
     if json.trim_ascii_start().first() == Some(&b'[') {
@@ -321,11 +322,7 @@ fn explain(json: &[u8], first: serde_json::Error) -> String {
     {
         return e;
     }
-    let mut d = serde_json::Deserializer::from_slice(json);
-    match serde_path_to_error::deserialize::<_, SnapshotFile>(&mut d) {
-        Err(e) if e.path().to_string() != "." => format!("{}: {}", e.path(), e.inner()),
-        _ => first.to_string(),
-    }
+    explained(json, first).to_string()
 }
 
 /// Builds the state: indexes, per-node facts, allocations joined with their job versions.

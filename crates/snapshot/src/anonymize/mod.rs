@@ -179,10 +179,10 @@ fn change<T: Serialize + DeserializeOwned>(
     object: &T,
     edit: impl FnOnce(&mut Map<String, Value>),
 ) -> Result<T, String> {
-    let what = |e: serde_json::Error| format!("an object of the snapshot can't be rewritten: {e}");
-    let mut value = serde_json::to_value(object).map_err(what)?;
+    let what = |e: &dyn std::fmt::Display| format!("an object of the snapshot can't be rewritten: {e}");
+    let mut value = serde_json::to_value(object).map_err(|e| what(&e))?;
     if let Value::Object(object) = &mut value {
         edit(object);
     }
-    serde_json::from_value(value).map_err(what)
+    encamp_api::json::from_value(&value).map_err(|e| what(&e))
 }
