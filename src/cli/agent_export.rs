@@ -14,7 +14,7 @@ use encamp_api::Query;
 #[derive(Debug, clap::Parser)]
 pub struct MonitorExport {
     #[command(flatten)]
-    pub agent: AgentFlags,
+    pub(crate) agent: AgentFlags,
     /// Read the journal of this unit, whose name contains nomad or encamp
     #[arg(long, value_name = "unit")]
     pub service_name: Option<String>,
@@ -28,9 +28,9 @@ pub struct MonitorExport {
     #[arg(long)]
     pub follow: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for MonitorExport {

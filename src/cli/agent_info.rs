@@ -14,11 +14,11 @@ use super::general::GeneralFlags;
 #[derive(Debug, clap::Parser)]
 pub struct AgentInfo {
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AgentInfo {

@@ -19,14 +19,14 @@ pub struct Monitor {
     #[arg(long)]
     pub log_include_location: bool,
     #[command(flatten)]
-    pub agent: AgentFlags,
+    pub(crate) agent: AgentFlags,
     /// Each line as JSON
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for Monitor {

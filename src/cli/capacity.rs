@@ -30,11 +30,11 @@ use encamp_snapshot::live::Detail;
 #[derive(Debug, clap::Parser)]
 pub struct CapacityCommand {
     #[command(flatten)]
-    pub job: JobFileFlags,
+    pub(crate) job: JobFileFlags,
     #[command(flatten)]
-    pub cluster: ClusterFlags,
+    pub(crate) cluster: ClusterFlags,
     #[command(flatten)]
-    pub changes: ChangeFlags,
+    pub(crate) changes: ChangeFlags,
     /// Count the copies of this group alone
     #[arg(long, value_name = "group")]
     pub group: Option<String>,
@@ -48,9 +48,9 @@ pub struct CapacityCommand {
     #[arg(long)]
     pub json_output: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "path")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for CapacityCommand {

@@ -25,9 +25,9 @@ pub struct Check {
     #[arg(long, value_name = "n", default_value = "1", value_parser = parse_int)]
     pub min_servers: i64,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for Check {

@@ -23,9 +23,9 @@ pub struct ClusterFlags {
     #[arg(long, value_name = "file")]
     pub snapshot: Option<String>,
     #[command(flatten)]
-    pub reading: SnapshotFlags,
+    pub(crate) reading: SnapshotFlags,
     #[command(flatten)]
-    pub fetch: FetchFlags,
+    pub(crate) fetch: FetchFlags,
 }
 
 /// Flags about reading the file that `-snapshot` names.

@@ -17,7 +17,7 @@ pub struct FollowFlags {
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
 }
 
 impl FollowFlags {
@@ -64,9 +64,9 @@ pub struct DeploymentPause {
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "deployment")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for DeploymentPause {
@@ -86,9 +86,9 @@ impl Run for DeploymentPause {
 #[derive(Debug, clap::Parser)]
 pub struct DeploymentResume {
     #[command(flatten)]
-    pub follow: FollowFlags,
+    pub(crate) follow: FollowFlags,
     #[arg(value_name = "deployment")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for DeploymentResume {
@@ -109,9 +109,9 @@ impl Run for DeploymentResume {
 #[derive(Debug, clap::Parser)]
 pub struct DeploymentUnblock {
     #[command(flatten)]
-    pub follow: FollowFlags,
+    pub(crate) follow: FollowFlags,
     #[arg(value_name = "deployment")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for DeploymentUnblock {
@@ -136,9 +136,9 @@ pub struct DeploymentPromote {
     #[arg(long, value_name = "group", action = clap::ArgAction::Append)]
     pub group: Vec<String>,
     #[command(flatten)]
-    pub follow: FollowFlags,
+    pub(crate) follow: FollowFlags,
     #[arg(value_name = "deployment")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for DeploymentPromote {
@@ -159,9 +159,9 @@ impl Run for DeploymentPromote {
 #[derive(Debug, clap::Parser)]
 pub struct DeploymentFail {
     #[command(flatten)]
-    pub follow: FollowFlags,
+    pub(crate) follow: FollowFlags,
     #[arg(value_name = "deployment")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for DeploymentFail {

@@ -20,9 +20,9 @@ pub struct EvalDelete {
     #[arg(long)]
     pub yes: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "evaluation")]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for EvalDelete {

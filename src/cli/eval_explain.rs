@@ -26,9 +26,9 @@ pub struct EvalExplain {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "eval")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for EvalExplain {

@@ -55,9 +55,9 @@ pub struct Fmt {
     #[arg(long)]
     pub recursive: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "path")]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 /// What was found so far.

@@ -59,7 +59,7 @@ pub struct GeneralFlags {
     #[arg(long)]
     pub insecure: bool,
     #[command(flatten)]
-    pub colours: ColourFlags,
+    pub(crate) colours: ColourFlags,
 }
 
 impl GeneralFlags {

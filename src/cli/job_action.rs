@@ -30,11 +30,11 @@ pub struct JobAction {
     #[arg(long, value_name = "allocation")]
     pub alloc: Option<String>,
     #[command(flatten)]
-    pub streams: SessionFlags,
+    pub(crate) streams: SessionFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "action")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for JobAction {

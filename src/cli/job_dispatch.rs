@@ -36,7 +36,7 @@ pub struct JobDispatch {
     #[arg(long, value_name = "priority", default_value = "0", value_parser = parse_int)]
     pub priority: i64,
     #[command(flatten)]
-    pub follow: FollowFlags,
+    pub(crate) follow: FollowFlags,
     /// Wait until the job that is made is dead
     #[arg(long)]
     pub wait: bool,
@@ -44,9 +44,9 @@ pub struct JobDispatch {
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "parameterized job")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for JobDispatch {

@@ -18,11 +18,11 @@ pub struct JobEval {
     #[arg(long)]
     pub force_reschedule: bool,
     #[command(flatten)]
-    pub follow: FollowFlags,
+    pub(crate) follow: FollowFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "job")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for JobEval {
@@ -55,11 +55,11 @@ pub struct JobPromote {
     #[arg(long, value_name = "group", action = clap::ArgAction::Append)]
     pub group: Vec<String>,
     #[command(flatten)]
-    pub follow: FollowFlags,
+    pub(crate) follow: FollowFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "job")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for JobPromote {
@@ -91,11 +91,11 @@ impl Run for JobPromote {
 #[derive(Debug, clap::Parser)]
 pub struct JobPeriodicForce {
     #[command(flatten)]
-    pub follow: FollowFlags,
+    pub(crate) follow: FollowFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "job")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for JobPeriodicForce {

@@ -48,7 +48,7 @@ pub struct JobFileFlags {
     #[arg(long, value_name = "format", value_enum, default_value_t = DiagnosticsFormat::Text)]
     pub diagnostics: DiagnosticsFormat,
     #[command(flatten)]
-    pub variables: VariableFlags,
+    pub(crate) variables: VariableFlags,
     /// Vault namespace to set in the job
     #[arg(long, value_name = "namespace")]
     pub vault_namespace: Option<String>,
@@ -118,7 +118,7 @@ impl JobFileFlags {
 
 /// A job, and the file it came from.
 pub struct JobFile {
-    pub job: api::Job,
+    pub(crate) job: api::Job,
     source: Source,
     syntax: Syntax,
 }

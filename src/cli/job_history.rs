@@ -36,11 +36,11 @@ pub struct JobHistory {
     #[arg(long, value_name = "version", value_parser = parse_int)]
     pub version: Option<i64>,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "job")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for JobHistory {

@@ -53,9 +53,9 @@ pub struct JobInit {
     #[arg(long)]
     pub list_templates: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "filename")]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl JobInit {

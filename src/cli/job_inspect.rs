@@ -36,7 +36,7 @@ pub struct JobInspect {
     #[arg(long, value_name = "file")]
     pub snapshot: Option<String>,
     #[command(flatten)]
-    pub reading: SnapshotFlags,
+    pub(crate) reading: SnapshotFlags,
     /// Print the job file that was submitted
     #[arg(long)]
     pub hcl: bool,
@@ -56,11 +56,11 @@ pub struct JobInspect {
     #[arg(long = "t", value_name = "template")]
     pub template: Option<String>,
     #[command(flatten)]
-    pub variables: VariableFlags,
+    pub(crate) variables: VariableFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "job")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for JobInspect {

@@ -30,7 +30,7 @@ use encamp_api::writes::RegisterOptions;
 #[derive(Debug, clap::Parser)]
 pub struct JobRun {
     #[command(flatten)]
-    pub job: JobFileFlags,
+    pub(crate) job: JobFileFlags,
     /// Register only if the job's modify index is this; 0 only if the job does not exist
     #[arg(long, value_name = "index")]
     pub check_index: Option<String>,
@@ -38,7 +38,7 @@ pub struct JobRun {
     #[arg(long)]
     pub plan: bool,
     #[command(flatten)]
-    pub follow: FollowFlags,
+    pub(crate) follow: FollowFlags,
     /// Priority of the evaluation, instead of the job's
     #[arg(long, value_name = "priority", default_value = "0", value_parser = parse_int)]
     pub eval_priority: i64,
@@ -61,9 +61,9 @@ pub struct JobRun {
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "path")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for JobRun {

@@ -27,11 +27,11 @@ pub struct JobScale {
     #[arg(long, value_name = "index")]
     pub check_index: Option<String>,
     #[command(flatten)]
-    pub follow: FollowFlags,
+    pub(crate) follow: FollowFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "job> [group] <count")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for JobScale {
@@ -107,9 +107,9 @@ pub struct JobScalingEvents {
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "job")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for JobScalingEvents {

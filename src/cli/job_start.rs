@@ -17,11 +17,11 @@ use encamp_model::{JobSubmission, api, quoted};
 #[derive(Debug, clap::Parser)]
 pub struct JobStart {
     #[command(flatten)]
-    pub follow: FollowFlags,
+    pub(crate) follow: FollowFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "job")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for JobStart {

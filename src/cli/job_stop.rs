@@ -19,7 +19,7 @@ use encamp_model::quoted;
 #[derive(Debug, clap::Parser)]
 pub struct JobStop {
     #[command(flatten)]
-    pub follow: FollowFlags,
+    pub(crate) follow: FollowFlags,
     /// Priority of the evaluation, instead of the job's
     #[arg(long, value_name = "priority", default_value = "0", value_parser = parse_int)]
     pub eval_priority: i64,
@@ -36,9 +36,9 @@ pub struct JobStop {
     #[arg(long)]
     pub yes: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "job")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 /// A job to stop.

@@ -30,17 +30,17 @@ const NOT_ASKED: &str = "Driver configuration not validated since connection to 
 #[derive(Debug, clap::Parser)]
 pub struct JobValidate {
     #[command(flatten)]
-    pub job: JobFileFlags,
+    pub(crate) job: JobFileFlags,
     /// Ask nobody, and check against the namespaces, node pools and settings of this cluster snapshot file or server
     /// backup
     #[arg(long, value_name = "file")]
     pub snapshot: Option<String>,
     #[command(flatten)]
-    pub reading: SnapshotFlags,
+    pub(crate) reading: SnapshotFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "path")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for JobValidate {

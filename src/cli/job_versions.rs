@@ -17,11 +17,11 @@ use encamp_model::quoted;
 #[derive(Debug, clap::Parser)]
 pub struct JobRevert {
     #[command(flatten)]
-    pub follow: FollowFlags,
+    pub(crate) follow: FollowFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "job> <version|tag")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for JobRevert {
@@ -68,9 +68,9 @@ pub struct JobTagApply {
     #[arg(long, value_name = "version", value_parser = parse_int)]
     pub version: Option<i64>,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "job")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 /// What is said where a name is missing.
@@ -119,9 +119,9 @@ pub struct JobTagUnset {
     #[arg(long, value_name = "name")]
     pub name: Option<String>,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "job")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for JobTagUnset {

@@ -35,14 +35,14 @@ pub struct ServerMembers {
     #[arg(long)]
     pub detailed: bool,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     /// Accepted for compatibility; there is no web interface to open
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for ServerMembers {
@@ -141,9 +141,9 @@ impl ServerMembers {
 #[derive(Debug, clap::Parser)]
 pub struct ServerJoin {
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "addr")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for ServerJoin {
@@ -171,9 +171,9 @@ pub struct ServerForceLeave {
     #[arg(long)]
     pub prune: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "node")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for ServerForceLeave {

@@ -61,11 +61,11 @@ pub struct ServiceList {
     #[arg(long, value_name = "name")]
     pub name: Option<String>,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for ServiceList {
@@ -97,13 +97,13 @@ pub struct ServiceInfo {
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
-    pub page: PageFlags,
+    pub(crate) page: PageFlags,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "service_name")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for ServiceInfo {
@@ -191,9 +191,9 @@ fn block(place: &ServiceRegistration) -> String {
 #[derive(Debug, clap::Parser)]
 pub struct ServiceDelete {
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "service_name> <service_id")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for ServiceDelete {

@@ -26,7 +26,7 @@ pub struct SimC1m {
     #[arg(long, value_name = "count", default_value = "1000000", value_parser = parse_int)]
     pub allocs: i64,
     #[command(flatten)]
-    pub common: SimFlags,
+    pub(crate) common: SimFlags,
 }
 
 impl Run for SimC1m {

@@ -26,7 +26,7 @@ pub struct SimChurn {
     #[arg(long, value_name = "count", default_value = "5", value_parser = parse_int)]
     pub rounds: i64,
     #[command(flatten)]
-    pub common: SimFlags,
+    pub(crate) common: SimFlags,
 }
 
 impl Run for SimChurn {

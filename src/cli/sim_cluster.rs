@@ -47,7 +47,7 @@ pub struct SimCluster {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub colours: ColourFlags,
+    pub(crate) colours: ColourFlags,
     /// Taken to say that there are none.
     #[arg(hide = true)]
     pub no_args: Vec<String>,

@@ -26,7 +26,7 @@ pub struct SimFlap {
     #[arg(long, value_name = "percent", default_value = "10", value_parser = parse_int)]
     pub percent: i64,
     #[command(flatten)]
-    pub common: SimFlags,
+    pub(crate) common: SimFlags,
 }
 
 impl Run for SimFlap {

@@ -24,7 +24,7 @@ pub struct SimHeartbeats {
     #[arg(long, value_name = "seconds", default_value = "600", value_parser = parse_int)]
     pub time: i64,
     #[command(flatten)]
-    pub common: SimFlags,
+    pub(crate) common: SimFlags,
 }
 
 impl Run for SimHeartbeats {

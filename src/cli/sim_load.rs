@@ -37,7 +37,7 @@ pub struct SimFlags {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub colours: ColourFlags,
+    pub(crate) colours: ColourFlags,
     /// Taken to say that there are none.
     #[arg(hide = true)]
     pub no_args: Vec<String>,

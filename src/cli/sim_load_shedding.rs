@@ -26,7 +26,7 @@ pub struct SimLoadShedding {
     #[arg(long)]
     pub no_shedding: bool,
     #[command(flatten)]
-    pub common: SimFlags,
+    pub(crate) common: SimFlags,
 }
 
 impl Run for SimLoadShedding {

@@ -44,11 +44,11 @@ pub struct SnapshotAnonymize {
     #[arg(long, value_name = "kinds")]
     pub keep_names: Vec<String>,
     #[command(flatten)]
-    pub reading: SnapshotFlags,
+    pub(crate) reading: SnapshotFlags,
     #[command(flatten)]
-    pub colours: ColourFlags,
+    pub(crate) colours: ColourFlags,
     #[arg(value_name = "file")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for SnapshotAnonymize {

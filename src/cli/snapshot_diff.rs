@@ -31,11 +31,11 @@ pub struct SnapshotDiffCommand {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub reading: SnapshotFlags,
+    pub(crate) reading: SnapshotFlags,
     #[command(flatten)]
-    pub colours: ColourFlags,
+    pub(crate) colours: ColourFlags,
     #[arg(value_name = "files")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for SnapshotDiffCommand {

@@ -28,11 +28,11 @@ pub struct SnapshotFetch {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub fetch: FetchFlags,
+    pub(crate) fetch: FetchFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "args", hide = true)]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for SnapshotFetch {

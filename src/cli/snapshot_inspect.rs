@@ -27,13 +27,13 @@ pub struct SnapshotInspect {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub fetch: FetchFlags,
+    pub(crate) fetch: FetchFlags,
     #[command(flatten)]
-    pub reading: SnapshotFlags,
+    pub(crate) reading: SnapshotFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "file")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for SnapshotInspect {

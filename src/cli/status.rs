@@ -21,9 +21,9 @@ pub struct Status {
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "identifier")]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 /// The command that shows objects of a kind.

@@ -16,9 +16,9 @@ pub(super) fn register(registry: &mut Registry) {
 #[derive(Debug, clap::Parser)]
 pub struct SystemGc {
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for SystemGc {
@@ -45,9 +45,9 @@ fn complain(context: &mut Context<'_, '_>, args: &[String]) {
 #[derive(Debug, clap::Parser)]
 pub struct SystemReconcileSummaries {
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for SystemReconcileSummaries {

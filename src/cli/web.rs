@@ -22,9 +22,9 @@ pub struct Web {
     #[arg(long)]
     pub show_url: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "identifier")]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 /// The page of an object.

@@ -23,9 +23,9 @@ use encamp_snapshot::live::Detail;
 #[derive(Debug, clap::Parser)]
 pub struct WhatIfCommand {
     #[command(flatten)]
-    pub changes: ChangeFlags,
+    pub(crate) changes: ChangeFlags,
     #[command(flatten)]
-    pub cluster: ClusterFlags,
+    pub(crate) cluster: ClusterFlags,
     /// List every allocation, however many there are
     #[arg(long)]
     pub verbose: bool,
@@ -33,9 +33,9 @@ pub struct WhatIfCommand {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "args", hide = true)]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for WhatIfCommand {

@@ -13,6 +13,8 @@
 //! **May use** `encamp_model`, `encamp_telemetry`; what it asks of servers is the trait [`Servers`]. **Never** holds
 //! scheduling, HTTP types.
 
+#![warn(missing_docs)]
+
 pub mod agent;
 pub mod cgroups;
 pub mod clock;

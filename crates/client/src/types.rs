@@ -36,9 +36,13 @@ pub struct HostStats {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct HostMemoryStats {
+    /// `MemTotal` of `/proc/meminfo`.
     pub total: u64,
+    /// `MemAvailable` of `/proc/meminfo`; where the kernel has none, free memory, buffers and caches.
     pub available: u64,
+    /// Memory that is neither free nor used for buffers and caches.
     pub used: u64,
+    /// `MemFree` of `/proc/meminfo`.
     pub free: u64,
 }
 
@@ -46,12 +50,18 @@ pub struct HostMemoryStats {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct HostCpuStats {
+    /// The core as `/proc/stat` names it: `cpu0`.
     #[serde(rename = "CPU")]
     pub cpu: String,
+    /// Time in user mode.
     pub user: f64,
+    /// Time in the kernel.
     pub system: f64,
+    /// Time idle.
     pub idle: f64,
+    /// Time not idle.
     pub total_percent: f64,
+    /// MHz in use.
     pub total_ticks: f64,
 }
 
@@ -59,12 +69,19 @@ pub struct HostCpuStats {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct HostDiskStats {
+    /// The mounted device; empty in [`HostStats::alloc_dir_stats`].
     pub device: String,
+    /// Where the file system is mounted; empty in [`HostStats::alloc_dir_stats`].
     pub mountpoint: String,
+    /// Size of the file system.
     pub size: u64,
+    /// Used bytes, with those reserved for the superuser counted as free.
     pub used: u64,
+    /// Bytes that ordinary users may still write.
     pub available: u64,
+    /// `used` of `used` and `available`, in percent.
     pub used_percent: f64,
+    /// Used inodes, in percent.
     pub inodes_used_percent: f64,
 }
 
@@ -84,6 +101,7 @@ pub struct AllocResourceUsage {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskResourceUsage {
+    /// The sum over the processes of the task.
     pub resource_usage: ResourceUsage,
     /// Unix nanoseconds.
     pub timestamp: i64,
@@ -96,7 +114,9 @@ pub struct TaskResourceUsage {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ResourceUsage {
+    /// Memory in use.
     pub memory_stats: MemoryStats,
+    /// CPU in use.
     pub cpu_stats: CpuStats,
     /// Null for processes, empty for sums.
     pub device_stats: Option<Vec<serde_json::Value>>,
@@ -106,15 +126,24 @@ pub struct ResourceUsage {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct MemoryStats {
+    /// Resident memory.
     #[serde(rename = "RSS")]
     pub rss: u64,
+    /// Page cache.
     pub cache: u64,
+    /// Swapped out memory.
     pub swap: u64,
+    /// Mapped files.
     pub mapped_file: u64,
+    /// What the kernel charges the task with.
     pub usage: u64,
+    /// The highest value of `usage`.
     pub max_usage: u64,
+    /// Memory of the kernel.
     pub kernel_usage: u64,
+    /// The highest value of `kernel_usage`.
     pub kernel_max_usage: u64,
+    /// Which values the driver measures, by display name: `RSS`, `Swap`. The others are 0.
     #[serde(with = "nil")]
     pub measured: Vec<String>,
 }
@@ -123,12 +152,19 @@ pub struct MemoryStats {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CpuStats {
+    /// Time in the kernel.
     pub system_mode: f64,
+    /// Time in user mode.
     pub user_mode: f64,
+    /// MHz in use.
     pub total_ticks: f64,
+    /// Periods in which the task was throttled.
     pub throttled_periods: u64,
+    /// Nanoseconds for which the task was throttled.
     pub throttled_time: u64,
+    /// Time in user mode and in the kernel.
     pub percent: f64,
+    /// Which values the driver measures, by display name: `System Mode`, `User Mode`, `Percent`. The others are 0.
     #[serde(with = "nil")]
     pub measured: Vec<String>,
 }
@@ -169,11 +205,15 @@ fn join(into: &mut Vec<String>, names: &[String]) {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocFileInfo {
+    /// The file's name, without its directory.
     pub name: String,
+    /// Whether it is a directory.
     pub is_dir: bool,
+    /// Bytes.
     pub size: i64,
     /// As `ls` writes it: `drwxrwxrwx`.
     pub file_mode: String,
+    /// When the contents last changed.
     pub mod_time: Time,
     /// Only of a single file.
     #[serde(skip_serializing_if = "is_default")]
@@ -185,6 +225,7 @@ pub struct AllocFileInfo {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct StreamFrame {
+    /// Bytes of the file; base64 in JSON.
     #[serde(skip_serializing_if = "is_default")]
     pub data: Bytes,
     /// Which file.

@@ -5,7 +5,9 @@ use super::diag::Span;
 /// A body: the attributes and blocks of a file or block, in source order.
 #[derive(Debug, Clone, Default)]
 pub struct Body {
+    /// In source order; a name occurs once.
     pub attributes: Vec<Attribute>,
+    /// In source order.
     pub blocks: Vec<Block>,
     /// From `{` to `}`, or the whole file.
     pub span: Span,
@@ -14,18 +16,26 @@ pub struct Body {
 /// `name = expr`.
 #[derive(Debug, Clone)]
 pub struct Attribute {
+    /// The name on the left of `=`.
     pub name: String,
+    /// Where the name is.
     pub name_span: Span,
+    /// The expression on the right of `=`.
     pub expr: Expr,
 }
 
 /// `type "label" { body }`.
 #[derive(Debug, Clone)]
 pub struct Block {
+    /// The block's type: `job`, `group`.
     pub kind: String,
+    /// Where the type is.
     pub kind_span: Span,
+    /// The labels between the type and `{`.
     pub labels: Vec<Label>,
+    /// Where `{` is.
     pub open: Span,
+    /// The attributes and blocks between the braces.
     pub body: Body,
 }
 
@@ -39,21 +49,27 @@ impl Block {
 /// A block label.
 #[derive(Debug, Clone)]
 pub struct Label {
+    /// The label, quotes and escapes removed.
     pub text: String,
+    /// Where the label is, with its quotes.
     pub span: Span,
 }
 
 /// An expression.
 #[derive(Debug, Clone)]
 pub struct Expr {
+    /// What the expression is.
     pub kind: ExprKind,
+    /// Where it is in the source.
     pub span: Span,
 }
 
 /// What an expression is.
 #[derive(Debug, Clone)]
 pub enum ExprKind {
+    /// `null`.
     Null,
+    /// `true` or `false`.
     Bool(bool),
     /// Decimal text of a number.
     Number(String),
@@ -67,61 +83,92 @@ pub enum ExprKind {
     Join(Box<Expr>),
     /// A name and what is looked up in it; `root` is known only in scope.
     Reference {
+        /// The name.
         root: String,
+        /// Where the name is.
         root_span: Span,
+        /// The lookups behind the name, from left to right.
         steps: Vec<Step>,
     },
     /// Lookups in the result of an expression.
     Lookup {
+        /// The expression that is looked into.
         source: Box<Expr>,
+        /// The lookups behind it, from left to right.
         steps: Vec<Step>,
     },
     /// `source[key]` with a key to be evaluated.
     Index {
+        /// The expression that is looked into.
         source: Box<Expr>,
+        /// The expression between the brackets.
         key: Box<Expr>,
         /// From `[` to `]`.
         brackets: Span,
     },
     /// `source[*]…` or `source.*…`; `each` is evaluated with [`ExprKind::Item`] standing for the element.
     Splat {
+        /// The expression whose elements are visited.
         source: Box<Expr>,
+        /// What is evaluated for each element.
         each: Box<Expr>,
+        /// Where `[*]` or `.*` is.
         marker: Span,
     },
     /// The element inside of a splat.
     Item,
+    /// `name(…)`.
     Call(Box<Call>),
+    /// `condition ? then : else`, or an `if` directive of a template: the three in this order.
     Conditional(Box<[Expr; 3]>),
     /// Operands and operators of one precedence, evaluated from the left.
     Binary {
+        /// The leftmost operand.
         first: Box<Expr>,
+        /// Each operator with the operand to the right of it.
         rest: Vec<(BinaryOp, Expr)>,
     },
+    /// `!operand` or `-operand`.
     Unary {
+        /// The operator.
         op: UnaryOp,
+        /// Where the operator is.
         op_span: Span,
+        /// What the operator applies to.
         operand: Box<Expr>,
     },
+    /// `( … )`.
     Paren(Box<Expr>),
+    /// `[a, b]`.
     Tuple {
+        /// Where `[` is.
         open: Span,
+        /// The elements, in source order.
         items: Vec<Expr>,
     },
+    /// `{ a = b }`.
     Object {
+        /// Where `{` is.
         open: Span,
+        /// Keys and values, in source order; keys may repeat.
         items: Vec<(Expr, Expr)>,
     },
+    /// `[for … ]` or `{for … }`.
     For(Box<For>),
 }
 
 /// A function call.
 #[derive(Debug, Clone)]
 pub struct Call {
+    /// The function's name.
     pub name: String,
+    /// Where the name is.
     pub name_span: Span,
+    /// Where `(` is.
     pub open: Span,
+    /// Where `)` is.
     pub close: Span,
+    /// The arguments, in source order.
     pub args: Vec<Expr>,
     /// Whether the last argument is expanded with `...`.
     pub expand: bool,
@@ -130,20 +177,28 @@ pub struct Call {
 /// A `for` expression.
 #[derive(Debug, Clone)]
 pub struct For {
+    /// Where the opening bracket is, or the directive of a template.
     pub open: Span,
+    /// The name for keys or indexes, where there are two names.
     pub key_name: Option<String>,
+    /// The name for elements.
     pub value_name: String,
+    /// The expression whose elements are visited.
     pub collection: Expr,
     /// Present when an object is built.
     pub key: Option<Expr>,
+    /// What each element becomes: an element of the tuple, or the value of the key.
     pub value: Expr,
+    /// The expression after `if`: elements for which it is false are left out.
     pub condition: Option<Expr>,
+    /// Whether `...` follows the value: values of equal keys are collected into one tuple.
     pub group: bool,
 }
 
 /// One lookup of a traversal.
 #[derive(Debug, Clone)]
 pub struct Step {
+    /// What is looked up.
     pub kind: StepKind,
     /// With the dot or the brackets.
     pub span: Span,
@@ -152,6 +207,7 @@ pub struct Step {
 /// How a [`Step`] looks up.
 #[derive(Debug, Clone)]
 pub enum StepKind {
+    /// `.name`.
     Attribute(String),
     /// `[number]` or `.number`: decimal text.
     Number(String),
@@ -162,25 +218,40 @@ pub enum StepKind {
 /// Operators with two operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BinaryOp {
+    /// `||`.
     Or,
+    /// `&&`.
     And,
+    /// `==`.
     Equal,
+    /// `!=`.
     NotEqual,
+    /// `<`.
     Less,
+    /// `<=`.
     LessEqual,
+    /// `>`.
     Greater,
+    /// `>=`.
     GreaterEqual,
+    /// `+`.
     Add,
+    /// `-`.
     Subtract,
+    /// `*`.
     Multiply,
+    /// `/`.
     Divide,
+    /// `%`.
     Modulo,
 }
 
 /// Operators with one operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnaryOp {
+    /// `!`.
     Not,
+    /// `-`.
     Negate,
 }
 

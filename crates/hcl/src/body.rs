@@ -16,6 +16,7 @@ use encamp_model::quoted;
 /// A body in either syntax.
 #[derive(Debug, Clone, Copy)]
 pub enum BodyRef<'a> {
+    /// The body of a native syntax file or block.
     Native(&'a Body),
     /// An object, or an array of objects.
     Json(&'a Node),
@@ -24,8 +25,11 @@ pub enum BodyRef<'a> {
 /// An attribute.
 #[derive(Debug, Clone)]
 pub struct Attr<'a> {
+    /// The attribute's name.
     pub name: &'a str,
+    /// Where the name is.
     pub name_span: Span,
+    /// The value, not evaluated.
     pub expr: Cow<'a, Expr>,
 }
 
@@ -39,12 +43,17 @@ impl Attr<'_> {
 /// A block, and the names in scope inside of it.
 #[derive(Debug, Clone)]
 pub struct BlockRef<'a> {
+    /// The block's type; of blocks made by `dynamic` the type of the made ones.
     pub kind: String,
+    /// Where the type is.
     pub kind_span: Span,
+    /// The labels, as many as the schema asks for.
     pub labels: Vec<Label>,
     /// The header.
     pub def: Span,
+    /// What the block holds.
     pub body: BodyRef<'a>,
+    /// The names that expressions of the block may use.
     pub scope: Rc<Scope>,
 }
 
@@ -65,7 +74,9 @@ pub struct Expected<'s> {
 /// What was found in a body, in source order.
 #[derive(Debug, Default)]
 pub struct Content<'a> {
+    /// The expected attributes that were found.
     pub attributes: Vec<Attr<'a>>,
+    /// The expected blocks that were found, those made by `dynamic` blocks among them.
     pub blocks: Vec<BlockRef<'a>>,
     /// Attributes that are there but cannot be read.
     failed: Vec<&'a str>,

@@ -12,16 +12,22 @@ use unicode_segmentation::UnicodeSegmentation;
 /// A point of a source: byte offset, line from 1, column in grapheme clusters from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pos {
+    /// Bytes before it in the file.
     pub byte: usize,
+    /// Counted from 1.
     pub line: usize,
+    /// Counted from 1, in grapheme clusters.
     pub column: usize,
 }
 
 /// A byte range of one source of a [`Sources`] table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
+    /// The source's number in the [`Sources`] table.
     pub source: u32,
+    /// Byte offset of the first byte.
     pub start: u32,
+    /// Byte offset after the last byte.
     pub end: u32,
 }
 
@@ -174,9 +180,13 @@ impl Sources {
 /// A range with lines and columns; prints as `file:line,col-col` or `file:line,col-line,col`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Range {
+    /// The file's name.
     pub file: String,
+    /// Counted from 1.
     pub start_line: usize,
+    /// Counted from 1, in grapheme clusters.
     pub start_column: usize,
+    /// The line of the end; counted from 1.
     pub end_line: usize,
     /// Exclusive.
     pub end_column: usize,
@@ -206,8 +216,11 @@ pub enum Subject {
 /// A diagnostic while sources are still at hand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diag {
+    /// The place the diagnostic is about.
     pub subject: Subject,
+    /// The kind of problem, in a few words that do not depend on the file.
     pub summary: String,
+    /// What is wrong in this place, in sentences.
     pub detail: String,
     /// Not a mistake by itself: told only beside one.
     pub warning: bool,
@@ -235,6 +248,7 @@ impl Diag {
 pub struct Origin {
     /// Index in [`Diagnostics::texts`].
     pub text: usize,
+    /// Byte offset of the first byte.
     pub start: usize,
     /// Exclusive.
     pub end: usize,
@@ -245,7 +259,9 @@ pub struct Origin {
 pub struct Diagnostic {
     /// `None` prints as `<nil>`.
     pub range: Option<Range>,
+    /// See [`Diag::summary`].
     pub summary: String,
+    /// See [`Diag::detail`].
     pub detail: String,
     /// Where that is in the texts.
     pub origin: Option<Origin>,
@@ -269,6 +285,7 @@ pub(crate) const MAX_RESOLVED: usize = 1000;
 /// Diagnostics of one phase. Prints the reference form, one per line, or the first and a count.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Diagnostics {
+    /// In the order in which they were found.
     pub list: Vec<Diagnostic>,
     /// Print only the first one and how many more there are.
     pub first_only: bool,

@@ -10,27 +10,37 @@ use super::parser::{MAX_DEPTH, parse_expression, parse_template};
 /// A value of a document.
 #[derive(Debug, Clone)]
 pub struct Node {
+    /// What the value is.
     pub kind: NodeKind,
+    /// Where the value is.
     pub span: Span,
 }
 
 /// What a [`Node`] is. Objects keep their order and duplicates.
 #[derive(Debug, Clone)]
 pub enum NodeKind {
+    /// `null`.
     Null,
+    /// `true` or `false`.
     Bool(bool),
+    /// The number as it is written.
     Number(String),
+    /// The text, quotes and escapes removed.
     String(String),
+    /// The elements of `[ … ]`.
     Array(Vec<Node>),
+    /// The properties of `{ … }`.
     Object(Vec<Member>),
 }
 
 /// A property of an object.
 #[derive(Debug, Clone)]
 pub struct Member {
+    /// The property's name, quotes and escapes removed.
     pub name: String,
     /// With quotes.
     pub name_span: Span,
+    /// The property's value.
     pub value: Node,
 }
 

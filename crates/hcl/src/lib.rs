@@ -10,6 +10,8 @@
 //!
 //! **May use** `encamp_model`. **Never** holds what jobs mean: schemas and rules are `encamp_jobspec`; network, clock.
 
+#![warn(missing_docs)]
+
 pub mod ast;
 pub mod body;
 pub mod convert;

@@ -9,13 +9,21 @@ use std::sync::Arc;
 pub enum Type {
     /// Not determined: the type of `null` and of unknown values; as a conversion target, "leave it as it is".
     Any,
+    /// `string`.
     String,
+    /// `number`.
     Number,
+    /// `bool`.
     Bool,
+    /// `list(…)`, with the type of the elements.
     List(Arc<Type>),
+    /// `set(…)`, with the type of the elements.
     Set(Arc<Type>),
+    /// `map(…)`, with the type of the values; keys are strings.
     Map(Arc<Type>),
+    /// `object({…})`, with the type of each attribute, by name.
     Object(Arc<BTreeMap<Arc<str>, Type>>),
+    /// `tuple([…])`, with the type of each element.
     Tuple(Arc<[Type]>),
 }
 

@@ -30,14 +30,21 @@ pub enum Value {
     Null,
     /// The value of an expression that could not be evaluated; its error has been reported.
     Unknown,
+    /// `true` or `false`.
     Bool(bool),
+    /// A binary float with a mantissa of up to 512 bits.
     Number(Number),
+    /// Text in Unicode normalization form C.
     String(Arc<str>),
+    /// Elements of one type, in order.
     List(Arc<Sequence>),
     /// Elements are distinct and sorted.
     Set(Arc<Sequence>),
+    /// Values of one type, by key.
     Map(Arc<Mapping>),
+    /// Elements of any types, in order.
     Tuple(Arc<Sequence>),
+    /// Values of any types, by attribute name.
     Object(Arc<Mapping>),
 }
 
@@ -94,10 +101,13 @@ impl Extent {
 /// A value is beyond the limits of this implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ValueTooLarge {
+    /// More than `MAX_NODES` values, counted through all levels.
     #[error("the value has more than {MAX_NODES} elements")]
     Nodes,
+    /// More than `MAX_BYTES` bytes of text, counted through all levels.
     #[error("the value has more than {MAX_BYTES} bytes of text")]
     Bytes,
+    /// More than `MAX_DEPTH` levels of composites.
     #[error("the value is nested more than {MAX_DEPTH} levels deep")]
     Depth,
 }

@@ -9,6 +9,8 @@
 //!
 //! **May use** `encamp_hcl`, `encamp_model`. **Never** holds network, clock.
 
+#![warn(missing_docs)]
+
 pub mod admission;
 pub mod canonicalize;
 pub mod convert;

@@ -12,8 +12,10 @@ use super::time::Time;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AclPolicy {
+    /// 1 to 128 letters, digits and hyphens; the key of the policy.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// Free text of at most 256 characters.
     #[serde(deserialize_with = "or_default")]
     pub description: String,
     /// The rules as they were written, HCL or JSON.
@@ -22,9 +24,12 @@ pub struct AclPolicy {
     /// The workloads that have this policy, for a policy of workloads.
     #[serde(rename = "JobACL")]
     pub job_acl: Option<JobAcl>,
+    /// A hash over the fields that users set; only equality matters.
     pub hash: Option<Bytes>,
+    /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
+    /// Raft index of the last write to the object.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
@@ -33,12 +38,16 @@ pub struct AclPolicy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobAcl {
+    /// The namespace; empty: the policy is no policy of workloads.
     #[serde(deserialize_with = "or_default")]
     pub namespace: String,
+    /// The job, of dispatched and periodic jobs the parent; empty: all jobs of the namespace.
     #[serde(rename = "JobID", deserialize_with = "or_default")]
     pub job_id: String,
+    /// The task group; empty: all groups of the job.
     #[serde(deserialize_with = "or_default")]
     pub group: String,
+    /// The task; empty: all tasks of the group.
     #[serde(deserialize_with = "or_default")]
     pub task: String,
 }
@@ -53,27 +62,35 @@ pub struct AclToken {
     /// The secret itself.
     #[serde(rename = "SecretID", deserialize_with = "or_default")]
     pub secret_id: String,
+    /// Free text of at most 256 characters.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// `client` or `management`.
     #[serde(deserialize_with = "or_default")]
     pub r#type: String,
+    /// Names of policies; those that do not exist are ignored. Empty for management tokens.
     #[serde(with = "nil")]
     pub policies: Vec<String>,
+    /// Roles whose policies the token has as well. Empty for management tokens.
     #[serde(with = "nil")]
     pub roles: Vec<AclTokenRoleLink>,
     /// Valid in all regions.
     #[serde(deserialize_with = "or_default")]
     pub global: bool,
+    /// A hash over the fields that users set; only equality matters.
     pub hash: Option<Bytes>,
+    /// When the token was created.
     #[serde(with = "time_text")]
     pub create_time: Time,
+    /// When the token expires; null: never.
     pub expiration_time: Option<Time>,
     /// Nanoseconds the token lives, 0 for ever.
     #[serde(rename = "ExpirationTTL", with = "duration_text")]
     pub expiration_ttl: i64,
+    /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
+    /// Raft index of the last write to the object.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
@@ -82,8 +99,10 @@ pub struct AclToken {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AclTokenRoleLink {
+    /// The role's ID.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
+    /// The role's name.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
 }
@@ -92,17 +111,24 @@ pub struct AclTokenRoleLink {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AclRole {
+    /// A UUID that the server chooses.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
+    /// 1 to 128 letters, digits and hyphens; unique.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// Free text of at most 256 characters.
     #[serde(deserialize_with = "or_default")]
     pub description: String,
+    /// The policies of the role, at least one.
     #[serde(with = "nil")]
     pub policies: Vec<AclRolePolicyLink>,
+    /// A hash over the fields that users set; only equality matters.
     pub hash: Option<Bytes>,
+    /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
+    /// Raft index of the last write to the object.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
@@ -111,6 +137,7 @@ pub struct AclRole {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AclRolePolicyLink {
+    /// The policy's name.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
 }
@@ -119,6 +146,7 @@ pub struct AclRolePolicyLink {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AclAuthMethod {
+    /// The key of the method.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// `JWT` or `OIDC`.
@@ -127,21 +155,30 @@ pub struct AclAuthMethod {
     /// `local` or `global`.
     #[serde(deserialize_with = "or_default")]
     pub token_locality: String,
+    /// How tokens of the method are named: a template over `${auth_method_type}`, `${auth_method_name}` and
+    /// `${value.…}`.
     #[serde(deserialize_with = "or_default")]
     pub token_name_format: String,
     /// Nanoseconds tokens live.
     #[serde(rename = "MaxTokenTTL", with = "duration_text")]
     pub max_token_ttl: i64,
+    /// Whether logins without the name of a method use this one; at most one method is the default.
     #[serde(deserialize_with = "or_default")]
     pub default: bool,
+    /// How identities are checked; depends on the type.
     pub config: Option<AclAuthMethodConfig>,
+    /// A hash over the fields that users set; only equality matters.
     pub hash: Option<Bytes>,
+    /// When the method was created.
     #[serde(with = "time_text")]
     pub create_time: Time,
+    /// When the method was last written.
     #[serde(with = "time_text")]
     pub modify_time: Time,
+    /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
+    /// Raft index of the last write to the object.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
@@ -150,46 +187,67 @@ pub struct AclAuthMethod {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AclAuthMethodConfig {
+    /// PEM public keys that verify JWTs. Of these, `jwks_url` and `oidc_discovery_url`, JWT methods have exactly one.
     #[serde(rename = "JWTValidationPubKeys", with = "nil")]
     pub jwt_validation_pub_keys: Vec<String>,
+    /// Where the JSON Web Key Set is that verifies JWTs.
     #[serde(rename = "JWKSURL", deserialize_with = "or_default")]
     pub jwks_url: String,
+    /// PEM certificates to trust for `jwks_url`; empty: those of the system.
     #[serde(rename = "JWKSCACert", deserialize_with = "or_default")]
     pub jwks_ca_cert: String,
+    /// The issuer's URL, without `.well-known`.
     #[serde(rename = "OIDCDiscoveryURL", deserialize_with = "or_default")]
     pub oidc_discovery_url: String,
+    /// The OAuth client ID registered with the provider.
     #[serde(rename = "OIDCClientID", deserialize_with = "or_default")]
     pub oidc_client_id: String,
+    /// The OAuth client secret. A secret.
     #[serde(rename = "OIDCClientSecret", deserialize_with = "or_default")]
     pub oidc_client_secret: String,
+    /// A signed JWT instead of the client secret.
     #[serde(rename = "OIDCClientAssertion")]
     pub oidc_client_assertion: Option<OidcClientAssertion>,
+    /// Whether logins use PKCE.
     #[serde(rename = "OIDCEnablePKCE", deserialize_with = "or_default")]
     pub oidc_enable_pkce: bool,
+    /// Whether the provider's UserInfo endpoint is left alone.
     #[serde(rename = "OIDCDisableUserInfo", deserialize_with = "or_default")]
     pub oidc_disable_user_info: bool,
+    /// Scopes to ask for, beside `openid`.
     #[serde(rename = "OIDCScopes", with = "nil")]
     pub oidc_scopes: Vec<String>,
+    /// Accepted `aud` claims; one must match.
     #[serde(with = "nil")]
     pub bound_audiences: Vec<String>,
+    /// Accepted `iss` claims.
     #[serde(with = "nil")]
     pub bound_issuer: Vec<String>,
+    /// Where the provider may redirect to after a login.
     #[serde(rename = "AllowedRedirectURIs", with = "nil")]
     pub allowed_redirect_uris: Vec<String>,
+    /// PEM certificates to trust for `oidc_discovery_url`; empty: those of the system.
     #[serde(with = "nil")]
     pub discovery_ca_pem: Vec<String>,
+    /// Accepted algorithms: `RS256`, `EdDSA`, …
     #[serde(with = "nil")]
     pub signing_algs: Vec<String>,
+    /// How long after `exp` a JWT is still accepted.
     #[serde(with = "duration_text")]
     pub expiration_leeway: i64,
+    /// How long before `nbf` a JWT is already accepted.
     #[serde(with = "duration_text")]
     pub not_before_leeway: i64,
+    /// How much clocks may differ.
     #[serde(with = "duration_text")]
     pub clock_skew_leeway: i64,
+    /// Claims with one value: the claim's name to the name in `value.…` of selectors and bind names.
     #[serde(with = "nil")]
     pub claim_mappings: BTreeMap<String, String>,
+    /// Claims that are lists: the claim's name to the name in `list.…` of selectors.
     #[serde(with = "nil")]
     pub list_claim_mappings: BTreeMap<String, String>,
+    /// Whether the claims of logins are logged at debug level.
     #[serde(deserialize_with = "or_default")]
     pub verbose_logging: bool,
 }
@@ -198,15 +256,21 @@ pub struct AclAuthMethodConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct OidcClientAssertion {
+    /// Who the assertion is for: its `aud` claims.
     #[serde(with = "nil")]
     pub audience: Vec<String>,
+    /// What signs the assertion: `nomad` (the keyring), `private_key` or `client_secret`.
     #[serde(deserialize_with = "or_default")]
     pub key_source: String,
+    /// The algorithm of the signature: `RS256`, `HS256`, …
     #[serde(deserialize_with = "or_default")]
     pub key_algorithm: String,
+    /// The key, if `key_source` is `private_key`.
     pub private_key: Option<OidcClientAssertionKey>,
+    /// Headers of the JWT beside the standard ones.
     #[serde(with = "nil")]
     pub extra_headers: BTreeMap<String, String>,
+    /// The OAuth client secret that signs, if `key_source` is `client_secret`. A secret.
     #[serde(deserialize_with = "or_default")]
     pub client_secret: String,
 }
@@ -215,16 +279,22 @@ pub struct OidcClientAssertion {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct OidcClientAssertionKey {
+    /// The RSA private key, PEM. A secret.
     #[serde(deserialize_with = "or_default")]
     pub pem_key: String,
+    /// A file of the servers with the private key.
     #[serde(deserialize_with = "or_default")]
     pub pem_key_file: String,
+    /// The header that names the key: `kid`, `x5t` or `x5t#S256`.
     #[serde(rename = "KeyIDHeader", deserialize_with = "or_default")]
     pub key_id_header: String,
+    /// The certificate that `x5t` headers are computed from, PEM.
     #[serde(deserialize_with = "or_default")]
     pub pem_cert: String,
+    /// A file of the servers with the certificate.
     #[serde(deserialize_with = "or_default")]
     pub pem_cert_file: String,
+    /// The key's ID, for the header `kid`.
     #[serde(rename = "KeyID", deserialize_with = "or_default")]
     pub key_id: String,
 }
@@ -233,10 +303,13 @@ pub struct OidcClientAssertionKey {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AclBindingRule {
+    /// A UUID that the server chooses.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
+    /// Free text.
     #[serde(deserialize_with = "or_default")]
     pub description: String,
+    /// The authentication method the rule belongs to.
     #[serde(deserialize_with = "or_default")]
     pub auth_method: String,
     /// Condition on the claims; empty always holds.
@@ -245,15 +318,21 @@ pub struct AclBindingRule {
     /// `role`, `policy` or `management`.
     #[serde(deserialize_with = "or_default")]
     pub bind_type: String,
+    /// The role or policy; may contain `${value.…}`. Empty for `management`.
     #[serde(deserialize_with = "or_default")]
     pub bind_name: String,
+    /// A hash over the fields that users set; only equality matters.
     pub hash: Option<Bytes>,
+    /// When the rule was created.
     #[serde(deserialize_with = "or_default")]
     pub create_time: Time,
+    /// When the rule was last written.
     #[serde(deserialize_with = "or_default")]
     pub modify_time: Time,
+    /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
+    /// Raft index of the last write to the object.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }

@@ -28,20 +28,28 @@ pub struct ServerSettings {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct SchedulerConfiguration {
+    /// `binpack` (full nodes first) or `spread` (empty nodes first).
     #[serde(deserialize_with = "or_default")]
     pub scheduler_algorithm: String,
+    /// Which schedulers may evict allocations of lower priority.
     #[serde(deserialize_with = "or_default")]
     pub preemption_config: PreemptionConfig,
+    /// Whether tasks may use memory up to their `memory_max`.
     #[serde(deserialize_with = "or_default")]
     pub memory_oversubscription_enabled: bool,
+    /// Whether registration, dispatch and scaling need a management token.
     #[serde(deserialize_with = "or_default")]
     pub reject_job_registration: bool,
+    /// Whether evaluations are kept back: they are stored, but no scheduler gets them.
     #[serde(deserialize_with = "or_default")]
     pub pause_eval_broker: bool,
+    /// How many nodes a search with affinities or spreads compares, unless the group has a larger count; 0: 100.
     #[serde(deserialize_with = "or_default")]
     pub node_limit_for_feasibility_checks: u64,
+    /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
+    /// Raft index of the last write to the object.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
@@ -50,18 +58,26 @@ pub struct SchedulerConfiguration {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodePool {
+    /// 1 to 128 letters, digits, hyphens and underscores; `all` and `default` are built in.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// Free text of at most 256 characters.
     #[serde(deserialize_with = "or_default")]
     pub description: String,
+    /// Free-form metadata.
     #[serde(with = "nil")]
     pub meta: BTreeMap<String, String>,
+    /// What differs from the cluster's scheduler configuration; servers refuse to store it, schedulers follow it.
     pub scheduler_configuration: Option<NodePoolSchedulerConfiguration>,
+    /// Nanoseconds that the identities of its nodes live; 24 h by default.
     #[serde(rename = "NodeIdentityTTL", deserialize_with = "or_default")]
     pub node_identity_ttl: i64,
+    /// A hash over the fields that users set.
     pub hash: Option<Bytes>,
+    /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
+    /// Raft index of the last write to the object.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
@@ -70,25 +86,38 @@ pub struct NodePool {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Namespace {
+    /// 1 to 128 letters, digits and hyphens; `default` is built in.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// Free text of at most 256 characters.
     #[serde(deserialize_with = "or_default")]
     pub description: String,
+    /// Always empty: quotas belong to the enterprise edition.
     #[serde(deserialize_with = "or_default")]
     pub quota: String,
+    /// Which task drivers and network modes jobs may use; null: all.
     pub capabilities: Option<NamespaceCapabilities>,
+    /// Which node pools jobs may use; null: all.
     pub node_pool_configuration: Option<NamespaceNodePoolConfiguration>,
+    /// Which Vault clusters jobs may use; null: all.
     pub vault_configuration: Option<NamespaceVaultConfiguration>,
+    /// Which Consul clusters jobs may use; null: all.
     pub consul_configuration: Option<NamespaceConsulConfiguration>,
+    /// Free-form metadata.
     #[serde(with = "nil")]
     pub meta: BTreeMap<String, String>,
+    /// A hash over the fields that users set.
     pub hash: Option<Bytes>,
+    /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
+    /// Raft index of the last write to the object.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
+    /// Claims that every workload identity carries: a template by claim.
     #[serde(with = "nil")]
     pub required_extra_claims: BTreeMap<String, String>,
+    /// Claims that workload identities carry which ask for them: a template by claim.
     #[serde(with = "nil")]
     pub optional_extra_claims: BTreeMap<String, String>,
 }
@@ -97,12 +126,16 @@ pub struct Namespace {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct PreemptionConfig {
+    /// For system jobs.
     #[serde(deserialize_with = "or_default")]
     pub system_scheduler_enabled: bool,
+    /// For sysbatch jobs.
     #[serde(deserialize_with = "or_default")]
     pub sys_batch_scheduler_enabled: bool,
+    /// For batch jobs.
     #[serde(deserialize_with = "or_default")]
     pub batch_scheduler_enabled: bool,
+    /// For service jobs.
     #[serde(deserialize_with = "or_default")]
     pub service_scheduler_enabled: bool,
 }
@@ -111,8 +144,10 @@ pub struct PreemptionConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodePoolSchedulerConfiguration {
+    /// `binpack` or `spread`; empty: as in the cluster.
     #[serde(deserialize_with = "or_default")]
     pub scheduler_algorithm: String,
+    /// Null: as in the cluster.
     pub memory_oversubscription_enabled: Option<bool>,
 }
 
@@ -120,12 +155,16 @@ pub struct NodePoolSchedulerConfiguration {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NamespaceCapabilities {
+    /// The only allowed drivers; empty: all that are not disabled.
     #[serde(with = "nil")]
     pub enabled_task_drivers: Vec<String>,
+    /// Drivers that are not allowed.
     #[serde(with = "nil")]
     pub disabled_task_drivers: Vec<String>,
+    /// The only allowed network modes of groups; empty: all that are not disabled.
     #[serde(with = "nil")]
     pub enabled_network_modes: Vec<String>,
+    /// Network modes of groups that are not allowed.
     #[serde(with = "nil")]
     pub disabled_network_modes: Vec<String>,
 }
@@ -134,10 +173,13 @@ pub struct NamespaceCapabilities {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NamespaceNodePoolConfiguration {
+    /// The node pool of jobs that name none.
     #[serde(deserialize_with = "or_default")]
     pub default: String,
+    /// The only allowed node pools, beside the default; not together with `denied`.
     #[serde(with = "nil")]
     pub allowed: Vec<String>,
+    /// Node pools that are not allowed.
     #[serde(with = "nil")]
     pub denied: Vec<String>,
 }
@@ -146,10 +188,13 @@ pub struct NamespaceNodePoolConfiguration {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NamespaceVaultConfiguration {
+    /// The Vault cluster of jobs that name none.
     #[serde(deserialize_with = "or_default")]
     pub default: String,
+    /// The only allowed Vault clusters, beside the default; not together with `denied`.
     #[serde(with = "nil")]
     pub allowed: Vec<String>,
+    /// Vault clusters that are not allowed.
     #[serde(with = "nil")]
     pub denied: Vec<String>,
 }
@@ -158,10 +203,13 @@ pub struct NamespaceVaultConfiguration {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NamespaceConsulConfiguration {
+    /// The Consul cluster of jobs that name none.
     #[serde(deserialize_with = "or_default")]
     pub default: String,
+    /// The only allowed Consul clusters, beside the default; not together with `denied`.
     #[serde(with = "nil")]
     pub allowed: Vec<String>,
+    /// Consul clusters that are not allowed.
     #[serde(with = "nil")]
     pub denied: Vec<String>,
 }
@@ -170,6 +218,7 @@ pub struct NamespaceConsulConfiguration {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ClusterMetadata {
+    /// A UUID that the first leader chooses.
     #[serde(rename = "ClusterID", deserialize_with = "or_default")]
     pub cluster_id: String,
     /// Unix nanoseconds.
@@ -184,6 +233,7 @@ pub struct IndexEntry {
     /// Name of the table.
     #[serde(deserialize_with = "or_default")]
     pub key: String,
+    /// Raft index.
     #[serde(deserialize_with = "or_default")]
     pub value: u64,
 }

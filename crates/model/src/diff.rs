@@ -10,14 +10,19 @@ use super::json::{nil, or_default};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobDiff {
+    /// `Added`, `Deleted`, `Edited` or `None`.
     #[serde(deserialize_with = "or_default")]
     pub r#type: String,
+    /// The job's ID; empty if neither side has a job.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
+    /// Sorted by name; only those that changed.
     #[serde(with = "nil")]
     pub fields: Vec<FieldDiff>,
+    /// Changed blocks of the job, in the order of `docs/spec/jobspec.md §17.4`.
     #[serde(with = "nil")]
     pub objects: Vec<ObjectDiff>,
+    /// All groups of either side, sorted by name.
     #[serde(with = "nil")]
     pub task_groups: Vec<TaskGroupDiff>,
 }
@@ -26,14 +31,19 @@ pub struct JobDiff {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct FieldDiff {
+    /// `Added`, `Deleted`, `Edited` or `None`.
     #[serde(deserialize_with = "or_default")]
     pub r#type: String,
+    /// The field, flattened: `Meta[key]`, `Affinity.Weight`.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// The old value as text; empty: none.
     #[serde(deserialize_with = "or_default")]
     pub old: String,
+    /// The new value as text; empty: none.
     #[serde(deserialize_with = "or_default")]
     pub new: String,
+    /// What the change leads to: `forces create`, … (`docs/spec/jobspec.md §18`).
     #[serde(with = "nil")]
     pub annotations: Vec<String>,
 }
@@ -42,12 +52,16 @@ pub struct FieldDiff {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ObjectDiff {
+    /// `Added`, `Deleted`, `Edited` or `None`.
     #[serde(deserialize_with = "or_default")]
     pub r#type: String,
+    /// The type of the block: `Constraint`.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// Sorted by name.
     #[serde(with = "nil")]
     pub fields: Vec<FieldDiff>,
+    /// Blocks inside of it.
     #[serde(with = "nil")]
     pub objects: Vec<ObjectDiff>,
 }
@@ -56,16 +70,23 @@ pub struct ObjectDiff {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskGroupDiff {
+    /// `Added`, `Deleted`, `Edited` or `None`.
     #[serde(deserialize_with = "or_default")]
     pub r#type: String,
+    /// The group's name.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// Sorted by name; only those that changed.
     #[serde(with = "nil")]
     pub fields: Vec<FieldDiff>,
+    /// Changed blocks of the group, in the order of `docs/spec/jobspec.md §17.5`.
     #[serde(with = "nil")]
     pub objects: Vec<ObjectDiff>,
+    /// All tasks of either side, sorted by name.
     #[serde(with = "nil")]
     pub tasks: Vec<TaskDiff>,
+    /// How many allocations the plan creates, destroys, …, by `create`, `destroy`, … Null: the scheduler does not
+    /// report the group.
     pub updates: Option<BTreeMap<String, u64>>,
 }
 
@@ -73,14 +94,19 @@ pub struct TaskGroupDiff {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskDiff {
+    /// `Added`, `Deleted`, `Edited` or `None`.
     #[serde(deserialize_with = "or_default")]
     pub r#type: String,
+    /// The task's name.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// Sorted by name.
     #[serde(with = "nil")]
     pub fields: Vec<FieldDiff>,
+    /// Changed blocks of the task.
     #[serde(with = "nil")]
     pub objects: Vec<ObjectDiff>,
+    /// What the change leads to: `forces in-place update`, … (`docs/spec/jobspec.md §18`).
     #[serde(with = "nil")]
     pub annotations: Vec<String>,
 }

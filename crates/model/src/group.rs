@@ -14,37 +14,60 @@ use super::service::*;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskGroup {
+    /// Unique in the job.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// How many copies run; of system jobs 0 or 1 per node.
     #[serde(deserialize_with = "or_default")]
     pub count: i64,
+    /// How changes are rolled out; null: all at once, without a deployment. Only service and system jobs have one.
     pub update: Option<UpdateStrategy>,
+    /// How allocations leave a draining node. Only service jobs have one.
     pub migrate: Option<MigrateStrategy>,
+    /// Beside those of the job, in the order of the job file.
     #[serde(with = "nil")]
     pub constraints: Vec<Constraint>,
+    /// The bounds for scaling `count`; null: anything goes.
     pub scaling: Option<ScalingPolicy>,
+    /// When failed tasks restart on their node.
     pub restart_policy: Option<RestartPolicy>,
+    /// What happens when the node loses contact; null: its allocations are lost at once.
     pub disconnect: Option<DisconnectStrategy>,
+    /// In the order of the job file; names are unique.
     #[serde(with = "nil")]
     pub tasks: Vec<Task>,
+    /// The disk that the tasks share.
     pub ephemeral_disk: Option<EphemeralDisk>,
+    /// Free-form metadata, over those of the job.
     #[serde(with = "nil")]
     pub meta: BTreeMap<String, String>,
+    /// When failed allocations are replaced; null for system and sysbatch jobs.
     pub reschedule_policy: Option<ReschedulePolicy>,
+    /// Beside those of the job, in the order of the job file.
     #[serde(with = "nil")]
     pub affinities: Vec<Affinity>,
+    /// Beside those of the job, in the order of the job file.
     #[serde(with = "nil")]
     pub spreads: Vec<Spread>,
+    /// Networks that the tasks share; the scheduler uses the first.
     #[serde(with = "nil")]
     pub networks: Vec<NetworkResource>,
+    /// Consul settings of the group.
     pub consul: Option<Consul>,
+    /// Services of the whole group.
     #[serde(with = "nil")]
     pub services: Vec<Service>,
+    /// Volumes that tasks of the group can mount, by name.
     pub volumes: Option<BTreeMap<String, VolumeRequest>>,
+    /// Nanoseconds between the deregistration of services and the stop of tasks; null: 0.
     pub shutdown_delay: Option<i64>,
+    /// Nanoseconds after which a batch or sysbatch allocation is killed; null: never.
     pub max_run_duration: Option<i64>,
+    /// Deprecated form of `disconnect.stop_on_client_after`; registration drops it.
     pub stop_after_client_disconnect: Option<i64>,
+    /// Deprecated form of `disconnect.lost_after`; registration drops it.
     pub max_client_disconnect: Option<i64>,
+    /// Deprecated form of `disconnect.replace`; registration drops it.
     #[serde(deserialize_with = "or_default")]
     pub prevent_reschedule_on_lost: bool,
 }
@@ -53,12 +76,16 @@ pub struct TaskGroup {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct MigrateStrategy {
+    /// How many allocations of the group leave at a time.
     #[serde(deserialize_with = "or_default")]
     pub max_parallel: i64,
+    /// What makes a replacement healthy: `checks` or `task_states`.
     #[serde(deserialize_with = "or_default")]
     pub health_check: String,
+    /// How long a replacement must be well to count as healthy.
     #[serde(deserialize_with = "or_default")]
     pub min_healthy_time: i64,
+    /// How long a replacement may take to become healthy.
     #[serde(deserialize_with = "or_default")]
     pub healthy_deadline: i64,
 }
@@ -67,14 +94,19 @@ pub struct MigrateStrategy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct RestartPolicy {
+    /// Restarts within `interval`.
     #[serde(deserialize_with = "or_default")]
     pub attempts: i64,
+    /// The time in which `attempts` are counted.
     #[serde(deserialize_with = "or_default")]
     pub interval: i64,
+    /// How long a restart waits; the node adds a random part of up to 25 %.
     #[serde(deserialize_with = "or_default")]
     pub delay: i64,
+    /// When the attempts are used up: `fail`, or `delay` until the interval is over.
     #[serde(deserialize_with = "or_default")]
     pub mode: String,
+    /// Whether templates are rendered again before each restart.
     #[serde(deserialize_with = "or_default")]
     pub render_templates: bool,
 }
@@ -83,10 +115,14 @@ pub struct RestartPolicy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DisconnectStrategy {
+    /// How long allocations of the node are `unknown` before they are lost; 0: they are lost at once.
     #[serde(deserialize_with = "or_default")]
     pub lost_after: i64,
+    /// How long the node itself keeps them running without contact; null: for ever.
     pub stop_on_client_after: Option<i64>,
+    /// Whether unknown allocations are replaced meanwhile; null: true.
     pub replace: Option<bool>,
+    /// Which one stays when the node returns: `best_score`, `longest_running`, `keep_original` or `keep_replacement`.
     #[serde(deserialize_with = "or_default")]
     pub reconcile: String,
 }
@@ -95,58 +131,89 @@ pub struct DisconnectStrategy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Task {
+    /// Unique in the group.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// The driver that runs the task: `raw_exec`, `docker`, …
     #[serde(deserialize_with = "or_default")]
     pub driver: String,
+    /// The user to run as; empty: the driver's default.
     #[serde(deserialize_with = "or_default")]
     pub user: String,
+    /// What the driver reads; its keys are the driver's.
     #[serde(with = "nil")]
     pub config: BTreeMap<String, Value>,
+    /// Environment variables; values may contain `${…}`.
     #[serde(with = "nil")]
     pub env: BTreeMap<String, String>,
+    /// Services of this task.
     #[serde(with = "nil")]
     pub services: Vec<Service>,
+    /// Vault settings; null: the task gets no Vault token.
     pub vault: Option<Vault>,
+    /// Secrets that are fetched before the task starts.
     #[serde(with = "nil")]
     pub secrets: Vec<Secret>,
+    /// Consul settings; null: those of the group.
     pub consul: Option<Consul>,
+    /// Files that are rendered before the task starts.
     #[serde(with = "nil")]
     pub templates: Vec<Template>,
+    /// Beside those of job and group; the whole group has to satisfy them.
     #[serde(with = "nil")]
     pub constraints: Vec<Constraint>,
+    /// Beside those of job and group.
     #[serde(with = "nil")]
     pub affinities: Vec<Affinity>,
+    /// What the task asks for.
     pub resources: Option<Resources>,
+    /// When the task restarts; by default as the group says.
     pub restart_policy: Option<RestartPolicy>,
+    /// Where the payload of a dispatched job is written; null: nowhere.
     pub dispatch_payload: Option<DispatchPayloadConfig>,
+    /// When the task runs; null: it is a main task.
     pub lifecycle: Option<TaskLifecycleConfig>,
+    /// Free-form metadata, over those of job and group.
     #[serde(with = "nil")]
     pub meta: BTreeMap<String, String>,
+    /// Nanoseconds between the signal and the forced kill; the node's limit applies.
     #[serde(deserialize_with = "or_default")]
     pub kill_timeout: i64,
+    /// How logs are rotated.
     pub log_config: Option<LogConfig>,
+    /// What is downloaded before the task starts, in this order.
     #[serde(with = "nil")]
     pub artifacts: Vec<TaskArtifact>,
+    /// Whether the other tasks of the group stop when this one ends.
     #[serde(deserialize_with = "or_default")]
     pub leader: bool,
+    /// Nanoseconds between the deregistration of services and the stop.
     #[serde(deserialize_with = "or_default")]
     pub shutdown_delay: i64,
+    /// Where volumes of the group are mounted.
     #[serde(with = "nil")]
     pub volume_mounts: Vec<VolumeMount>,
+    /// Policies for scaling CPU and memory of the task.
     #[serde(with = "nil")]
     pub scaling_policies: Vec<ScalingPolicy>,
+    /// The signal that asks the task to stop; empty: the driver's default.
     #[serde(deserialize_with = "or_default")]
     pub kill_signal: String,
+    /// What the task is to the service mesh: `connect-proxy:<service>`, … Empty: an ordinary task.
     #[serde(deserialize_with = "or_default")]
     pub kind: String,
+    /// Set if the task is a CSI plugin.
     #[serde(rename = "CSIPluginConfig")]
     pub csi_plugin_config: Option<TaskCsiPluginConfig>,
+    /// The identity `default`.
     pub identity: Option<WorkloadIdentity>,
+    /// All other identities.
     #[serde(with = "nil")]
     pub identities: Vec<WorkloadIdentity>,
+    /// Commands that operators can run in the task.
     #[serde(with = "nil")]
     pub actions: Vec<Action>,
+    /// When the task is paused; validation rejects it, as it belongs to the enterprise edition.
     pub schedule: Option<TaskSchedule>,
 }
 
@@ -154,16 +221,22 @@ pub struct Task {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ReschedulePolicy {
+    /// Replacements within `interval`; 0 without `unlimited`: none.
     #[serde(deserialize_with = "or_default")]
     pub attempts: i64,
+    /// The time in which `attempts` are counted.
     #[serde(deserialize_with = "or_default")]
     pub interval: i64,
+    /// How long the first replacement waits.
     #[serde(deserialize_with = "or_default")]
     pub delay: i64,
+    /// How the delay grows: `constant`, `exponential` or `fibonacci`.
     #[serde(deserialize_with = "or_default")]
     pub delay_function: String,
+    /// The longest delay of growing ones.
     #[serde(deserialize_with = "or_default")]
     pub max_delay: i64,
+    /// Whether replacements are not counted.
     #[serde(deserialize_with = "or_default")]
     pub unlimited: bool,
 }
@@ -172,10 +245,13 @@ pub struct ReschedulePolicy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Consul {
+    /// The Consul namespace.
     #[serde(deserialize_with = "or_default")]
     pub namespace: String,
+    /// The Consul cluster: `default` or the name of another one of the agent's configuration.
     #[serde(deserialize_with = "or_default")]
     pub cluster: String,
+    /// The Consul admin partition; empty: any.
     #[serde(deserialize_with = "or_default")]
     pub partition: String,
 }
@@ -184,20 +260,28 @@ pub struct Consul {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Vault {
+    /// The Vault role to log in with; empty: that of the agent's configuration.
     #[serde(deserialize_with = "or_default")]
     pub role: String,
+    /// The Vault namespace; empty: the job's.
     #[serde(deserialize_with = "or_default")]
     pub namespace: String,
+    /// The Vault cluster: `default` or the name of another one of the agent's configuration.
     #[serde(deserialize_with = "or_default")]
     pub cluster: String,
+    /// Whether the task gets `VAULT_TOKEN`.
     #[serde(deserialize_with = "or_default")]
     pub env: bool,
+    /// Whether the token is kept out of the file `secrets/vault_token`.
     #[serde(deserialize_with = "or_default")]
     pub disable_file: bool,
+    /// What happens when the token changes: `restart`, `signal` or `noop`.
     #[serde(deserialize_with = "or_default")]
     pub change_mode: String,
+    /// The signal of `signal`: `SIGHUP`.
     #[serde(deserialize_with = "or_default")]
     pub change_signal: String,
+    /// Whether the token is left to expire instead of being renewed.
     #[serde(deserialize_with = "or_default")]
     pub allow_token_expiration: bool,
 }
@@ -206,14 +290,19 @@ pub struct Vault {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Secret {
+    /// Names the secret in `${secret.<name>.<key>}`.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// What fetches it: `nomad`, `vault` or a plugin.
     #[serde(deserialize_with = "or_default")]
     pub provider: String,
+    /// Where the provider finds it.
     #[serde(deserialize_with = "or_default")]
     pub path: String,
+    /// What the provider reads, in a form of its own.
     #[serde(with = "nil")]
     pub config: BTreeMap<String, Value>,
+    /// Environment variables of a plugin that is the provider.
     #[serde(with = "nil")]
     pub env: BTreeMap<String, String>,
 }
@@ -222,34 +311,51 @@ pub struct Secret {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Template {
+    /// The file with the template, relative to the task directory; empty: `embedded_tmpl`.
     #[serde(deserialize_with = "or_default")]
     pub source_path: String,
+    /// Where the result goes, relative to the task directory.
     #[serde(deserialize_with = "or_default")]
     pub dest_path: String,
+    /// The text of the template.
     #[serde(deserialize_with = "or_default")]
     pub embedded_tmpl: String,
+    /// What happens when the result changes: `restart`, `signal`, `script` or `noop`.
     #[serde(deserialize_with = "or_default")]
     pub change_mode: String,
+    /// The signal of `signal`, in capitals.
     #[serde(deserialize_with = "or_default")]
     pub change_signal: String,
+    /// What runs if `change_mode` is `script`.
     pub change_script: Option<ChangeScript>,
+    /// Whether the template is rendered once and never again.
     #[serde(deserialize_with = "or_default")]
     pub once: bool,
+    /// The longest random delay before a change takes effect, in nanoseconds.
     #[serde(deserialize_with = "or_default")]
     pub splay: i64,
+    /// The mode of the file, octal: `0644`.
     #[serde(deserialize_with = "or_default")]
     pub perms: String,
+    /// The owner of the file; null: the agent's user.
     pub uid: Option<i64>,
+    /// The group of the file; null: the agent's group.
     pub gid: Option<i64>,
+    /// What begins an action of the template: `{{`.
     #[serde(deserialize_with = "or_default")]
     pub left_delim: String,
+    /// What ends an action of the template: `}}`.
     #[serde(deserialize_with = "or_default")]
     pub right_delim: String,
+    /// Whether the result is lines `KEY=value` for the environment of the task.
     #[serde(deserialize_with = "or_default")]
     pub envvars: bool,
+    /// Deprecated, without effect.
     #[serde(deserialize_with = "or_default")]
     pub vault_grace: i64,
+    /// How long to wait for further changes; null: as the agent's configuration says.
     pub wait: Option<WaitConfig>,
+    /// Whether a missing key of a map fails the template.
     #[serde(deserialize_with = "or_default")]
     pub err_missing_key: bool,
 }
@@ -258,6 +364,7 @@ pub struct Template {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DispatchPayloadConfig {
+    /// The file for the payload, relative to the task's `local` directory.
     #[serde(deserialize_with = "or_default")]
     pub file: String,
 }
@@ -266,8 +373,10 @@ pub struct DispatchPayloadConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskLifecycleConfig {
+    /// `prestart`, `poststart` or `poststop`.
     #[serde(deserialize_with = "or_default")]
     pub hook: String,
+    /// Whether the task runs as long as the main tasks; if not, it ends by itself.
     #[serde(deserialize_with = "or_default")]
     pub sidecar: bool,
 }
@@ -276,10 +385,13 @@ pub struct TaskLifecycleConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct LogConfig {
+    /// How many rotated files are kept per stream.
     #[serde(deserialize_with = "or_default")]
     pub max_files: i64,
+    /// MB per file.
     #[serde(rename = "MaxFileSizeMB", deserialize_with = "or_default")]
     pub max_file_size_mb: i64,
+    /// Whether output is dropped instead of logged.
     #[serde(deserialize_with = "or_default")]
     pub disabled: bool,
 }
@@ -288,18 +400,25 @@ pub struct LogConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskArtifact {
+    /// The URL to download; may contain `${…}`.
     #[serde(deserialize_with = "or_default")]
     pub getter_source: String,
+    /// Options of the download: `checksum`, `archive`, …
     #[serde(with = "nil")]
     pub getter_options: BTreeMap<String, String>,
+    /// HTTP headers of the request.
     #[serde(with = "nil")]
     pub getter_headers: BTreeMap<String, String>,
+    /// What the source is: `any`, `file` or `dir`.
     #[serde(deserialize_with = "or_default")]
     pub getter_mode: String,
+    /// Whether certificates are accepted unverified.
     #[serde(deserialize_with = "or_default")]
     pub getter_insecure: bool,
+    /// Where it goes, relative to the task directory.
     #[serde(deserialize_with = "or_default")]
     pub relative_dest: String,
+    /// Whether the files belong to the user of the task afterwards.
     #[serde(deserialize_with = "or_default")]
     pub chown: bool,
 }
@@ -308,14 +427,19 @@ pub struct TaskArtifact {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskCsiPluginConfig {
+    /// The plugin's ID, which volumes name.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
+    /// `controller`, `node` or `monolith`.
     #[serde(deserialize_with = "or_default")]
     pub r#type: String,
+    /// Where the task makes its socket.
     #[serde(deserialize_with = "or_default")]
     pub mount_dir: String,
+    /// Where the task stages and publishes volumes.
     #[serde(deserialize_with = "or_default")]
     pub stage_publish_base_dir: String,
+    /// Nanoseconds that the plugin may take to become healthy.
     #[serde(deserialize_with = "or_default")]
     pub health_timeout: i64,
 }
@@ -324,24 +448,34 @@ pub struct TaskCsiPluginConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct WorkloadIdentity {
+    /// `default`, or a name that is unique in the task.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// Who accepts the token: its `aud` claims.
     #[serde(with = "nil")]
     pub audience: Vec<String>,
+    /// What happens when the token is renewed: `noop`, `signal` or `restart`; empty: `noop`.
     #[serde(deserialize_with = "or_default")]
     pub change_mode: String,
+    /// The signal of `signal`, in capitals.
     #[serde(deserialize_with = "or_default")]
     pub change_signal: String,
+    /// Whether the task gets `NOMAD_TOKEN` or `NOMAD_TOKEN_<name>`.
     #[serde(deserialize_with = "or_default")]
     pub env: bool,
+    /// Whether the token is written to a file.
     #[serde(deserialize_with = "or_default")]
     pub file: bool,
+    /// The file, relative to the task directory; empty: `secrets/nomad_token` or `secrets/nomad_<name>.jwt`.
     #[serde(deserialize_with = "or_default")]
     pub filepath: String,
+    /// The service the identity is of; empty: the task.
     #[serde(deserialize_with = "or_default")]
     pub service_name: String,
+    /// Nanoseconds that tokens live; 0: they do not expire.
     #[serde(rename = "TTL", deserialize_with = "or_default")]
     pub ttl: i64,
+    /// Optional claims of the namespace that the token carries.
     #[serde(with = "nil")]
     pub extra_claims: Vec<String>,
 }
@@ -350,10 +484,13 @@ pub struct WorkloadIdentity {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Action {
+    /// Unique in the task.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// The program; may contain `${…}`.
     #[serde(deserialize_with = "or_default")]
     pub command: String,
+    /// Arguments of the program; may contain `${…}`.
     #[serde(with = "nil")]
     pub args: Vec<String>,
 }
@@ -362,6 +499,7 @@ pub struct Action {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskSchedule {
+    /// When the task runs.
     pub cron: Option<TaskScheduleCron>,
 }
 
@@ -369,13 +507,18 @@ pub struct TaskSchedule {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ChangeScript {
+    /// The program in the task.
     #[serde(deserialize_with = "or_default")]
     pub command: String,
+    /// Arguments of the program.
     pub args: Option<Vec<String>>,
+    /// Nanoseconds that the script may take.
     #[serde(deserialize_with = "or_default")]
     pub timeout: i64,
+    /// Whether a failing script fails the task.
     #[serde(deserialize_with = "or_default")]
     pub fail_on_error: bool,
+    /// Whether the script runs after the first rendering, too.
     #[serde(deserialize_with = "or_default")]
     pub run_on_first_render: bool,
 }
@@ -384,7 +527,9 @@ pub struct ChangeScript {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct WaitConfig {
+    /// Nanoseconds without further changes after which the template is rendered.
     pub min: Option<i64>,
+    /// Nanoseconds after which the template is rendered in any case.
     pub max: Option<i64>,
 }
 
@@ -392,10 +537,13 @@ pub struct WaitConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskScheduleCron {
+    /// Cron expression of the times at which the task starts.
     #[serde(deserialize_with = "or_default")]
     pub start: String,
+    /// Minute and hour at which the task is paused.
     #[serde(deserialize_with = "or_default")]
     pub end: String,
+    /// The IANA time zone of both.
     #[serde(deserialize_with = "or_default")]
     pub timezone: String,
 }

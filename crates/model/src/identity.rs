@@ -10,10 +10,13 @@ use super::json::or_default;
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct IdentityRequest {
+    /// The allocation.
     #[serde(rename = "AllocID", deserialize_with = "or_default")]
     pub alloc_id: String,
+    /// The task of the allocation.
     #[serde(deserialize_with = "or_default")]
     pub task: String,
+    /// The name of the identity: `default`, or as in the job.
     #[serde(deserialize_with = "or_default")]
     pub identity: String,
 }
@@ -22,6 +25,7 @@ pub struct IdentityRequest {
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct SignedIdentity {
+    /// The identity that was asked for.
     #[serde(flatten)]
     pub request: IdentityRequest,
     /// The token. A secret.

@@ -14,6 +14,8 @@
 //!
 //! **May use** no other crate of this workspace. **Never** holds I/O, clocks, policy.
 
+#![warn(missing_docs)]
+
 pub mod acl;
 pub mod alloc;
 pub mod api;

@@ -14,71 +14,105 @@ use super::time::Time;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Node {
+    /// A UUID that the node makes and keeps.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
+    /// What the node proves its ID with. A secret; answers leave it empty.
     #[serde(rename = "SecretID", deserialize_with = "or_default")]
     pub secret_id: String,
+    /// The datacenter; jobs choose nodes by it.
     #[serde(deserialize_with = "or_default")]
     pub datacenter: String,
+    /// The name that the operator gave, or the host's.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// The cgroup that tasks are below: `nomad.slice`.
     #[serde(deserialize_with = "or_default")]
     pub cgroup_parent: String,
+    /// The address of the node's HTTP API, `host:port`.
     #[serde(rename = "HTTPAddr", deserialize_with = "or_default")]
     pub http_addr: String,
+    /// Whether that API speaks TLS.
     #[serde(rename = "TLSEnabled", deserialize_with = "or_default")]
     pub tls_enabled: bool,
+    /// What the node found out about itself: `kernel.name`, … (`docs/spec/client.md §4`).
     #[serde(with = "nil")]
     pub attributes: Shared<BTreeMap<String, String>>,
+    /// The capacity of the node.
     pub node_resources: Option<Shared<NodeResources>>,
+    /// The part of the capacity that jobs do not get.
     pub reserved_resources: Option<NodeReservedResources>,
+    /// Links to other systems, by name; mostly empty.
     #[serde(with = "nil")]
     pub links: BTreeMap<String, String>,
+    /// Free-form metadata: of the configuration, and set at run time.
     #[serde(with = "nil")]
     pub meta: Shared<BTreeMap<String, String>>,
+    /// The operator's label; empty: none.
     #[serde(deserialize_with = "or_default")]
     pub node_class: String,
+    /// The node pool: `default`.
     #[serde(deserialize_with = "or_default")]
     pub node_pool: String,
+    /// Hash of what feasibility depends on, `v1:<number>`; the server computes it (`docs/spec/scheduling.md §5.1`).
     #[serde(deserialize_with = "or_default")]
     pub computed_class: String,
+    /// How the node is drained; null: it is not.
     pub drain_strategy: Option<DrainStrategy>,
+    /// `eligible`, or `ineligible`: nothing new is placed.
     #[serde(deserialize_with = "or_default")]
     pub scheduling_eligibility: String,
+    /// `initializing`, `ready`, `down` or `disconnected`.
     #[serde(deserialize_with = "or_default")]
     pub status: String,
+    /// Why the status is what it is; mostly empty.
     #[serde(deserialize_with = "or_default")]
     pub status_description: String,
+    /// The root key that signed the node's identity.
     #[serde(rename = "IdentitySigningKeyID", deserialize_with = "or_default")]
     pub identity_signing_key_id: String,
+    /// Unix seconds.
     #[serde(deserialize_with = "or_default")]
     pub status_updated_at: i64,
+    /// The newest ten, the oldest first.
     #[serde(with = "nil")]
     pub events: Vec<NodeEvent>,
     /// A null entry reads as a driver that was not detected.
     #[serde(serialize_with = "nil_entries::serialize", deserialize_with = "nil_entries::shared")]
     pub drivers: Shared<BTreeMap<String, DriverInfo>>,
+    /// CSI controller plugins that run here, by plugin.
     #[serde(rename = "CSIControllerPlugins", with = "nil")]
     pub csi_controller_plugins: BTreeMap<String, CsiInfo>,
+    /// CSI node plugins that run here, by plugin.
     #[serde(rename = "CSINodePlugins", with = "nil")]
     pub csi_node_plugins: BTreeMap<String, CsiInfo>,
+    /// Host volumes, static and dynamic, by name.
     #[serde(with = "nil")]
     pub host_volumes: BTreeMap<String, ClientHostVolumeConfig>,
+    /// Whether dynamic host volumes of the node are deleted with it.
     #[serde(rename = "GCVolumesOnNodeGC", deserialize_with = "or_default")]
     pub gc_volumes_on_node_gc: bool,
+    /// Host networks of the configuration, by name.
     #[serde(with = "nil")]
     pub host_networks: BTreeMap<String, ClientHostNetworkConfig>,
+    /// The current or last drain; null: none.
     pub last_drain: Option<DrainMetadata>,
+    /// How many allocations may be on the node; 0: any number.
     #[serde(deserialize_with = "or_default")]
     pub node_max_allocs: i64,
+    /// Raft index at which the node went down or lost contact; 0: it is ready.
     #[serde(deserialize_with = "or_default")]
     pub last_missed_heartbeat_index: u64,
+    /// Raft index at which the node last reported allocations.
     #[serde(deserialize_with = "or_default")]
     pub last_alloc_update_index: u64,
+    /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
+    /// Raft index of the last write to the object.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
+    /// Whether `drain_strategy` is set.
     #[serde(deserialize_with = "or_default")]
     pub drain: bool,
 }
@@ -87,22 +121,30 @@ pub struct Node {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeResources {
+    /// MHz and cores in the form of before `processors`.
     #[serde(deserialize_with = "or_default")]
     pub cpu: LegacyNodeCpuResources,
+    /// Cores and their speeds.
     #[serde(deserialize_with = "or_default")]
     pub processors: NodeProcessorResources,
+    /// MB.
     #[serde(deserialize_with = "or_default")]
     pub memory: NodeMemoryResources,
+    /// MB.
     #[serde(deserialize_with = "or_default")]
     pub disk: NodeDiskResources,
+    /// Device groups.
     #[serde(with = "nil")]
     pub devices: Vec<NodeDeviceResource>,
     /// Null for clients of before 0.12.
     pub node_networks: Option<Vec<NodeNetworkResource>>,
+    /// Networks in the form of before `node_networks`.
     #[serde(with = "nil")]
     pub networks: Vec<NetworkResource>,
+    /// The lowest dynamic port.
     #[serde(deserialize_with = "or_default")]
     pub min_dynamic_port: i64,
+    /// The highest dynamic port.
     #[serde(deserialize_with = "or_default")]
     pub max_dynamic_port: i64,
 }
@@ -111,12 +153,16 @@ pub struct NodeResources {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeReservedResources {
+    /// MHz and cores.
     #[serde(deserialize_with = "or_default")]
     pub cpu: NodeReservedCpuResources,
+    /// MB.
     #[serde(deserialize_with = "or_default")]
     pub memory: NodeReservedMemoryResources,
+    /// MB.
     #[serde(deserialize_with = "or_default")]
     pub disk: NodeReservedDiskResources,
+    /// Ports.
     #[serde(deserialize_with = "or_default")]
     pub networks: NodeReservedNetworkResources,
 }
@@ -125,12 +171,16 @@ pub struct NodeReservedResources {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DrainStrategy {
+    /// Nanoseconds until allocations are stopped at the latest; 0: no limit, negative: at once.
     #[serde(deserialize_with = "or_default")]
     pub deadline: i64,
+    /// Whether allocations of system jobs stay.
     #[serde(deserialize_with = "or_default")]
     pub ignore_system_jobs: bool,
+    /// When allocations are stopped at the latest; null: no limit.
     #[serde(deserialize_with = "or_default")]
     pub force_deadline: Time,
+    /// When the drain began.
     #[serde(deserialize_with = "or_default")]
     pub started_at: Time,
 }
@@ -139,14 +189,19 @@ pub struct DrainStrategy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeEvent {
+    /// What happened.
     #[serde(deserialize_with = "or_default")]
     pub message: String,
+    /// Who says it: `Cluster`, `Drain`, `Driver`, …
     #[serde(deserialize_with = "or_default")]
     pub subsystem: String,
+    /// What is special about the event.
     #[serde(with = "nil")]
     pub details: BTreeMap<String, String>,
+    /// When it happened.
     #[serde(deserialize_with = "or_default")]
     pub timestamp: Time,
+    /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
 }
@@ -167,14 +222,19 @@ impl NodeEvent {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DriverInfo {
+    /// What the driver found out: `driver.<name>`, `driver.<name>.version`, …
     #[serde(with = "nil")]
     pub attributes: BTreeMap<String, String>,
+    /// Whether the driver is installed.
     #[serde(deserialize_with = "or_default")]
     pub detected: bool,
+    /// Whether tasks can be started.
     #[serde(deserialize_with = "or_default")]
     pub healthy: bool,
+    /// Why the driver is healthy or not.
     #[serde(deserialize_with = "or_default")]
     pub health_description: String,
+    /// When its health last changed.
     #[serde(deserialize_with = "or_default")]
     pub update_time: Time,
 }
@@ -183,26 +243,37 @@ pub struct DriverInfo {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiInfo {
+    /// The plugin's ID.
     #[serde(rename = "PluginID", deserialize_with = "or_default")]
     pub plugin_id: String,
+    /// The allocation that runs the plugin.
     #[serde(rename = "AllocID", deserialize_with = "or_default")]
     pub alloc_id: String,
+    /// Whether the plugin answers.
     #[serde(deserialize_with = "or_default")]
     pub healthy: bool,
+    /// Why the plugin is healthy or not.
     #[serde(deserialize_with = "or_default")]
     pub health_description: String,
+    /// When its health last changed.
     #[serde(deserialize_with = "or_default")]
     pub update_time: Time,
+    /// The name that the plugin gives itself: `ebs.csi.aws.com`.
     #[serde(deserialize_with = "or_default")]
     pub provider: String,
+    /// The version that the plugin gives itself.
     #[serde(deserialize_with = "or_default")]
     pub provider_version: String,
+    /// Whether volumes need a controller plugin beside the node plugin.
     #[serde(deserialize_with = "or_default")]
     pub requires_controller_plugin: bool,
+    /// Whether volumes are accessible from some nodes only.
     #[serde(deserialize_with = "or_default")]
     pub requires_topologies: bool,
+    /// What a controller plugin can do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller_info: Option<CsiControllerInfo>,
+    /// What a node plugin can do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_info: Option<CsiNodeInfo>,
 }
@@ -211,12 +282,16 @@ pub struct CsiInfo {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ClientHostVolumeConfig {
+    /// What jobs call the volume.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// The directory on the host.
     #[serde(deserialize_with = "or_default")]
     pub path: String,
+    /// Whether tasks can only read.
     #[serde(deserialize_with = "or_default")]
     pub read_only: bool,
+    /// Set for dynamic host volumes: the volume's ID.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
 }
@@ -225,12 +300,16 @@ pub struct ClientHostVolumeConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ClientHostNetworkConfig {
+    /// What ports of jobs call the network.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// The addresses that belong to the network.
     #[serde(rename = "CIDR", deserialize_with = "or_default")]
     pub cidr: String,
+    /// The interface whose addresses belong to the network.
     #[serde(deserialize_with = "or_default")]
     pub interface: String,
+    /// Ports that jobs do not get: `22,80,8000-8999`.
     #[serde(deserialize_with = "or_default")]
     pub reserved_ports: String,
 }
@@ -239,14 +318,19 @@ pub struct ClientHostNetworkConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DrainMetadata {
+    /// When the drain began, in whole seconds.
     #[serde(deserialize_with = "or_default")]
     pub started_at: Time,
+    /// When it last changed, in whole seconds.
     #[serde(deserialize_with = "or_default")]
     pub updated_at: Time,
+    /// `draining`, `complete` or `canceled`.
     #[serde(deserialize_with = "or_default")]
     pub status: String,
+    /// Who asked for it: `token:<accessor>`.
     #[serde(rename = "AccessorID", deserialize_with = "or_default")]
     pub accessor_id: String,
+    /// Free-form metadata of the request.
     #[serde(with = "nil")]
     pub meta: BTreeMap<String, String>,
 }
@@ -255,10 +339,13 @@ pub struct DrainMetadata {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct LegacyNodeCpuResources {
+    /// MHz of all cores.
     #[serde(deserialize_with = "or_default")]
     pub cpu_shares: i64,
+    /// How many cores there are.
     #[serde(deserialize_with = "narrow::<u16, _, _>")]
     pub total_cpu_cores: u64,
+    /// IDs of the cores that tasks can reserve.
     #[serde(serialize_with = "nil::serialize", deserialize_with = "narrow_list::<u16, _, _>")]
     pub reservable_cpu_cores: Vec<u64>,
 }
@@ -267,6 +354,7 @@ pub struct LegacyNodeCpuResources {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeProcessorResources {
+    /// Null: the node is older than topologies.
     pub topology: Option<Topology>,
 }
 
@@ -274,6 +362,7 @@ pub struct NodeProcessorResources {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeMemoryResources {
+    /// MB.
     #[serde(rename = "MemoryMB", deserialize_with = "or_default")]
     pub memory_mb: i64,
 }
@@ -282,6 +371,7 @@ pub struct NodeMemoryResources {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeDiskResources {
+    /// MB.
     #[serde(rename = "DiskMB", deserialize_with = "or_default")]
     pub disk_mb: i64,
 }
@@ -290,14 +380,19 @@ pub struct NodeDiskResources {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeDeviceResource {
+    /// The vendor: `nvidia`.
     #[serde(deserialize_with = "or_default")]
     pub vendor: String,
+    /// The type: `gpu`.
     #[serde(deserialize_with = "or_default")]
     pub r#type: String,
+    /// The model.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// The single devices.
     #[serde(with = "nil")]
     pub instances: Vec<NodeDevice>,
+    /// What the instances have in common.
     #[serde(with = "nil")]
     pub attributes: BTreeMap<String, Attribute>,
 }
@@ -306,14 +401,19 @@ pub struct NodeDeviceResource {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeNetworkResource {
+    /// `host`, `bridge` or `cni/<network>`.
     #[serde(deserialize_with = "or_default")]
     pub mode: String,
+    /// The interface.
     #[serde(deserialize_with = "or_default")]
     pub device: String,
+    /// The hardware address of the interface.
     #[serde(deserialize_with = "or_default")]
     pub mac_address: String,
+    /// MBit/s.
     #[serde(deserialize_with = "or_default")]
     pub speed: i64,
+    /// Addresses that ports can be bound to.
     #[serde(with = "nil")]
     pub addresses: Vec<NodeNetworkAddress>,
 }
@@ -322,8 +422,10 @@ pub struct NodeNetworkResource {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeReservedCpuResources {
+    /// MHz.
     #[serde(deserialize_with = "or_default")]
     pub cpu_shares: i64,
+    /// IDs of cores.
     #[serde(serialize_with = "nil::serialize", deserialize_with = "narrow_list::<u16, _, _>")]
     pub reserved_cpu_cores: Vec<u64>,
 }
@@ -332,6 +434,7 @@ pub struct NodeReservedCpuResources {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeReservedMemoryResources {
+    /// MB.
     #[serde(rename = "MemoryMB", deserialize_with = "or_default")]
     pub memory_mb: i64,
 }
@@ -340,6 +443,7 @@ pub struct NodeReservedMemoryResources {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeReservedDiskResources {
+    /// MB.
     #[serde(rename = "DiskMB", deserialize_with = "or_default")]
     pub disk_mb: i64,
 }
@@ -348,6 +452,7 @@ pub struct NodeReservedDiskResources {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeReservedNetworkResources {
+    /// Ports on all addresses: `22,80,8000-8999`.
     #[serde(deserialize_with = "or_default")]
     pub reserved_host_ports: String,
 }
@@ -356,28 +461,40 @@ pub struct NodeReservedNetworkResources {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiControllerInfo {
+    /// Volumes can be created and deleted.
     #[serde(deserialize_with = "or_default")]
     pub supports_create_delete: bool,
+    /// Volumes are attached to nodes by the controller.
     #[serde(deserialize_with = "or_default")]
     pub supports_attach_detach: bool,
+    /// Volumes can be listed.
     #[serde(deserialize_with = "or_default")]
     pub supports_list_volumes: bool,
+    /// The free capacity can be asked for.
     #[serde(deserialize_with = "or_default")]
     pub supports_get_capacity: bool,
+    /// Snapshots can be created and deleted.
     #[serde(deserialize_with = "or_default")]
     pub supports_create_delete_snapshot: bool,
+    /// Snapshots can be listed.
     #[serde(deserialize_with = "or_default")]
     pub supports_list_snapshots: bool,
+    /// Volumes can be made from others.
     #[serde(deserialize_with = "or_default")]
     pub supports_clone: bool,
+    /// Volumes can be attached for reading only.
     #[serde(deserialize_with = "or_default")]
     pub supports_read_only_attach: bool,
+    /// Volumes can grow.
     #[serde(deserialize_with = "or_default")]
     pub supports_expand: bool,
+    /// Lists of volumes tell the nodes that they are attached to.
     #[serde(deserialize_with = "or_default")]
     pub supports_list_volumes_attached_nodes: bool,
+    /// The plugin tells whether volumes are healthy.
     #[serde(deserialize_with = "or_default")]
     pub supports_condition: bool,
+    /// One volume can be asked for.
     #[serde(deserialize_with = "or_default")]
     pub supports_get: bool,
 }
@@ -386,17 +503,24 @@ pub struct CsiControllerInfo {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiNodeInfo {
+    /// What the plugin calls the node.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
+    /// How many volumes of the plugin the node can hold; the largest i64: any number.
     #[serde(deserialize_with = "or_default")]
     pub max_volumes: i64,
+    /// Where the node is; null: the plugin does not say.
     pub accessible_topology: Option<CsiTopology>,
+    /// Whether volumes are staged once per node before they are mounted.
     #[serde(deserialize_with = "or_default")]
     pub requires_node_stage_volume: bool,
+    /// The usage of volumes can be asked for.
     #[serde(deserialize_with = "or_default")]
     pub supports_stats: bool,
+    /// Volumes can grow on the node.
     #[serde(deserialize_with = "or_default")]
     pub supports_expand: bool,
+    /// The plugin tells whether volumes are healthy.
     #[serde(deserialize_with = "or_default")]
     pub supports_condition: bool,
 }
@@ -405,14 +529,19 @@ pub struct CsiNodeInfo {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Topology {
+    /// IDs of the NUMA nodes.
     #[serde(serialize_with = "nil::serialize", deserialize_with = "byte_list")]
     pub nodes: Vec<i64>,
+    /// Distances between NUMA nodes, a row per node; may be null.
     #[serde(serialize_with = "nil::serialize", deserialize_with = "byte_lists")]
     pub distances: Vec<Vec<i64>>,
+    /// All cores, disabled ones too.
     #[serde(with = "nil")]
     pub cores: Vec<Core>,
+    /// `cpu_total_compute` of the node's configuration, in MHz; 0: the sum over the cores.
     #[serde(deserialize_with = "or_default")]
     pub override_total_compute: u64,
+    /// `reserved.cpu` of the node's configuration, in MHz; schedulers read [`Node::reserved_resources`] instead.
     #[serde(deserialize_with = "or_default")]
     pub override_withold_compute: u64,
 }
@@ -421,12 +550,16 @@ pub struct Topology {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeDevice {
+    /// What the device plugin calls it.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
+    /// Whether tasks can use it.
     #[serde(deserialize_with = "or_default")]
     pub healthy: bool,
+    /// Why it is healthy or not.
     #[serde(deserialize_with = "or_default")]
     pub health_description: String,
+    /// Where it is in the machine; null: not known.
     pub locality: Option<NodeDeviceLocality>,
 }
 
@@ -434,10 +567,15 @@ pub struct NodeDevice {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Attribute {
+    /// The value, if it is a fraction.
     pub float: Option<f64>,
+    /// The value, if it is a whole number.
     pub int: Option<i64>,
+    /// The value, if it is text.
     pub string: Option<String>,
+    /// The value, if it is true or false.
     pub bool: Option<bool>,
+    /// The unit of a number: `MiB`; empty: none.
     #[serde(deserialize_with = "or_default")]
     pub unit: String,
 }
@@ -446,14 +584,19 @@ pub struct Attribute {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeNetworkAddress {
+    /// `ipv4` or `ipv6`.
     #[serde(deserialize_with = "or_default")]
     pub family: String,
+    /// The host network that the address belongs to: `default`.
     #[serde(deserialize_with = "or_default")]
     pub alias: String,
+    /// The IP address.
     #[serde(deserialize_with = "or_default")]
     pub address: String,
+    /// Ports that jobs do not get: `22,80,8000-8999`.
     #[serde(deserialize_with = "or_default")]
     pub reserved_ports: String,
+    /// The gateway; mostly empty.
     #[serde(deserialize_with = "or_default")]
     pub gateway: String,
 }
@@ -462,6 +605,7 @@ pub struct NodeNetworkAddress {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiTopology {
+    /// Values by domain: `topology.ebs.csi.aws.com/zone`.
     #[serde(with = "nil")]
     pub segments: BTreeMap<String, String>,
 }
@@ -470,20 +614,28 @@ pub struct CsiTopology {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Core {
+    /// The socket.
     #[serde(rename = "SocketID", deserialize_with = "narrow::<u8, _, _>")]
     pub socket_id: u64,
+    /// The NUMA node.
     #[serde(rename = "NodeID", deserialize_with = "narrow::<u8, _, _>")]
     pub node_id: u64,
+    /// Number of the core as the kernel counts.
     #[serde(rename = "ID", deserialize_with = "narrow::<u16, _, _>")]
     pub id: u64,
+    /// True for performance cores, false for efficiency cores.
     #[serde(deserialize_with = "or_default")]
     pub grade: bool,
+    /// Whether tasks cannot use the core.
     #[serde(deserialize_with = "or_default")]
     pub disable: bool,
+    /// MHz; 0: not known.
     #[serde(deserialize_with = "or_default")]
     pub base_speed: u64,
+    /// MHz; 0: not known.
     #[serde(deserialize_with = "or_default")]
     pub max_speed: u64,
+    /// MHz, used if neither of the others is known.
     #[serde(deserialize_with = "or_default")]
     pub guess_speed: u64,
 }
@@ -492,6 +644,7 @@ pub struct Core {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NodeDeviceLocality {
+    /// The address on the PCI bus.
     #[serde(rename = "PciBusID", deserialize_with = "or_default")]
     pub pci_bus_id: String,
 }

@@ -15,22 +15,32 @@ use super::records::JobSubmission;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobRegisterRequest {
+    /// The job file, to be stored with the version; null: none.
     pub submission: Option<JobSubmission>,
+    /// The job; required.
     pub job: Option<api::Job>,
+    /// Whether the write fails if `job_modify_index` is not the stored job's.
     #[serde(deserialize_with = "or_default")]
     pub enforce_index: bool,
+    /// The expected `JobModifyIndex`; 0: there must be no job of that ID.
     #[serde(deserialize_with = "or_default")]
     pub job_modify_index: u64,
+    /// Without effect but for the ACL capability `sentinel-override` that it needs.
     #[serde(deserialize_with = "or_default")]
     pub policy_override: bool,
+    /// Whether groups keep the counts of the stored job.
     #[serde(deserialize_with = "or_default")]
     pub preserve_counts: bool,
+    /// Whether tasks keep the resources of the stored job.
     #[serde(deserialize_with = "or_default")]
     pub preserve_resources: bool,
+    /// The priority of the evaluation, 1 to 100; 0: the job's.
     #[serde(deserialize_with = "or_default")]
     pub eval_priority: i64,
+    /// The region; takes precedence over that of query and job.
     #[serde(deserialize_with = "or_default")]
     pub region: String,
+    /// The namespace; takes precedence over the job's.
     #[serde(deserialize_with = "or_default")]
     pub namespace: String,
 }
@@ -39,13 +49,18 @@ pub struct JobRegisterRequest {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobPlanRequest {
+    /// The job; required.
     pub job: Option<api::Job>,
+    /// Whether the answer tells what the job changes.
     #[serde(deserialize_with = "or_default")]
     pub diff: bool,
+    /// Without effect but for the ACL capability `sentinel-override` that it needs.
     #[serde(deserialize_with = "or_default")]
     pub policy_override: bool,
+    /// The region; takes precedence over that of query and job.
     #[serde(deserialize_with = "or_default")]
     pub region: String,
+    /// The namespace; takes precedence over the job's.
     #[serde(deserialize_with = "or_default")]
     pub namespace: String,
 }
@@ -54,6 +69,7 @@ pub struct JobPlanRequest {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobValidateRequest {
+    /// The job; required.
     pub job: Option<api::Job>,
 }
 
@@ -61,10 +77,13 @@ pub struct JobValidateRequest {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobsParseRequest {
+    /// The job file.
     #[serde(rename = "JobHCL", deserialize_with = "or_default")]
     pub job_hcl: String,
+    /// The text of a variable file.
     #[serde(deserialize_with = "or_default")]
     pub variables: String,
+    /// Whether nulls are replaced by defaults.
     #[serde(deserialize_with = "or_default")]
     pub canonicalize: bool,
 }
@@ -73,13 +92,18 @@ pub struct JobsParseRequest {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobDispatchRequest {
+    /// The parameterized job; the one of the path, if given.
     #[serde(rename = "JobID", deserialize_with = "or_default")]
     pub job_id: String,
+    /// At most 16 KiB, base64.
     pub payload: Option<Bytes>,
+    /// Values for the keys that the job requires or allows.
     #[serde(deserialize_with = "or_default")]
     pub meta: BTreeMap<String, String>,
+    /// Text for the child's ID, behind `dispatch-`; empty: none.
     #[serde(deserialize_with = "or_default")]
     pub id_prefix_template: String,
+    /// The priority of the child; 0: the parent's.
     #[serde(deserialize_with = "or_default")]
     pub priority: i64,
 }
@@ -88,8 +112,10 @@ pub struct JobDispatchRequest {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobEvaluateRequest {
+    /// The job; the one of the path, if given.
     #[serde(rename = "JobID", deserialize_with = "or_default")]
     pub job_id: String,
+    /// How the job is evaluated.
     #[serde(deserialize_with = "or_default")]
     pub eval_options: EvalOptions,
 }
@@ -107,10 +133,13 @@ pub struct EvalOptions {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobRevertRequest {
+    /// The job; the one of the path.
     #[serde(rename = "JobID", deserialize_with = "or_default")]
     pub job_id: String,
+    /// The version to go back to.
     #[serde(deserialize_with = "or_default")]
     pub job_version: u64,
+    /// The version that must be the current one; null: any.
     pub enforce_prior_version: Option<u64>,
 }
 
@@ -118,10 +147,13 @@ pub struct JobRevertRequest {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobStabilityRequest {
+    /// The job; the one of the path.
     #[serde(rename = "JobID", deserialize_with = "or_default")]
     pub job_id: String,
+    /// The version.
     #[serde(deserialize_with = "or_default")]
     pub job_version: u64,
+    /// Whether the version is stable.
     #[serde(deserialize_with = "or_default")]
     pub stable: bool,
 }
@@ -130,10 +162,13 @@ pub struct JobStabilityRequest {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TagVersionRequest {
+    /// The version to tag; 0 if `latest` is set.
     #[serde(deserialize_with = "or_default")]
     pub version: u64,
+    /// Whether the current version is tagged.
     #[serde(deserialize_with = "or_default")]
     pub latest: bool,
+    /// Free text of at most 1000 bytes.
     #[serde(deserialize_with = "or_default")]
     pub description: String,
 }
@@ -142,19 +177,27 @@ pub struct TagVersionRequest {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ScalingRequest {
+    /// The new count; null: only an event is recorded.
     pub count: Option<i64>,
+    /// `Group`: the group; `Job`, if given, the job of the path.
     #[serde(deserialize_with = "or_default")]
     pub target: BTreeMap<String, String>,
+    /// Why; stored with the scaling event.
     #[serde(deserialize_with = "or_default")]
     pub message: String,
+    /// Whether a failure is reported; then without a count.
     #[serde(deserialize_with = "or_default")]
     pub error: bool,
+    /// Free-form values; stored with the scaling event.
     #[serde(deserialize_with = "or_default")]
     pub meta: BTreeMap<String, Value>,
+    /// Without effect.
     #[serde(deserialize_with = "or_default")]
     pub policy_override: bool,
+    /// The expected `JobModifyIndex`; 0: any.
     #[serde(deserialize_with = "or_default")]
     pub job_modify_index: u64,
+    /// If given, it must be that of the query.
     #[serde(deserialize_with = "or_default")]
     pub namespace: String,
 }
@@ -163,8 +206,10 @@ pub struct ScalingRequest {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobStatusesRequest {
+    /// The jobs to show; a request with a body names at least one.
     #[serde(deserialize_with = "or_default")]
     pub jobs: Vec<NamespacedId>,
+    /// Whether jobs are shown that periodic and parameterized jobs launched.
     #[serde(deserialize_with = "or_default")]
     pub include_children: bool,
 }
@@ -173,8 +218,10 @@ pub struct JobStatusesRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NamespacedId {
+    /// The namespace; empty: `default`.
     #[serde(deserialize_with = "or_default")]
     pub namespace: String,
+    /// The object's ID.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
 }
@@ -183,8 +230,10 @@ pub struct NamespacedId {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct EvalDeleteRequest {
+    /// At most 7281 IDs; not together with `filter`.
     #[serde(rename = "EvalIDs", deserialize_with = "or_default")]
     pub eval_ids: Vec<String>,
+    /// An expression (`docs/spec/http-api.md §4.6`); not together with `eval_ids`.
     #[serde(deserialize_with = "or_default")]
     pub filter: String,
 }
@@ -193,6 +242,7 @@ pub struct EvalDeleteRequest {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DeploymentRequest {
+    /// The deployment; the one of the path.
     #[serde(rename = "DeploymentID", deserialize_with = "or_default")]
     pub deployment_id: String,
 }
@@ -201,8 +251,10 @@ pub struct DeploymentRequest {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DeploymentPauseRequest {
+    /// The deployment; the one of the path.
     #[serde(rename = "DeploymentID", deserialize_with = "or_default")]
     pub deployment_id: String,
+    /// True to pause, false to resume.
     #[serde(deserialize_with = "or_default")]
     pub pause: bool,
 }
@@ -211,10 +263,13 @@ pub struct DeploymentPauseRequest {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DeploymentPromoteRequest {
+    /// The deployment; the one of the path.
     #[serde(rename = "DeploymentID", deserialize_with = "or_default")]
     pub deployment_id: String,
+    /// Whether all groups are promoted.
     #[serde(deserialize_with = "or_default")]
     pub all: bool,
+    /// The groups to promote, if not all; unknown names are ignored.
     #[serde(deserialize_with = "or_default")]
     pub groups: Vec<String>,
 }
@@ -223,10 +278,13 @@ pub struct DeploymentPromoteRequest {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DeploymentAllocHealthRequest {
+    /// The deployment; the one of the path.
     #[serde(rename = "DeploymentID", deserialize_with = "or_default")]
     pub deployment_id: String,
+    /// IDs of the healthy ones.
     #[serde(rename = "HealthyAllocationIDs", deserialize_with = "or_default")]
     pub healthy_allocation_ids: Vec<String>,
+    /// IDs of the unhealthy ones.
     #[serde(rename = "UnhealthyAllocationIDs", deserialize_with = "or_default")]
     pub unhealthy_allocation_ids: Vec<String>,
 }

@@ -11,10 +11,13 @@ use super::json::{is_default, nil, or_default};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct EphemeralDisk {
+    /// Whether replacements are placed on the same node, if possible, and get the data.
     #[serde(deserialize_with = "or_default")]
     pub sticky: bool,
+    /// MB that are reserved on the node.
     #[serde(rename = "SizeMB", deserialize_with = "or_default")]
     pub size_mb: i64,
+    /// Whether the data move to replacements on other nodes.
     #[serde(deserialize_with = "or_default")]
     pub migrate: bool,
 }
@@ -23,24 +26,34 @@ pub struct EphemeralDisk {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NetworkResource {
+    /// `host`, `bridge`, `none` or `cni/<network>`; empty: `host`.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub mode: String,
+    /// The network interface.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub device: String,
+    /// The subnet of the interface.
     #[serde(rename = "CIDR", deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub cidr: String,
+    /// The address on the host.
     #[serde(rename = "IP", deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub ip: String,
+    /// The host name inside of the network namespace; may contain `${…}`.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub hostname: String,
+    /// Deprecated: bandwidth in MBit/s.
     #[serde(rename = "MBits", deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub mbits: i64,
+    /// The `resolv.conf` of tasks; null: the host's.
     #[serde(rename = "DNS", skip_serializing_if = "Option::is_none")]
     pub dns: Option<DnsConfig>,
+    /// Ports with a number that the job chose.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub reserved_ports: Vec<Port>,
+    /// Ports with a number that the scheduler chooses.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub dynamic_ports: Vec<Port>,
+    /// Arguments for CNI plugins.
     #[serde(rename = "CNI", skip_serializing_if = "Option::is_none")]
     pub cni: Option<CniConfig>,
 }
@@ -49,21 +62,30 @@ pub struct NetworkResource {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct VolumeRequest {
+    /// The name in the job file.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// `host` or `csi`.
     #[serde(deserialize_with = "or_default")]
     pub r#type: String,
+    /// The name of a host volume, or the ID of a CSI volume.
     #[serde(deserialize_with = "or_default")]
     pub source: String,
+    /// Whether tasks can only read.
     #[serde(deserialize_with = "or_default")]
     pub read_only: bool,
+    /// Whether replacements get the same dynamic host volume.
     #[serde(deserialize_with = "or_default")]
     pub sticky: bool,
+    /// How many nodes and allocations use the volume, and how: `single-node-writer`, …
     #[serde(deserialize_with = "or_default")]
     pub access_mode: String,
+    /// `file-system` or `block-device`.
     #[serde(deserialize_with = "or_default")]
     pub attachment_mode: String,
+    /// How a CSI volume is mounted; null: as the volume says.
     pub mount_options: Option<CsiMountOptions>,
+    /// Whether the source is `<source>[<index>]`: one volume per allocation.
     #[serde(deserialize_with = "or_default")]
     pub per_alloc: bool,
 }
@@ -72,24 +94,34 @@ pub struct VolumeRequest {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Resources {
+    /// MHz; 0 if `cores` are given.
     #[serde(rename = "CPU", deserialize_with = "or_default")]
     pub cpu: i64,
+    /// Cores that no other task may use; 0: none.
     #[serde(deserialize_with = "or_default")]
     pub cores: i64,
+    /// MB that are reserved.
     #[serde(rename = "MemoryMB", deserialize_with = "or_default")]
     pub memory_mb: i64,
+    /// MB that the task may use at most, if the cluster allows it; 0: `memory_mb`.
     #[serde(rename = "MemoryMaxMB", deserialize_with = "or_default")]
     pub memory_max_mb: i64,
+    /// MB; always 0 in stored jobs, see [`EphemeralDisk`].
     #[serde(rename = "DiskMB", deserialize_with = "or_default")]
     pub disk_mb: i64,
+    /// Without effect.
     #[serde(rename = "IOPS", deserialize_with = "or_default")]
     pub iops: i64,
+    /// Deprecated: networks of the task's own.
     #[serde(with = "nil")]
     pub networks: Vec<NetworkResource>,
+    /// Devices that the task needs.
     #[serde(with = "nil")]
     pub devices: Vec<RequestedDevice>,
+    /// How cores and memory are chosen on NUMA machines.
     #[serde(rename = "NUMA")]
     pub numa: Option<Numa>,
+    /// MB of the secrets directory.
     #[serde(rename = "SecretsMB", deserialize_with = "or_default")]
     pub secrets_mb: i64,
 }
@@ -98,14 +130,19 @@ pub struct Resources {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct VolumeMount {
+    /// The name of the volume in the group; empty: no mount.
     #[serde(deserialize_with = "or_default")]
     pub volume: String,
+    /// The path in the task.
     #[serde(deserialize_with = "or_default")]
     pub destination: String,
+    /// Whether the task can only read.
     #[serde(deserialize_with = "or_default")]
     pub read_only: bool,
+    /// `private`, `host-to-task` or `bidirectional`.
     #[serde(deserialize_with = "or_default")]
     pub propagation_mode: String,
+    /// `z` (shared), `Z` (private) or empty.
     #[serde(rename = "SELinuxLabel", deserialize_with = "or_default")]
     pub selinux_label: String,
 }
@@ -114,10 +151,13 @@ pub struct VolumeMount {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DnsConfig {
+    /// Addresses of name servers.
     #[serde(with = "nil")]
     pub servers: Vec<String>,
+    /// Search domains.
     #[serde(with = "nil")]
     pub searches: Vec<String>,
+    /// Options of the resolver.
     #[serde(with = "nil")]
     pub options: Vec<String>,
 }
@@ -126,14 +166,19 @@ pub struct DnsConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Port {
+    /// Unique in the group.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub label: String,
+    /// The number on the host.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub value: i64,
+    /// The number inside of the network namespace; -1: that on the host; 0: none was asked for.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub to: i64,
+    /// The host network whose address the port is bound to: `default`.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub host_network: String,
+    /// Whether other allocations of the node may use the same number.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub ignore_collision: bool,
 }
@@ -142,6 +187,7 @@ pub struct Port {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CniConfig {
+    /// Passed to plugins as `CNI_ARGS`.
     #[serde(with = "nil")]
     pub args: BTreeMap<String, String>,
 }
@@ -150,8 +196,10 @@ pub struct CniConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiMountOptions {
+    /// The file system: `ext4`.
     #[serde(rename = "FSType", deserialize_with = "or_default")]
     pub fs_type: String,
+    /// Options of the mount; answers show `[REDACTED]` instead.
     #[serde(with = "nil")]
     pub mount_flags: Vec<String>,
 }
@@ -160,12 +208,16 @@ pub struct CsiMountOptions {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct RequestedDevice {
+    /// `<type>`, `<vendor>/<type>` or `<vendor>/<type>/<model>`.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// How many instances.
     #[serde(deserialize_with = "or_default")]
     pub count: u64,
+    /// Constraints on attributes of the device: `${device.attr.…}`.
     #[serde(with = "nil")]
     pub constraints: Vec<Constraint>,
+    /// Affinities for attributes of the device.
     #[serde(with = "nil")]
     pub affinities: Vec<Affinity>,
 }
@@ -174,8 +226,10 @@ pub struct RequestedDevice {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Numa {
+    /// `none`, `prefer` or `require`; validation accepts `none` only.
     #[serde(deserialize_with = "or_default")]
     pub affinity: String,
+    /// Names of devices that belong near the cores.
     #[serde(with = "nil")]
     pub devices: Vec<String>,
 }

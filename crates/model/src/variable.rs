@@ -10,17 +10,22 @@ use super::json::{duration_text, or_default};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct VariableEncrypted {
+    /// The namespace; with `path` the key of the variable.
     #[serde(deserialize_with = "or_default")]
     pub namespace: String,
+    /// Parts of letters, digits, `-`, `_`, `~`, separated by `/`; at most 128 characters.
     #[serde(deserialize_with = "or_default")]
     pub path: String,
+    /// Who holds the variable; null: nobody.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock: Option<VariableLock>,
+    /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Unix nanoseconds.
     #[serde(deserialize_with = "or_default")]
     pub create_time: i64,
+    /// Raft index of the last write to the object.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
     /// Unix nanoseconds.
@@ -53,17 +58,22 @@ impl VariableEncrypted {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct VariableMetadata {
+    /// The namespace; with `path` the key of the variable.
     #[serde(deserialize_with = "or_default")]
     pub namespace: String,
+    /// Parts of letters, digits, `-`, `_`, `~`, separated by `/`; at most 128 characters.
     #[serde(deserialize_with = "or_default")]
     pub path: String,
+    /// Who holds the variable; null: nobody.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock: Option<VariableLock>,
+    /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
     /// Unix nanoseconds.
     #[serde(deserialize_with = "or_default")]
     pub create_time: i64,
+    /// Raft index of the last write to the object.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
     /// Unix nanoseconds.
@@ -75,10 +85,13 @@ pub struct VariableMetadata {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct VariableLock {
+    /// A UUID that the holder proves itself with. A secret; empty: no lock.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
+    /// How long the lock holds without renewal, 10 s to 24 h.
     #[serde(rename = "TTL", with = "duration_text")]
     pub ttl: i64,
+    /// How long nobody else gets the lock after it expired.
     #[serde(with = "duration_text")]
     pub lock_delay: i64,
 }
@@ -87,13 +100,16 @@ pub struct VariableLock {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct VariablesQuota {
+    /// The namespace.
     #[serde(deserialize_with = "or_default")]
     pub namespace: String,
     /// Bytes of encrypted data.
     #[serde(deserialize_with = "or_default")]
     pub size: i64,
+    /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
+    /// Raft index of the last write to the object.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
@@ -102,8 +118,10 @@ pub struct VariablesQuota {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct RootKey {
+    /// A UUID.
     #[serde(rename = "KeyID", deserialize_with = "or_default")]
     pub key_id: String,
+    /// `aes256-gcm`.
     #[serde(deserialize_with = "or_default")]
     pub algorithm: String,
     /// `active`, `inactive`, `rekeying`, `prepublished` or `deprecated`.
@@ -115,8 +133,10 @@ pub struct RootKey {
     /// Unix nanoseconds.
     #[serde(deserialize_with = "or_default")]
     pub publish_time: i64,
+    /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
+    /// Raft index of the last write to the object.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
@@ -155,6 +175,7 @@ pub mod root_key_state {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct WrappedRootKey {
+    /// Which key it is.
     #[serde(deserialize_with = "or_default")]
     pub meta: RootKey,
     /// The key that encrypts variables, wrapped: nonce, ciphertext, tag.

@@ -15,79 +15,116 @@ use super::time::Time;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiVolume {
+    /// Unique in its namespace.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
+    /// A name for operators.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// What the storage provider calls the volume.
     #[serde(rename = "ExternalID", deserialize_with = "or_default")]
     pub external_id: String,
+    /// The namespace of the volume.
     #[serde(deserialize_with = "or_default")]
     pub namespace: String,
+    /// Where the volume should be; null: anywhere.
     pub requested_topologies: Option<CsiTopologyRequest>,
+    /// Where the volume is accessible; empty: everywhere.
     #[serde(with = "nil")]
     pub topologies: Vec<CsiTopology>,
+    /// The mode of the current claims: `single-node-writer`, …; empty: there are none.
     #[serde(deserialize_with = "or_default")]
     pub access_mode: String,
+    /// `file-system` or `block-device`; empty: there are no claims.
     #[serde(deserialize_with = "or_default")]
     pub attachment_mode: String,
+    /// How the volume is mounted by default.
     pub mount_options: Option<CsiMountOptions>,
+    /// Secrets for the plugin; answers leave them out.
     #[serde(with = "nil")]
     pub secrets: BTreeMap<String, String>,
+    /// What the plugin reads when it makes the volume.
     #[serde(with = "nil")]
     pub parameters: BTreeMap<String, String>,
+    /// What the plugin needs to know to mount the volume.
     #[serde(with = "nil")]
     pub context: BTreeMap<String, String>,
+    /// Bytes.
     #[serde(deserialize_with = "or_default")]
     pub capacity: i64,
+    /// Bytes; 0: no bound.
     #[serde(deserialize_with = "or_default")]
     pub requested_capacity_min: i64,
+    /// Bytes; 0: no bound.
     #[serde(deserialize_with = "or_default")]
     pub requested_capacity_max: i64,
+    /// Ways in which the volume may be used.
     #[serde(with = "nil")]
     pub requested_capabilities: Vec<CsiVolumeCapability>,
+    /// The volume it was made from; empty: none.
     #[serde(rename = "CloneID", deserialize_with = "or_default")]
     pub clone_id: String,
+    /// The snapshot it was made from; empty: none.
     #[serde(rename = "SnapshotID", deserialize_with = "or_default")]
     pub snapshot_id: String,
+    /// Allocations that read, by ID; the values are null in answers.
     #[serde(with = "nil")]
     pub read_allocs: BTreeMap<String, Option<Allocation>>,
+    /// Allocations that write, by ID; the values are null in answers.
     #[serde(with = "nil")]
     pub write_allocs: BTreeMap<String, Option<Allocation>>,
     /// Claims by allocation; the API does not show them.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub read_claims: BTreeMap<String, CsiVolumeClaim>,
+    /// Claims for writing, by allocation; the API does not show them.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub write_claims: BTreeMap<String, CsiVolumeClaim>,
+    /// Claims that are being released, by allocation; the API does not show them.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub past_claims: BTreeMap<String, CsiVolumeClaim>,
+    /// Whether its plugin is healthy on some node; computed on reads.
     #[serde(deserialize_with = "or_default")]
     pub schedulable: bool,
+    /// The CSI plugin.
     #[serde(rename = "PluginID", deserialize_with = "or_default")]
     pub plugin_id: String,
+    /// The name that the plugin gives itself; computed on reads.
     #[serde(deserialize_with = "or_default")]
     pub provider: String,
+    /// The version that the plugin gives itself; computed on reads.
     #[serde(deserialize_with = "or_default")]
     pub provider_version: String,
+    /// Whether the plugin needs a controller; computed on reads.
     #[serde(deserialize_with = "or_default")]
     pub controller_required: bool,
+    /// Healthy controllers of the plugin; computed on reads.
     #[serde(deserialize_with = "or_default")]
     pub controllers_healthy: i64,
+    /// Controllers that the plugin should have; computed on reads.
     #[serde(deserialize_with = "or_default")]
     pub controllers_expected: i64,
+    /// Nodes on which the plugin is healthy; computed on reads.
     #[serde(deserialize_with = "or_default")]
     pub nodes_healthy: i64,
+    /// Nodes on which the plugin should run; computed on reads.
     #[serde(deserialize_with = "or_default")]
     pub nodes_expected: i64,
+    /// When the plugin last had no room for a claim; null: never.
     #[serde(deserialize_with = "or_default")]
     pub resource_exhausted: Time,
+    /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
+    /// Raft index of the last write to the object.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
+    /// Unix nanoseconds.
     #[serde(deserialize_with = "or_default")]
     pub create_time: i64,
+    /// Unix nanoseconds.
     #[serde(deserialize_with = "or_default")]
     pub modify_time: i64,
+    /// Allocations that claim the volume; only in answers.
     #[serde(with = "nil")]
     pub allocations: Vec<AllocListStub>,
 }
@@ -96,42 +133,61 @@ pub struct CsiVolume {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct HostVolume {
+    /// The namespace of the volume.
     #[serde(deserialize_with = "or_default")]
     pub namespace: String,
+    /// A UUID.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
+    /// What jobs call the volume; unique on its node.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// The plugin that made it: `mkdir`.
     #[serde(rename = "PluginID", deserialize_with = "or_default")]
     pub plugin_id: String,
+    /// The node pool of its node.
     #[serde(deserialize_with = "or_default")]
     pub node_pool: String,
+    /// The node it is on.
     #[serde(rename = "NodeID", deserialize_with = "or_default")]
     pub node_id: String,
+    /// What its node had to satisfy.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub constraints: Vec<Constraint>,
+    /// Bytes; 0: no bound.
     #[serde(deserialize_with = "or_default")]
     pub requested_capacity_min_bytes: i64,
+    /// Bytes; 0: no bound.
     #[serde(deserialize_with = "or_default")]
     pub requested_capacity_max_bytes: i64,
+    /// Bytes; 0: the plugin does not say.
     #[serde(deserialize_with = "or_default")]
     pub capacity_bytes: i64,
+    /// Ways in which the volume may be used.
     #[serde(with = "nil")]
     pub requested_capabilities: Vec<HostVolumeCapability>,
+    /// What the plugin reads when it makes the volume.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub parameters: BTreeMap<String, String>,
+    /// The directory on the node.
     #[serde(deserialize_with = "or_default")]
     pub host_path: String,
+    /// `pending`, `ready` or `unavailable`.
     #[serde(deserialize_with = "or_default")]
     pub state: String,
+    /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
+    /// Unix nanoseconds.
     #[serde(deserialize_with = "or_default")]
     pub create_time: i64,
+    /// Raft index of the last write to the object.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
+    /// Unix nanoseconds.
     #[serde(deserialize_with = "or_default")]
     pub modify_time: i64,
+    /// Allocations that use the volume; only in answers.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub allocations: Vec<AllocListStub>,
 }
@@ -140,8 +196,10 @@ pub struct HostVolume {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiTopologyRequest {
+    /// The volume must be accessible from one of these.
     #[serde(with = "nil")]
     pub required: Vec<CsiTopology>,
+    /// The volume should be accessible from these, the best first.
     #[serde(with = "nil")]
     pub preferred: Vec<CsiTopology>,
 }
@@ -150,8 +208,11 @@ pub struct CsiTopologyRequest {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiVolumeCapability {
+    /// `file-system` or `block-device`.
     #[serde(deserialize_with = "or_default")]
     pub attachment_mode: String,
+    /// `single-node-reader-only`, `single-node-writer`, `multi-node-reader-only`, `multi-node-single-writer` or
+    /// `multi-node-multi-writer`.
     #[serde(deserialize_with = "or_default")]
     pub access_mode: String,
 }
@@ -160,8 +221,10 @@ pub struct CsiVolumeCapability {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct HostVolumeCapability {
+    /// `file-system` or `block-device`.
     #[serde(deserialize_with = "or_default")]
     pub attachment_mode: String,
+    /// `single-node-reader-only`, `single-node-writer`, `single-node-single-writer` or `single-node-multi-writer`.
     #[serde(deserialize_with = "or_default")]
     pub access_mode: String,
 }
@@ -170,22 +233,31 @@ pub struct HostVolumeCapability {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskGroupHostVolumeClaim {
+    /// A UUID.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
+    /// The namespace of the job.
     #[serde(deserialize_with = "or_default")]
     pub namespace: String,
+    /// The job's ID.
     #[serde(rename = "JobID", deserialize_with = "or_default")]
     pub job_id: String,
+    /// The task group.
     #[serde(deserialize_with = "or_default")]
     pub task_group_name: String,
+    /// The allocation that made the claim.
     #[serde(rename = "AllocID", deserialize_with = "or_default")]
     pub alloc_id: String,
+    /// The volume.
     #[serde(rename = "VolumeID", deserialize_with = "or_default")]
     pub volume_id: String,
+    /// The name of the volume.
     #[serde(deserialize_with = "or_default")]
     pub volume_name: String,
+    /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
+    /// Raft index of the last write to the object.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
@@ -194,17 +266,22 @@ pub struct TaskGroupHostVolumeClaim {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiVolumeClaim {
+    /// The allocation.
     #[serde(rename = "AllocationID", deserialize_with = "or_default")]
     pub allocation_id: String,
+    /// The node of the allocation.
     #[serde(rename = "NodeID", deserialize_with = "or_default")]
     pub node_id: String,
+    /// What the storage provider calls the node.
     #[serde(rename = "ExternalNodeID", deserialize_with = "or_default")]
     pub external_node_id: String,
     /// 0 read, 1 write, 2 collection.
     #[serde(deserialize_with = "or_default")]
     pub mode: i64,
+    /// How the allocation uses the volume: `single-node-writer`, …
     #[serde(deserialize_with = "or_default")]
     pub access_mode: String,
+    /// `file-system` or `block-device`.
     #[serde(deserialize_with = "or_default")]
     pub attachment_mode: String,
     /// 0 taken, 1 node detached, 2 controller detached, 3 ready to free, 4 unpublishing.
@@ -216,12 +293,16 @@ pub struct CsiVolumeClaim {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiPlugin {
+    /// The plugin's ID, which volumes name.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
+    /// The name that the plugin gives itself.
     #[serde(deserialize_with = "or_default")]
     pub provider: String,
+    /// The version that the plugin gives itself.
     #[serde(deserialize_with = "or_default")]
     pub version: String,
+    /// Whether volumes need a controller plugin beside the node plugin.
     #[serde(deserialize_with = "or_default")]
     pub controller_required: bool,
     /// By node.
@@ -230,6 +311,7 @@ pub struct CsiPlugin {
     /// By node.
     #[serde(with = "nil_entries")]
     pub nodes: BTreeMap<String, CsiInfo>,
+    /// Allocations that run the plugin; only in answers.
     #[serde(with = "nil")]
     pub allocations: Vec<AllocListStub>,
     /// By namespace and job.
@@ -238,16 +320,22 @@ pub struct CsiPlugin {
     /// By namespace and job.
     #[serde(with = "nil")]
     pub node_jobs: BTreeMap<String, BTreeMap<String, JobDescription>>,
+    /// How many controllers are healthy.
     #[serde(deserialize_with = "or_default")]
     pub controllers_healthy: i64,
+    /// How many controllers there should be.
     #[serde(deserialize_with = "or_default")]
     pub controllers_expected: i64,
+    /// On how many nodes the plugin is healthy.
     #[serde(deserialize_with = "or_default")]
     pub nodes_healthy: i64,
+    /// On how many nodes the plugin should run.
     #[serde(deserialize_with = "or_default")]
     pub nodes_expected: i64,
+    /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
+    /// Raft index of the last write to the object.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
     /// Unix nanoseconds.
@@ -262,10 +350,13 @@ pub struct CsiPlugin {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobDescription {
+    /// The namespace of the job.
     #[serde(deserialize_with = "or_default")]
     pub namespace: String,
+    /// The job's ID.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
+    /// How many allocations the job should have.
     #[serde(deserialize_with = "or_default")]
     pub expected: i64,
 }

@@ -81,7 +81,12 @@ pub enum Operator {
     /// `!=`, `not`.
     NotEqual,
     /// `<`, `<=`, `>`, `>=`: the orderings that satisfy it.
-    Order { less: bool, equal: bool },
+    Order {
+        /// Whether a smaller left side satisfies it; if not, a larger one does.
+        less: bool,
+        /// Whether equal sides satisfy it.
+        equal: bool,
+    },
     /// `regexp`; compiled when the pattern is a literal.
     Regexp(Option<Result<Regex, ()>>),
     /// `version` and `semver`; compiled when the constraint is a literal.

@@ -22,6 +22,8 @@
 //!
 //! **May use** `encamp_model` and, for reading, `encamp_state`. **Never** holds I/O, clocks, global randomness, locks.
 
+#![warn(missing_docs)]
+
 pub mod candidates;
 pub mod common;
 pub mod constraint;

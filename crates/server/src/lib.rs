@@ -16,6 +16,8 @@
 //! **May use** `encamp_host`, `encamp_jobspec`, `encamp_model`, `encamp_ops`, `encamp_plan`, `encamp_raft`,
 //! `encamp_scheduler`, `encamp_state`, `encamp_telemetry`. **Never** holds HTTP types, printing.
 
+#![warn(missing_docs)]
+
 pub mod endpoints;
 pub mod error;
 pub mod evals;

@@ -21,9 +21,9 @@ pub struct AllocStop {
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "allocation")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for AllocStop {
@@ -61,9 +61,9 @@ pub struct AllocRestart {
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "allocation")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for AllocRestart {
@@ -107,9 +107,9 @@ pub struct AllocSignal {
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "allocation")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for AllocSignal {

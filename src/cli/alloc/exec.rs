@@ -32,11 +32,11 @@ pub struct AllocExec {
     #[arg(long = "ti", hide = true)]
     pub both_turned: bool,
     #[command(flatten)]
-    pub streams: SessionFlags,
+    pub(crate) streams: SessionFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "allocation> <command")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for AllocExec {

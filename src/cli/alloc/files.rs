@@ -47,9 +47,9 @@ pub struct AllocFs {
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "allocation")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for AllocFs {

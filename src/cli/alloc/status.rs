@@ -39,14 +39,14 @@ pub struct AllocStatus {
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     /// Accepted for compatibility; there is no web interface to open
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "allocation")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for AllocStatus {

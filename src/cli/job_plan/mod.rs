@@ -39,15 +39,15 @@ use encamp_snapshot::live::Detail;
 #[derive(Debug, clap::Parser)]
 pub struct JobPlan {
     #[command(flatten)]
-    pub job: JobFileFlags,
+    pub(crate) job: JobFileFlags,
     #[command(flatten)]
-    pub cluster: ClusterFlags,
+    pub(crate) cluster: ClusterFlags,
     /// Explain the plan: what kept nodes from being chosen, how those that could take an allocation scored, and who is
     /// evicted why. With a node's name, ID or beginning of an ID: that node's whole story
     #[arg(long, value_name = "node", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub explain: Option<String>,
     #[command(flatten)]
-    pub changes: ChangeFlags,
+    pub(crate) changes: ChangeFlags,
     /// Ask the cluster's servers for the plan instead
     #[arg(long)]
     pub remote: bool,
@@ -81,9 +81,9 @@ pub struct JobPlan {
     #[arg(long)]
     pub policy_override: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "path")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl JobPlan {

@@ -26,9 +26,9 @@ pub struct NamespaceApply {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "input")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for NamespaceApply {
@@ -134,9 +134,9 @@ fn hcl(bytes: &[u8], path: &str) -> Result<Value, String> {
 #[derive(Debug, clap::Parser)]
 pub struct NamespaceDelete {
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "namespace")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for NamespaceDelete {

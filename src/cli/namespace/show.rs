@@ -65,11 +65,11 @@ fn find(c: &Connection, prefix: &str) -> Result<Value, String> {
 #[derive(Debug, clap::Parser)]
 pub struct NamespaceList {
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for NamespaceList {
@@ -97,11 +97,11 @@ impl Run for NamespaceList {
 #[derive(Debug, clap::Parser)]
 pub struct NamespaceStatus {
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "namespace")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for NamespaceStatus {
@@ -172,9 +172,9 @@ pub struct NamespaceInspect {
     #[arg(long = "t", value_name = "template")]
     pub template: Option<String>,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "namespace")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for NamespaceInspect {

@@ -16,9 +16,9 @@ pub struct NodeConfig {
     #[arg(long)]
     pub update_servers: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "server")]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for NodeConfig {

@@ -62,9 +62,9 @@ pub struct NodeDrain {
     #[arg(long)]
     pub yes: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "node")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for NodeDrain {

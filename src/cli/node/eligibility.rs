@@ -21,9 +21,9 @@ pub struct NodeEligibility {
     #[arg(long = "self")]
     pub own: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "node")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for NodeEligibility {

@@ -18,11 +18,11 @@ use encamp_model::SECOND;
 #[derive(Debug, clap::Parser)]
 pub struct NodeIdentityGet {
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "node")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for NodeIdentityGet {
@@ -66,9 +66,9 @@ fn claims(answer: &Value, zone: &jiff::tz::TimeZone) -> String {
 #[derive(Debug, clap::Parser)]
 pub struct NodeIdentityRenew {
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "node")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for NodeIdentityRenew {

@@ -23,11 +23,11 @@ pub struct NodeIntroCreate {
     #[arg(long, value_name = "duration", default_value = "0s", hide_default_value = true, value_parser = parse_duration)]
     pub ttl: i64,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "none", hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for NodeIntroCreate {

@@ -23,9 +23,9 @@ pub struct NodeMetaApply {
     #[arg(long, value_name = "keys")]
     pub unset: Option<String>,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "key=value")]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 /// The full ID of the node that is asked for; empty for that of the agent.
@@ -67,11 +67,11 @@ pub struct NodeMetaRead {
     #[arg(long, value_name = "id")]
     pub node_id: Option<String>,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for NodeMetaRead {

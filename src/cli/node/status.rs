@@ -37,7 +37,7 @@ pub struct NodeStatus {
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
-    pub page: PageFlags,
+    pub(crate) page: PageFlags,
     /// Accepted for compatibility; there is no web interface to open
     #[arg(long)]
     pub ui: bool,
@@ -48,11 +48,11 @@ pub struct NodeStatus {
     #[arg(long)]
     pub quiet: bool,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "node")]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for NodeStatus {

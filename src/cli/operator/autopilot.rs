@@ -68,11 +68,11 @@ fn read(c: &Connection) -> Result<Value, String> {
 #[derive(Debug, clap::Parser)]
 pub struct AutopilotGetConfig {
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AutopilotGetConfig {
@@ -127,9 +127,9 @@ pub struct AutopilotSetConfig {
     #[arg(long, value_name = "true|false")]
     pub enable_custom_upgrades: Option<String>,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for AutopilotSetConfig {
@@ -190,9 +190,9 @@ pub struct AutopilotHealth {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 /// The health of the servers. One that is bad comes with status 429.

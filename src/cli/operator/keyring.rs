@@ -27,9 +27,9 @@ pub struct RootKeyringList {
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for RootKeyringList {
@@ -68,9 +68,9 @@ pub struct RootKeyringRotate {
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for RootKeyringRotate {
@@ -101,9 +101,9 @@ pub struct RootKeyringRemove {
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "key")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for RootKeyringRemove {

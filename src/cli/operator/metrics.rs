@@ -20,11 +20,11 @@ pub struct OperatorMetrics {
     #[arg(long = "format", value_name = "format")]
     pub kind: Option<String>,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for OperatorMetrics {

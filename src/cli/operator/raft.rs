@@ -15,9 +15,9 @@ pub struct RaftListPeers {
     #[arg(long)]
     pub stale: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for RaftListPeers {
@@ -46,9 +46,9 @@ pub struct RaftRemovePeer {
     #[arg(long, value_name = "id")]
     pub peer_id: Option<String>,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for RaftRemovePeer {
@@ -77,9 +77,9 @@ pub struct RaftTransferLeadership {
     #[arg(long, value_name = "address")]
     pub peer_address: Option<String>,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for RaftTransferLeadership {

@@ -19,11 +19,11 @@ use encamp_model::{SchedulerConfiguration, quoted};
 #[derive(Debug, clap::Parser)]
 pub struct SchedulerGetConfig {
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 /// The answer of the server and the configuration in it.
@@ -107,9 +107,9 @@ pub struct SchedulerSetConfig {
     #[arg(long, value_name = "n", value_parser = parse_int)]
     pub node_limit_for_feasibility_checks: Option<i64>,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 /// What the flags that may be left out say.

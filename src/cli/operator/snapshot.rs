@@ -29,9 +29,9 @@ pub struct SnapshotSave {
     #[arg(long)]
     pub stale: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "file")]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for SnapshotSave {
@@ -88,9 +88,9 @@ fn save(c: &Connection, query: &Query, file: &mut File) -> io::Result<()> {
 #[derive(Debug, clap::Parser)]
 pub struct SnapshotRestore {
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "file")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for SnapshotRestore {

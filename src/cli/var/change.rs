@@ -18,9 +18,9 @@ pub struct VarPurge {
     #[arg(long, value_name = "index", value_parser = parse_int)]
     pub check_index: Option<i64>,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "path")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for VarPurge {
@@ -58,9 +58,9 @@ pub struct VarInit {
     #[arg(long)]
     pub quiet: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "filename")]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for VarInit {

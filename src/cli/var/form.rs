@@ -8,7 +8,7 @@ use encamp_model::quoted;
 
 /// A format.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Form {
+pub(crate) enum Form {
     /// For people.
     Table,
     /// JSON, indented by two.
@@ -23,7 +23,7 @@ pub enum Form {
 
 /// Flags that choose the format.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub struct FormFlags {
+pub(crate) struct FormFlags {
     /// Format: go-template, hcl, json, none or table
     #[arg(long, value_name = "format")]
     pub out: Option<String>,
@@ -34,7 +34,7 @@ pub struct FormFlags {
 
 impl FormFlags {
     /// The format that is asked for. `default` is taken if none is.
-    pub fn form(&self, default: Form) -> Result<Form, &'static str> {
+    pub(crate) fn form(&self, default: Form) -> Result<Form, &'static str> {
         let template = self.template.clone().filter(|t| !t.is_empty());
         let form = match (self.out.as_deref(), template) {
             (Some("go-template"), Some(template)) => return Ok(Form::Template(template)),

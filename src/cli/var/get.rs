@@ -16,14 +16,14 @@ pub struct VarGet {
     #[arg(long, value_name = "key")]
     pub item: Option<String>,
     #[command(flatten)]
-    pub form: FormFlags,
+    pub(crate) form: FormFlags,
     /// Accepted for compatibility; there is no web interface to open
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "path")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for VarGet {

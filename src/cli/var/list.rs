@@ -18,7 +18,7 @@ use encamp_api::Query;
 #[derive(Debug, clap::Parser)]
 pub struct VarList {
     #[command(flatten)]
-    pub page: PageFlags,
+    pub(crate) page: PageFlags,
     /// Format: go-template, json, table or terse. Default: table on a terminal, else json
     #[arg(long, value_name = "format")]
     pub out: Option<String>,
@@ -29,9 +29,9 @@ pub struct VarList {
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "prefix")]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for VarList {

@@ -45,9 +45,9 @@ pub struct VarLock {
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "path> <command")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for VarLock {

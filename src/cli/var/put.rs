@@ -35,7 +35,7 @@ pub struct VarPut {
     #[arg(long = "in", value_name = "format", default_value = "json")]
     pub input: String,
     #[command(flatten)]
-    pub form: FormFlags,
+    pub(crate) form: FormFlags,
     /// Tell what is done on standard error
     #[arg(long)]
     pub verbose: bool,
@@ -43,9 +43,9 @@ pub struct VarPut {
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "path> [key=value")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 /// What the arguments say.

@@ -36,11 +36,11 @@ pub struct VolumeStatus {
     #[arg(long, value_name = "name")]
     pub node_pool: Option<String>,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "id")]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 /// The two kinds of volumes.

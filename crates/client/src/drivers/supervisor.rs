@@ -35,9 +35,13 @@ const LEFTOVERS: Duration = Duration::from_secs(15);
 /// What to run, and how.
 #[derive(Serialize, Deserialize)]
 pub struct Order {
+    /// The executable, with its path.
     pub command: PathBuf,
+    /// The arguments, without the executable's name.
     pub args: Vec<String>,
+    /// The whole environment; the agent's own is not inherited.
     pub env: Vec<(String, String)>,
+    /// The working directory.
     pub dir: PathBuf,
     /// User and group to become.
     pub user: Option<(u32, u32)>,
@@ -47,6 +51,7 @@ pub struct Order {
     pub alloc_dir: PathBuf,
     /// Log files are `<name>.stdout.<n>` and `<name>.stderr.<n>`.
     pub name: String,
+    /// Size and number of the log files; none: the output is dropped.
     pub logs: Option<LogSettings>,
     /// Where to write how the task ended, as JSON of [`Exit`].
     pub exit_file: ExitFile,

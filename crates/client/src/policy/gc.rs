@@ -62,13 +62,28 @@ pub struct Pressure {
 pub enum Cause {
     /// The file system is full, in percent.
     #[error("disk usage of {used:.0} is over gc threshold of {limit:.0}")]
-    Disk { used: f64, limit: f64 },
+    Disk {
+        /// Used bytes of the file system, in percent.
+        used: f64,
+        /// `client.gc_disk_usage_threshold`, in percent.
+        limit: f64,
+    },
     /// It has hardly any inode left, in percent.
     #[error("inode usage of {used:.0} is over gc threshold of {limit:.0}")]
-    Inodes { used: f64, limit: f64 },
+    Inodes {
+        /// Used inodes of the file system, in percent.
+        used: f64,
+        /// `client.gc_inode_usage_threshold`, in percent.
+        limit: f64,
+    },
     /// Too many allocations have their files here.
     #[error("number of allocations ({live}) is over the limit ({limit})")]
-    Allocations { live: usize, limit: usize },
+    Allocations {
+        /// Runners that are not destroyed.
+        live: usize,
+        /// `client.gc_max_allocs`.
+        limit: usize,
+    },
 }
 
 impl Cause {

@@ -26,22 +26,28 @@ pub mod status {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CheckResult {
+    /// A hash of the check and the allocation it belongs to.
     #[serde(rename = "ID")]
     pub id: String,
     /// `healthiness` or `readiness`.
     pub mode: String,
+    /// `success`, `failure` or `pending`.
     pub status: String,
     /// Of an HTTP answer.
     #[serde(skip_serializing_if = "is_default")]
     pub status_code: i64,
+    /// What the check answered or why it failed.
     pub output: String,
     /// Unix seconds.
     pub timestamp: i64,
     /// Name of the allocation: so the reference has it.
     pub group: String,
+    /// The task of the service; empty for services of the group.
     #[serde(skip_serializing_if = "is_default")]
     pub task: String,
+    /// The service's name.
     pub service: String,
+    /// The check's name.
     pub check: String,
 }
 
@@ -78,11 +84,17 @@ pub struct CheckRestart {
 /// A question over HTTP.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Http {
+    /// `http` or `https`.
     pub scheme: String,
+    /// The request's method; `GET` if the check has none.
     pub method: String,
+    /// Path and query; `/` if the check has none.
     pub path: String,
+    /// Request headers; a header may have several values.
     pub headers: BTreeMap<String, Vec<String>>,
+    /// The request's body; empty: none.
     pub body: String,
+    /// Whether certificates are accepted unverified.
     pub tls_skip_verify: bool,
 }
 

@@ -49,8 +49,11 @@ pub enum Names {
 /// be one value.
 #[derive(Debug, Default)]
 pub struct Scope {
+    /// The scope around this one.
     pub parent: Option<Rc<Scope>>,
+    /// Names and their values; a later entry hides an earlier one of the same name.
     pub values: Vec<(String, Value)>,
+    /// What each root holds, by the root's name, then by the name that follows the dot.
     pub roots: BTreeMap<String, Entries>,
 }
 

@@ -10,7 +10,9 @@ use super::super::types::Type;
 /// Whether `any` may stand for a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exactness {
+    /// Every type has to be spelled out; `any` is an error.
     Exact,
+    /// `any` stands for a type that is not determined.
     AnyAllowed,
 }
 

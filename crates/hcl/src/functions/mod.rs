@@ -65,19 +65,48 @@ impl fmt::Debug for FunctionContext {
 pub enum FunctionError {
     /// `Call to unknown function`; the suggestion is the evaluator's.
     #[error("There is no function named \"{name}\".")]
-    Unknown { name: String },
+    Unknown {
+        /// The name that was called.
+        name: String,
+    },
     /// `Not enough function arguments`.
     #[error("Function \"{name}\" expects{} {count} argument(s). Missing value for \"{missing}\".", if *.at_least { " at least" } else { "" })]
-    NotEnoughArguments { name: &'static str, at_least: bool, count: usize, missing: &'static str },
+    NotEnoughArguments {
+        /// The function.
+        name: &'static str,
+        /// Whether the function takes more arguments than `count`.
+        at_least: bool,
+        /// How many arguments the function requires.
+        count: usize,
+        /// The name of the first parameter without an argument.
+        missing: &'static str,
+    },
     /// `Too many function arguments`; `index` is that of the first one too many.
     #[error("Function \"{name}\" expects only {index} argument(s).")]
-    TooManyArguments { name: &'static str, index: usize },
+    TooManyArguments {
+        /// The function.
+        name: &'static str,
+        /// How many arguments the function takes.
+        index: usize,
+    },
     /// `Invalid function argument`: the argument at `index` (from 0).
     #[error("Invalid value for \"{parameter}\" parameter: {text}.")]
-    Argument { index: usize, parameter: &'static str, text: String },
+    Argument {
+        /// The argument's number, from 0.
+        index: usize,
+        /// The name of the parameter.
+        parameter: &'static str,
+        /// What is wrong with the argument.
+        text: String,
+    },
     /// `Error in function call`.
     #[error("Call to function \"{name}\" failed: {text}.")]
-    Failed { name: &'static str, text: String },
+    Failed {
+        /// The function.
+        name: &'static str,
+        /// What the function says.
+        text: String,
+    },
 }
 
 /// All functions, by name.

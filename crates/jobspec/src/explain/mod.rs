@@ -34,7 +34,9 @@ const MAX_LINE: usize = 20_000;
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
+    /// Parsing or registration fails because of it.
     Error,
+    /// The job is accepted all the same.
     Warning,
 }
 
@@ -52,7 +54,9 @@ pub enum Stage {
 /// A problem of a job file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
+    /// The step that found the problem.
     pub stage: Stage,
+    /// Whether the problem is an error or a warning.
     pub severity: Severity,
     /// The original text: the summary of a diagnostic, the innermost text of a validation error.
     pub summary: String,
@@ -73,6 +77,7 @@ pub struct Finding {
 /// A place in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
+    /// Lines and columns of the place.
     pub range: Range,
     /// The line in which the range starts, without its end; nothing for very long lines.
     pub line: Option<String>,

@@ -36,6 +36,7 @@ pub struct Outline {
 pub struct Element {
     /// Its type; of a `dynamic` block the type of the blocks it makes.
     pub kind: String,
+    /// The labels, without quotes; none of a `dynamic` block.
     pub labels: Vec<String>,
     /// Whether a `dynamic` block makes it.
     pub dynamic: bool,
@@ -43,26 +44,37 @@ pub struct Element {
     pub header: Span,
     /// From the header to the closing brace.
     pub span: Span,
+    /// The attributes of its body, in source order.
     pub attributes: Vec<Setting>,
+    /// The blocks of its body, in source order.
     pub blocks: Vec<Element>,
 }
 
 /// An attribute.
 #[derive(Debug)]
 pub struct Setting {
+    /// The attribute's name.
     pub name: String,
+    /// Where the name is.
     pub name_span: Span,
+    /// Where the value is.
     pub value: Span,
+    /// What the value looks like.
     pub literal: Literal,
 }
 
 /// What a value looks like before it is evaluated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Literal {
+    /// A string without interpolations: its text.
     Text(String),
+    /// A number: its decimal text.
     Number(String),
+    /// `true` or `false`.
     Bool,
+    /// A list: `[ … ]`.
     List,
+    /// An object: `{ … }`.
     Object,
     /// Anything that has to be evaluated, and null.
     Other,

@@ -81,6 +81,7 @@ impl Default for ParseOptions {
 /// Why a job file is no job. Prints as the reference does; [`crate::explain`] tells more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
+    /// The diagnostics of the phase that failed.
     pub diagnostics: Diagnostics,
 }
 

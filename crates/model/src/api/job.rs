@@ -12,48 +12,87 @@ use super::service::*;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Job {
+    /// The region to run in; null: the agent's.
     pub region: Option<String>,
+    /// The namespace; with `id` the key of the job.
     pub namespace: Option<String>,
+    /// 1 or more characters, no spaces; unique in its namespace. Children of periodic and parameterized jobs have the
+    /// parent's ID as prefix.
     #[serde(rename = "ID")]
     pub id: Option<String>,
+    /// A name for operators; by default the ID.
     pub name: Option<String>,
+    /// `service`, `batch`, `system` or `sysbatch`.
     pub r#type: Option<String>,
+    /// From 1 to the server's `job_max_priority`; larger goes first.
     pub priority: Option<i64>,
+    /// Whether a plan is rejected as a whole if one node rejects its part.
     pub all_at_once: Option<bool>,
+    /// Patterns with `*`; the datacenter of a node must match one.
     pub datacenters: Option<Vec<String>>,
+    /// The node pool; `all` stands for every node.
     pub node_pool: Option<String>,
+    /// Constraints of all groups, in the order of the job file.
     pub constraints: Option<Vec<Constraint>>,
+    /// Affinities of all groups, in the order of the job file.
     pub affinities: Option<Vec<Affinity>>,
+    /// In the order of the job file; names are unique.
     pub task_groups: Option<Vec<TaskGroup>>,
+    /// The rollout of groups that have none of their own.
     pub update: Option<UpdateStrategy>,
+    /// Regions to run in; validation rejects it, as it belongs to the enterprise edition.
     pub multiregion: Option<Multiregion>,
+    /// Spreads of all groups, in the order of the job file.
     pub spreads: Option<Vec<Spread>>,
+    /// When the job launches children; null: it is not periodic.
     pub periodic: Option<PeriodicConfig>,
+    /// What dispatches must carry; null: the job is not parameterized.
     pub parameterized_job: Option<ParameterizedJobConfig>,
+    /// When failed allocations of groups without a block of their own are replaced.
     pub reschedule: Option<ReschedulePolicy>,
+    /// How groups leave draining nodes that have no block of their own.
     pub migrate: Option<MigrateStrategy>,
+    /// Free-form metadata; tasks see them as `NOMAD_META_…`.
     pub meta: Option<BTreeMap<String, String>>,
+    /// What web interfaces show beside the job.
     #[serde(rename = "UI")]
     pub ui: Option<JobUiConfig>,
+    /// Whether the job was stopped.
     pub stop: Option<bool>,
+    /// The periodic or parameterized job that launched this one; empty: none.
     #[serde(rename = "ParentID")]
     pub parent_id: Option<String>,
+    /// Whether a dispatch made the job.
     #[serde(deserialize_with = "or_default")]
     pub dispatched: bool,
+    /// The token of the dispatch that made the job: a second dispatch with it makes none.
     pub dispatch_idempotency_token: Option<String>,
+    /// The payload of a dispatched job, base64.
     pub payload: Option<String>,
+    /// The Consul namespace; empty: the agent's.
     pub consul_namespace: Option<String>,
+    /// The Vault namespace; empty: the agent's.
     pub vault_namespace: Option<String>,
+    /// Kept as clients send it; servers do not read it.
     #[serde(rename = "NomadTokenID")]
     pub nomad_token_id: Option<String>,
+    /// `pending`, `running` or `dead`.
     pub status: Option<String>,
+    /// Why the status is what it is; mostly empty.
     pub status_description: Option<String>,
+    /// Whether a deployment of this version succeeded, or an operator said so: a rollback may go here.
     pub stable: Option<bool>,
+    /// Counts changes of the specification, from 0.
     pub version: Option<u64>,
+    /// When this version was registered, in Unix nanoseconds.
     pub submit_time: Option<i64>,
+    /// Raft index of the write that created the object.
     pub create_index: Option<u64>,
+    /// Raft index of the last write to the object.
     pub modify_index: Option<u64>,
+    /// Raft index of the last change of the specification.
     pub job_modify_index: Option<u64>,
+    /// The tag of this version; null: it has none.
     pub version_tag: Option<JobVersionTag>,
     /// Members this version does not know, passed on as they came.
     #[serde(flatten)]
@@ -64,10 +103,13 @@ pub struct Job {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Constraint {
+    /// The left side: a literal, or `${attr.…}`, `${meta.…}`, `${node.…}`.
     #[serde(rename = "LTarget", deserialize_with = "or_default")]
     pub ltarget: String,
+    /// The right side: a literal or a target.
     #[serde(rename = "RTarget", deserialize_with = "or_default")]
     pub rtarget: String,
+    /// The operator: `=`, `!=`, `<`, `regexp`, `version`, … (`docs/spec/scheduling.md §6.1`).
     #[serde(deserialize_with = "or_default")]
     pub operand: String,
 }
@@ -76,12 +118,16 @@ pub struct Constraint {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Affinity {
+    /// The left side: a literal, or `${attr.…}`, `${meta.…}`, `${node.…}`.
     #[serde(rename = "LTarget", deserialize_with = "or_default")]
     pub ltarget: String,
+    /// The right side: a literal or a target.
     #[serde(rename = "RTarget", deserialize_with = "or_default")]
     pub rtarget: String,
+    /// The operator: `=`, `!=`, `<`, `regexp`, `version`, … (`docs/spec/scheduling.md §6.1`).
     #[serde(deserialize_with = "or_default")]
     pub operand: String,
+    /// From -100 to 100, without 0; negative: nodes that match are avoided.
     pub weight: Option<i64>,
 }
 
@@ -89,28 +135,51 @@ pub struct Affinity {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskGroup {
+    /// Unique in the job.
     pub name: Option<String>,
+    /// How many copies run; of system jobs 0 or 1 per node.
     pub count: Option<i64>,
+    /// Beside those of the job, in the order of the job file.
     pub constraints: Option<Vec<Constraint>>,
+    /// Beside those of the job, in the order of the job file.
     pub affinities: Option<Vec<Affinity>>,
+    /// In the order of the job file; names are unique.
     pub tasks: Option<Vec<Task>>,
+    /// Beside those of the job, in the order of the job file.
     pub spreads: Option<Vec<Spread>>,
+    /// Volumes that tasks of the group can mount, by name.
     pub volumes: Option<BTreeMap<String, VolumeRequest>>,
+    /// When failed tasks restart on their node.
     pub restart_policy: Option<RestartPolicy>,
+    /// What happens when the node loses contact; null: its allocations are lost at once.
     pub disconnect: Option<DisconnectStrategy>,
+    /// When failed allocations are replaced; null for system and sysbatch jobs.
     pub reschedule_policy: Option<ReschedulePolicy>,
+    /// The disk that the tasks share.
     pub ephemeral_disk: Option<EphemeralDisk>,
+    /// How changes are rolled out; null: all at once, without a deployment. Only service and system jobs have one.
     pub update: Option<UpdateStrategy>,
+    /// How allocations leave a draining node. Only service jobs have one.
     pub migrate: Option<MigrateStrategy>,
+    /// Networks that the tasks share; the scheduler uses the first.
     pub networks: Option<Vec<NetworkResource>>,
+    /// Free-form metadata, over those of the job.
     pub meta: Option<BTreeMap<String, String>>,
+    /// Services of the whole group.
     pub services: Option<Vec<Service>>,
+    /// Nanoseconds between the deregistration of services and the stop of tasks; null: 0.
     pub shutdown_delay: Option<i64>,
+    /// Nanoseconds after which a batch or sysbatch allocation is killed; null: never.
     pub max_run_duration: Option<i64>,
+    /// Deprecated form of `disconnect.stop_on_client_after`; registration drops it.
     pub stop_after_client_disconnect: Option<i64>,
+    /// Deprecated form of `disconnect.lost_after`; registration drops it.
     pub max_client_disconnect: Option<i64>,
+    /// The bounds for scaling `count`; null: anything goes.
     pub scaling: Option<ScalingPolicy>,
+    /// Consul settings of the group.
     pub consul: Option<Consul>,
+    /// Deprecated form of `disconnect.replace`; registration drops it.
     pub prevent_reschedule_on_lost: Option<bool>,
     /// Members this version does not know, passed on as they came.
     #[serde(flatten)]
@@ -121,14 +190,23 @@ pub struct TaskGroup {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct UpdateStrategy {
+    /// Without effect on rollouts, which go by health; must be more than 0.
     pub stagger: Option<i64>,
+    /// How many allocations of a group are replaced at a time; 0: all at once, without a deployment.
     pub max_parallel: Option<i64>,
+    /// What makes an allocation healthy: `checks`, `task_states` or `manual`.
     pub health_check: Option<String>,
+    /// How long an allocation must be well to count as healthy.
     pub min_healthy_time: Option<i64>,
+    /// How long an allocation may take to become healthy.
     pub healthy_deadline: Option<i64>,
+    /// How long a deployment may go without a newly healthy allocation; 0: the first unhealthy one fails it.
     pub progress_deadline: Option<i64>,
+    /// Allocations of the new version that are placed beside the old ones until promotion; 0: none.
     pub canary: Option<i64>,
+    /// Whether a failed deployment takes the job back to the last stable version.
     pub auto_revert: Option<bool>,
+    /// Whether canaries are promoted as soon as all are healthy.
     pub auto_promote: Option<bool>,
 }
 
@@ -136,7 +214,9 @@ pub struct UpdateStrategy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Multiregion {
+    /// How the deployment moves from region to region.
     pub strategy: Option<MultiregionStrategy>,
+    /// In the order of the job file.
     pub regions: Option<Vec<MultiregionRegion>>,
 }
 
@@ -144,9 +224,12 @@ pub struct Multiregion {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Spread {
+    /// The attribute over whose values allocations are spread: `${node.datacenter}`.
     #[serde(deserialize_with = "or_default")]
     pub attribute: String,
+    /// From 1 to 100: how much this spread counts among several.
     pub weight: Option<i64>,
+    /// The wanted shares; empty: an even spread.
     pub spread_target: Option<Vec<SpreadTarget>>,
 }
 
@@ -154,11 +237,17 @@ pub struct Spread {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct PeriodicConfig {
+    /// Whether launches happen on their own; if not, only on demand.
     pub enabled: Option<bool>,
+    /// One cron expression; empty if `specs` are given.
     pub spec: Option<String>,
+    /// Several cron expressions; the next time of any of them launches.
     pub specs: Option<Vec<String>>,
+    /// How the expressions are read: `cron`.
     pub spec_type: Option<String>,
+    /// Whether a launch is left out while an earlier child runs.
     pub prohibit_overlap: Option<bool>,
+    /// The IANA time zone of the expressions: `UTC`.
     pub time_zone: Option<String>,
 }
 
@@ -166,9 +255,12 @@ pub struct PeriodicConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ParameterizedJobConfig {
+    /// Whether a dispatch has a payload: `optional`, `required` or `forbidden`.
     #[serde(deserialize_with = "or_default")]
     pub payload: String,
+    /// Keys that the meta of a dispatch must have.
     pub meta_required: Option<Vec<String>>,
+    /// Further keys that the meta of a dispatch may have.
     pub meta_optional: Option<Vec<String>>,
 }
 
@@ -176,11 +268,17 @@ pub struct ParameterizedJobConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ReschedulePolicy {
+    /// Replacements within `interval`; 0 without `unlimited`: none.
     pub attempts: Option<i64>,
+    /// The time in which `attempts` are counted.
     pub interval: Option<i64>,
+    /// How long the first replacement waits.
     pub delay: Option<i64>,
+    /// How the delay grows: `constant`, `exponential` or `fibonacci`.
     pub delay_function: Option<String>,
+    /// The longest delay of growing ones.
     pub max_delay: Option<i64>,
+    /// Whether replacements are not counted.
     pub unlimited: Option<bool>,
 }
 
@@ -188,9 +286,13 @@ pub struct ReschedulePolicy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct MigrateStrategy {
+    /// How many allocations of the group leave at a time.
     pub max_parallel: Option<i64>,
+    /// What makes a replacement healthy: `checks` or `task_states`.
     pub health_check: Option<String>,
+    /// How long a replacement must be well to count as healthy.
     pub min_healthy_time: Option<i64>,
+    /// How long a replacement may take to become healthy.
     pub healthy_deadline: Option<i64>,
 }
 
@@ -198,8 +300,10 @@ pub struct MigrateStrategy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobUiConfig {
+    /// Markdown of at most 1000 bytes.
     #[serde(deserialize_with = "or_default")]
     pub description: String,
+    /// In the order of the job file.
     pub links: Option<Vec<JobUiLink>>,
 }
 
@@ -207,10 +311,13 @@ pub struct JobUiConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobVersionTag {
+    /// Unique among the versions of the job.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// Free text of at most 1000 bytes.
     #[serde(deserialize_with = "or_default")]
     pub description: String,
+    /// Unix nanoseconds.
     #[serde(deserialize_with = "or_default")]
     pub tagged_time: i64,
 }
@@ -219,44 +326,75 @@ pub struct JobVersionTag {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Task {
+    /// Unique in the group.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// The driver that runs the task: `raw_exec`, `docker`, …
     #[serde(deserialize_with = "or_default")]
     pub driver: String,
+    /// The user to run as; empty: the driver's default.
     #[serde(deserialize_with = "or_default")]
     pub user: String,
+    /// When the task runs; null: it is a main task.
     pub lifecycle: Option<TaskLifecycle>,
+    /// What the driver reads; its keys are the driver's.
     pub config: Option<BTreeMap<String, Value>>,
+    /// Beside those of job and group; the whole group has to satisfy them.
     pub constraints: Option<Vec<Constraint>>,
+    /// Beside those of job and group.
     pub affinities: Option<Vec<Affinity>>,
+    /// Environment variables; values may contain `${…}`.
     pub env: Option<BTreeMap<String, String>>,
+    /// Services of this task.
     pub services: Option<Vec<Service>>,
+    /// What the task asks for.
     pub resources: Option<Resources>,
+    /// When the task restarts; by default as the group says.
     pub restart_policy: Option<RestartPolicy>,
+    /// Free-form metadata, over those of job and group.
     pub meta: Option<BTreeMap<String, String>>,
+    /// Nanoseconds between the signal and the forced kill; the node's limit applies.
     pub kill_timeout: Option<i64>,
+    /// How logs are rotated.
     pub log_config: Option<LogConfig>,
+    /// What is downloaded before the task starts, in this order.
     pub artifacts: Option<Vec<TaskArtifact>>,
+    /// Vault settings; null: the task gets no Vault token.
     pub vault: Option<Vault>,
+    /// Consul settings; null: those of the group.
     pub consul: Option<Consul>,
+    /// Files that are rendered before the task starts.
     pub templates: Option<Vec<Template>>,
+    /// Where the payload of a dispatched job is written; null: nowhere.
     pub dispatch_payload: Option<DispatchPayloadConfig>,
+    /// Where volumes of the group are mounted.
     pub volume_mounts: Option<Vec<VolumeMount>>,
+    /// Set if the task is a CSI plugin.
     #[serde(rename = "CSIPluginConfig", skip_serializing_if = "Option::is_none")]
     pub csi_plugin_config: Option<TaskCsiPluginConfig>,
+    /// Whether the other tasks of the group stop when this one ends.
     #[serde(deserialize_with = "or_default")]
     pub leader: bool,
+    /// Nanoseconds between the deregistration of services and the stop.
     #[serde(deserialize_with = "or_default")]
     pub shutdown_delay: i64,
+    /// The signal that asks the task to stop; empty: the driver's default.
     #[serde(deserialize_with = "or_default")]
     pub kill_signal: String,
+    /// What the task is to the service mesh: `connect-proxy:<service>`, … Empty: an ordinary task.
     #[serde(deserialize_with = "or_default")]
     pub kind: String,
+    /// Policies for scaling CPU and memory of the task.
     pub scaling_policies: Option<Vec<ScalingPolicy>>,
+    /// Secrets that are fetched before the task starts.
     pub secrets: Option<Vec<Secret>>,
+    /// The identity `default`.
     pub identity: Option<WorkloadIdentity>,
+    /// All other identities.
     pub identities: Option<Vec<WorkloadIdentity>>,
+    /// Commands that operators can run in the task.
     pub actions: Option<Vec<Action>>,
+    /// When the task is paused; validation rejects it, as it belongs to the enterprise edition.
     pub schedule: Option<TaskSchedule>,
     /// Members this version does not know, passed on as they came.
     #[serde(flatten)]
@@ -267,21 +405,30 @@ pub struct Task {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct VolumeRequest {
+    /// The name in the job file.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// `host` or `csi`.
     #[serde(deserialize_with = "or_default")]
     pub r#type: String,
+    /// The name of a host volume, or the ID of a CSI volume.
     #[serde(deserialize_with = "or_default")]
     pub source: String,
+    /// Whether tasks can only read.
     #[serde(deserialize_with = "or_default")]
     pub read_only: bool,
+    /// Whether replacements get the same dynamic host volume.
     #[serde(deserialize_with = "or_default")]
     pub sticky: bool,
+    /// How many nodes and allocations use the volume, and how: `single-node-writer`, …
     #[serde(deserialize_with = "or_default")]
     pub access_mode: String,
+    /// `file-system` or `block-device`.
     #[serde(deserialize_with = "or_default")]
     pub attachment_mode: String,
+    /// How a CSI volume is mounted; null: as the volume says.
     pub mount_options: Option<CsiMountOptions>,
+    /// Whether the source is `<source>[<index>]`: one volume per allocation.
     #[serde(deserialize_with = "or_default")]
     pub per_alloc: bool,
 }
@@ -290,10 +437,15 @@ pub struct VolumeRequest {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct RestartPolicy {
+    /// The time in which `attempts` are counted.
     pub interval: Option<i64>,
+    /// Restarts within `interval`.
     pub attempts: Option<i64>,
+    /// How long a restart waits; the node adds a random part of up to 25 %.
     pub delay: Option<i64>,
+    /// When the attempts are used up: `fail`, or `delay` until the interval is over.
     pub mode: Option<String>,
+    /// Whether templates are rendered again before each restart.
     pub render_templates: Option<bool>,
 }
 
@@ -301,9 +453,13 @@ pub struct RestartPolicy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DisconnectStrategy {
+    /// How long allocations of the node are `unknown` before they are lost; 0: they are lost at once.
     pub lost_after: Option<i64>,
+    /// How long the node itself keeps them running without contact; null: for ever.
     pub stop_on_client_after: Option<i64>,
+    /// Whether unknown allocations are replaced meanwhile; null: true.
     pub replace: Option<bool>,
+    /// Which one stays when the node returns: `best_score`, `longest_running`, `keep_original` or `keep_replacement`.
     pub reconcile: Option<String>,
 }
 
@@ -311,8 +467,11 @@ pub struct DisconnectStrategy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct EphemeralDisk {
+    /// Whether replacements are placed on the same node, if possible, and get the data.
     pub sticky: Option<bool>,
+    /// Whether the data move to replacements on other nodes.
     pub migrate: Option<bool>,
+    /// MB that are reserved on the node.
     #[serde(rename = "SizeMB")]
     pub size_mb: Option<i64>,
 }
@@ -321,22 +480,32 @@ pub struct EphemeralDisk {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NetworkResource {
+    /// `host`, `bridge`, `none` or `cni/<network>`; empty: `host`.
     #[serde(deserialize_with = "or_default")]
     pub mode: String,
+    /// The network interface.
     #[serde(deserialize_with = "or_default")]
     pub device: String,
+    /// The subnet of the interface.
     #[serde(rename = "CIDR", deserialize_with = "or_default")]
     pub cidr: String,
+    /// The address on the host.
     #[serde(rename = "IP", deserialize_with = "or_default")]
     pub ip: String,
+    /// The `resolv.conf` of tasks; null: the host's.
     #[serde(rename = "DNS")]
     pub dns: Option<DnsConfig>,
+    /// Ports with a number that the job chose.
     pub reserved_ports: Option<Vec<Port>>,
+    /// Ports with a number that the scheduler chooses.
     pub dynamic_ports: Option<Vec<Port>>,
+    /// The host name inside of the network namespace; may contain `${…}`.
     #[serde(deserialize_with = "or_default")]
     pub hostname: String,
+    /// Deprecated: bandwidth in MBit/s.
     #[serde(rename = "MBits")]
     pub mbits: Option<i64>,
+    /// Arguments for CNI plugins.
     #[serde(rename = "CNI")]
     pub cni: Option<CniConfig>,
 }
@@ -345,19 +514,29 @@ pub struct NetworkResource {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ScalingPolicy {
+    /// The least count.
     pub min: Option<i64>,
+    /// The largest count; -1: not given, which validation rejects.
     pub max: Option<i64>,
+    /// What autoscalers read, in a form of their own.
     pub policy: Option<BTreeMap<String, Value>>,
+    /// Whether autoscalers may act.
     pub enabled: Option<bool>,
+    /// `horizontal` (the count of a group), `vertical_cpu` or `vertical_mem` (resources of a task).
     #[serde(deserialize_with = "or_default")]
     pub r#type: String,
+    /// A UUID that the server chooses.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
+    /// Without effect: `target` names the namespace.
     #[serde(deserialize_with = "or_default")]
     pub namespace: String,
+    /// What is scaled: `Namespace`, `Job`, `Group` and, if vertical, `Task`.
     pub target: Option<BTreeMap<String, String>>,
+    /// Raft index of the write that created the object.
     #[serde(deserialize_with = "or_default")]
     pub create_index: u64,
+    /// Raft index of the last write to the object.
     #[serde(deserialize_with = "or_default")]
     pub modify_index: u64,
 }
@@ -366,10 +545,13 @@ pub struct ScalingPolicy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Consul {
+    /// The Consul namespace.
     #[serde(deserialize_with = "or_default")]
     pub namespace: String,
+    /// The Consul cluster: `default` or the name of another one of the agent's configuration.
     #[serde(deserialize_with = "or_default")]
     pub cluster: String,
+    /// The Consul admin partition; empty: any.
     #[serde(deserialize_with = "or_default")]
     pub partition: String,
 }
@@ -378,7 +560,9 @@ pub struct Consul {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct MultiregionStrategy {
+    /// How many regions are deployed to at a time; 0: all.
     pub max_parallel: Option<i64>,
+    /// What other regions do when one fails: `fail_all`, `fail_local` or empty.
     pub on_failure: Option<String>,
 }
 
@@ -386,12 +570,17 @@ pub struct MultiregionStrategy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct MultiregionRegion {
+    /// The region.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// The count of groups whose own count is 0.
     pub count: Option<i64>,
+    /// Datacenters in place of the job's.
     pub datacenters: Option<Vec<String>>,
+    /// The node pool in place of the job's.
     #[serde(deserialize_with = "or_default")]
     pub node_pool: String,
+    /// Entries over those of the job's `meta`.
     pub meta: Option<BTreeMap<String, String>>,
 }
 
@@ -399,8 +588,10 @@ pub struct MultiregionRegion {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct SpreadTarget {
+    /// A value of the attribute.
     #[serde(deserialize_with = "or_default")]
     pub value: String,
+    /// The wanted share of the allocations, 0 to 100.
     #[serde(deserialize_with = "or_default")]
     pub percent: u64,
 }
@@ -409,8 +600,10 @@ pub struct SpreadTarget {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobUiLink {
+    /// The text of the link.
     #[serde(deserialize_with = "or_default")]
     pub label: String,
+    /// Where the link leads.
     #[serde(rename = "URL", deserialize_with = "or_default")]
     pub url: String,
 }
@@ -419,8 +612,10 @@ pub struct JobUiLink {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskLifecycle {
+    /// `prestart`, `poststart` or `poststop`.
     #[serde(deserialize_with = "or_default")]
     pub hook: String,
+    /// Whether the task runs as long as the main tasks; if not, it ends by itself.
     #[serde(deserialize_with = "or_default")]
     pub sidecar: bool,
 }
@@ -429,21 +624,31 @@ pub struct TaskLifecycle {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Resources {
+    /// MHz; 0 if `cores` are given.
     #[serde(rename = "CPU")]
     pub cpu: Option<i64>,
+    /// Cores that no other task may use; 0: none.
     pub cores: Option<i64>,
+    /// MB that are reserved.
     #[serde(rename = "MemoryMB")]
     pub memory_mb: Option<i64>,
+    /// MB that the task may use at most, if the cluster allows it; 0: `memory_mb`.
     #[serde(rename = "MemoryMaxMB")]
     pub memory_max_mb: Option<i64>,
+    /// MB; always 0 in stored jobs, see [`EphemeralDisk`].
     #[serde(rename = "DiskMB")]
     pub disk_mb: Option<i64>,
+    /// Deprecated: networks of the task's own.
     pub networks: Option<Vec<NetworkResource>>,
+    /// Devices that the task needs.
     pub devices: Option<Vec<RequestedDevice>>,
+    /// How cores and memory are chosen on NUMA machines.
     #[serde(rename = "NUMA")]
     pub numa: Option<NumaResource>,
+    /// MB of the secrets directory.
     #[serde(rename = "SecretsMB")]
     pub secrets_mb: Option<i64>,
+    /// Without effect.
     #[serde(rename = "IOPS")]
     pub iops: Option<i64>,
 }
@@ -452,10 +657,14 @@ pub struct Resources {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct LogConfig {
+    /// How many rotated files are kept per stream.
     pub max_files: Option<i64>,
+    /// MB per file.
     #[serde(rename = "MaxFileSizeMB")]
     pub max_file_size_mb: Option<i64>,
+    /// Without effect.
     pub enabled: Option<bool>,
+    /// Whether output is dropped instead of logged.
     pub disabled: Option<bool>,
 }
 
@@ -463,12 +672,19 @@ pub struct LogConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskArtifact {
+    /// The URL to download; may contain `${…}`.
     pub getter_source: Option<String>,
+    /// Options of the download: `checksum`, `archive`, …
     pub getter_options: Option<BTreeMap<String, String>>,
+    /// HTTP headers of the request.
     pub getter_headers: Option<BTreeMap<String, String>>,
+    /// What the source is: `any`, `file` or `dir`.
     pub getter_mode: Option<String>,
+    /// Whether certificates are accepted unverified.
     pub getter_insecure: Option<bool>,
+    /// Where it goes, relative to the task directory.
     pub relative_dest: Option<String>,
+    /// Whether the files belong to the user of the task afterwards.
     #[serde(deserialize_with = "or_default")]
     pub chown: bool,
 }
@@ -477,16 +693,25 @@ pub struct TaskArtifact {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Vault {
+    /// Vault policies; registration drops them.
     pub policies: Option<Vec<String>>,
+    /// The Vault role to log in with; empty: that of the agent's configuration.
     #[serde(deserialize_with = "or_default")]
     pub role: String,
+    /// The Vault namespace; empty: the job's.
     pub namespace: Option<String>,
+    /// The Vault cluster: `default` or the name of another one of the agent's configuration.
     #[serde(deserialize_with = "or_default")]
     pub cluster: String,
+    /// Whether the task gets `VAULT_TOKEN`.
     pub env: Option<bool>,
+    /// Whether the token is kept out of the file `secrets/vault_token`.
     pub disable_file: Option<bool>,
+    /// What happens when the token changes: `restart`, `signal` or `noop`.
     pub change_mode: Option<String>,
+    /// The signal of `signal`: `SIGHUP`.
     pub change_signal: Option<String>,
+    /// Whether the token is left to expire instead of being renewed.
     pub allow_token_expiration: Option<bool>,
 }
 
@@ -494,22 +719,39 @@ pub struct Vault {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Template {
+    /// The file with the template, relative to the task directory; empty: `embedded_tmpl`.
     pub source_path: Option<String>,
+    /// Where the result goes, relative to the task directory.
     pub dest_path: Option<String>,
+    /// The text of the template.
     pub embedded_tmpl: Option<String>,
+    /// What happens when the result changes: `restart`, `signal`, `script` or `noop`.
     pub change_mode: Option<String>,
+    /// What runs if `change_mode` is `script`.
     pub change_script: Option<ChangeScript>,
+    /// The signal of `signal`, in capitals.
     pub change_signal: Option<String>,
+    /// Whether the template is rendered once and never again.
     pub once: Option<bool>,
+    /// The longest random delay before a change takes effect, in nanoseconds.
     pub splay: Option<i64>,
+    /// The mode of the file, octal: `0644`.
     pub perms: Option<String>,
+    /// The owner of the file; null: the agent's user.
     pub uid: Option<i64>,
+    /// The group of the file; null: the agent's group.
     pub gid: Option<i64>,
+    /// What begins an action of the template: `{{`.
     pub left_delim: Option<String>,
+    /// What ends an action of the template: `}}`.
     pub right_delim: Option<String>,
+    /// Whether the result is lines `KEY=value` for the environment of the task.
     pub envvars: Option<bool>,
+    /// Deprecated, without effect.
     pub vault_grace: Option<i64>,
+    /// How long to wait for further changes; null: as the agent's configuration says.
     pub wait: Option<WaitConfig>,
+    /// Whether a missing key of a map fails the template.
     pub err_missing_key: Option<bool>,
 }
 
@@ -517,6 +759,7 @@ pub struct Template {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DispatchPayloadConfig {
+    /// The file for the payload, relative to the task's `local` directory.
     #[serde(deserialize_with = "or_default")]
     pub file: String,
 }
@@ -525,10 +768,15 @@ pub struct DispatchPayloadConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct VolumeMount {
+    /// The name of the volume in the group; empty: no mount.
     pub volume: Option<String>,
+    /// The path in the task.
     pub destination: Option<String>,
+    /// Whether the task can only read.
     pub read_only: Option<bool>,
+    /// `private`, `host-to-task` or `bidirectional`.
     pub propagation_mode: Option<String>,
+    /// `z` (shared), `Z` (private) or empty.
     #[serde(rename = "SELinuxLabel")]
     pub selinux_label: Option<String>,
 }
@@ -537,14 +785,19 @@ pub struct VolumeMount {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskCsiPluginConfig {
+    /// The plugin's ID, which volumes name.
     #[serde(rename = "ID", deserialize_with = "or_default")]
     pub id: String,
+    /// `controller`, `node` or `monolith`.
     #[serde(deserialize_with = "or_default")]
     pub r#type: String,
+    /// Where the task makes its socket.
     #[serde(deserialize_with = "or_default")]
     pub mount_dir: String,
+    /// Where the task stages and publishes volumes.
     #[serde(deserialize_with = "or_default")]
     pub stage_publish_base_dir: String,
+    /// Nanoseconds that the plugin may take to become healthy.
     #[serde(deserialize_with = "or_default")]
     pub health_timeout: i64,
 }
@@ -553,13 +806,18 @@ pub struct TaskCsiPluginConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Secret {
+    /// Names the secret in `${secret.<name>.<key>}`.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// What fetches it: `nomad`, `vault` or a plugin.
     #[serde(deserialize_with = "or_default")]
     pub provider: String,
+    /// Where the provider finds it.
     #[serde(deserialize_with = "or_default")]
     pub path: String,
+    /// What the provider reads, in a form of its own.
     pub config: Option<BTreeMap<String, Value>>,
+    /// Environment variables of a plugin that is the provider.
     pub env: Option<BTreeMap<String, String>>,
 }
 
@@ -567,23 +825,33 @@ pub struct Secret {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct WorkloadIdentity {
+    /// `default`, or a name that is unique in the task.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// Who accepts the token: its `aud` claims.
     pub audience: Option<Vec<String>>,
+    /// What happens when the token is renewed: `noop`, `signal` or `restart`; empty: `noop`.
     #[serde(deserialize_with = "or_default")]
     pub change_mode: String,
+    /// The signal of `signal`, in capitals.
     #[serde(deserialize_with = "or_default")]
     pub change_signal: String,
+    /// Whether the task gets `NOMAD_TOKEN` or `NOMAD_TOKEN_<name>`.
     #[serde(deserialize_with = "or_default")]
     pub env: bool,
+    /// Whether the token is written to a file.
     #[serde(deserialize_with = "or_default")]
     pub file: bool,
+    /// The file, relative to the task directory; empty: `secrets/nomad_token` or `secrets/nomad_<name>.jwt`.
     #[serde(deserialize_with = "or_default")]
     pub filepath: String,
+    /// The service the identity is of; empty: the task.
     #[serde(deserialize_with = "or_default")]
     pub service_name: String,
+    /// Nanoseconds that tokens live; 0: they do not expire.
     #[serde(rename = "TTL", deserialize_with = "or_default")]
     pub ttl: i64,
+    /// Optional claims of the namespace that the token carries.
     pub extra_claims: Option<Vec<String>>,
 }
 
@@ -591,10 +859,13 @@ pub struct WorkloadIdentity {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Action {
+    /// Unique in the task.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// The program; may contain `${…}`.
     #[serde(deserialize_with = "or_default")]
     pub command: String,
+    /// Arguments of the program; may contain `${…}`.
     pub args: Option<Vec<String>>,
 }
 
@@ -602,6 +873,7 @@ pub struct Action {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskSchedule {
+    /// When the task runs.
     pub cron: Option<TaskScheduleCron>,
 }
 
@@ -609,8 +881,10 @@ pub struct TaskSchedule {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiMountOptions {
+    /// The file system: `ext4`.
     #[serde(rename = "FSType", deserialize_with = "or_default")]
     pub fs_type: String,
+    /// Options of the mount; answers show `[REDACTED]` instead.
     pub mount_flags: Option<Vec<String>>,
 }
 
@@ -618,8 +892,11 @@ pub struct CsiMountOptions {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DnsConfig {
+    /// Addresses of name servers.
     pub servers: Option<Vec<String>>,
+    /// Search domains.
     pub searches: Option<Vec<String>>,
+    /// Options of the resolver.
     pub options: Option<Vec<String>>,
 }
 
@@ -627,14 +904,19 @@ pub struct DnsConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Port {
+    /// Unique in the group.
     #[serde(deserialize_with = "or_default")]
     pub label: String,
+    /// The number on the host.
     #[serde(deserialize_with = "or_default")]
     pub value: i64,
+    /// The number inside of the network namespace; -1: that on the host; 0: none was asked for.
     #[serde(deserialize_with = "or_default")]
     pub to: i64,
+    /// The host network whose address the port is bound to: `default`.
     #[serde(deserialize_with = "or_default")]
     pub host_network: String,
+    /// Whether other allocations of the node may use the same number.
     #[serde(deserialize_with = "or_default")]
     pub ignore_collision: bool,
 }
@@ -643,6 +925,7 @@ pub struct Port {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CniConfig {
+    /// Passed to plugins as `CNI_ARGS`.
     pub args: Option<BTreeMap<String, String>>,
 }
 
@@ -650,10 +933,14 @@ pub struct CniConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct RequestedDevice {
+    /// `<type>`, `<vendor>/<type>` or `<vendor>/<type>/<model>`.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// How many instances.
     pub count: Option<u64>,
+    /// Constraints on attributes of the device: `${device.attr.…}`.
     pub constraints: Option<Vec<Constraint>>,
+    /// Affinities for attributes of the device.
     pub affinities: Option<Vec<Affinity>>,
 }
 
@@ -661,8 +948,10 @@ pub struct RequestedDevice {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NumaResource {
+    /// `none`, `prefer` or `require`; validation accepts `none` only.
     #[serde(deserialize_with = "or_default")]
     pub affinity: String,
+    /// Names of devices that belong near the cores.
     pub devices: Option<Vec<String>>,
 }
 
@@ -670,10 +959,15 @@ pub struct NumaResource {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ChangeScript {
+    /// The program in the task.
     pub command: Option<String>,
+    /// Arguments of the program.
     pub args: Option<Vec<String>>,
+    /// Nanoseconds that the script may take.
     pub timeout: Option<i64>,
+    /// Whether a failing script fails the task.
     pub fail_on_error: Option<bool>,
+    /// Whether the script runs after the first rendering, too.
     pub run_on_first_render: Option<bool>,
 }
 
@@ -681,7 +975,9 @@ pub struct ChangeScript {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct WaitConfig {
+    /// Nanoseconds without further changes after which the template is rendered.
     pub min: Option<i64>,
+    /// Nanoseconds after which the template is rendered in any case.
     pub max: Option<i64>,
 }
 
@@ -689,10 +985,13 @@ pub struct WaitConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskScheduleCron {
+    /// Cron expression of the times at which the task starts.
     #[serde(deserialize_with = "or_default")]
     pub start: String,
+    /// Minute and hour at which the task is paused.
     #[serde(deserialize_with = "or_default")]
     pub end: String,
+    /// The IANA time zone of both.
     #[serde(deserialize_with = "or_default")]
     pub timezone: String,
 }

@@ -12,34 +12,54 @@ use super::job::*;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Service {
+    /// The name in the catalogue; may contain `${JOB}`, `${TASKGROUP}`, `${TASK}`, `${BASE}`.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// Tags in the catalogue; may contain `${…}`.
     pub tags: Option<Vec<String>>,
+    /// Tags in place of `tags` as long as the allocation is a canary.
     pub canary_tags: Option<Vec<String>>,
+    /// Whether Consul keeps tags that others changed.
     #[serde(deserialize_with = "or_default")]
     pub enable_tag_override: bool,
+    /// The label of a port of the network, or a number.
     #[serde(deserialize_with = "or_default")]
     pub port_label: String,
+    /// Which address is registered: `auto`, `host`, `driver`, `alloc` or `alloc_ipv6`.
     #[serde(deserialize_with = "or_default")]
     pub address_mode: String,
+    /// An address to register instead; only with `auto`.
     #[serde(deserialize_with = "or_default")]
     pub address: String,
+    /// In the order of the job file.
     pub checks: Option<Vec<ServiceCheck>>,
+    /// When failing checks restart the task; default of the checks.
     pub check_restart: Option<CheckRestart>,
+    /// The service's part in the Consul service mesh.
     pub connect: Option<ConsulConnect>,
+    /// Metadata in Consul.
     pub meta: Option<BTreeMap<String, String>>,
+    /// Metadata in place of `meta` as long as the allocation is a canary.
     pub canary_meta: Option<BTreeMap<String, String>>,
+    /// Further addresses in Consul, by name.
     pub tagged_addresses: Option<BTreeMap<String, String>>,
+    /// The task of a service that belongs to one; empty for services of the group.
     #[serde(deserialize_with = "or_default")]
     pub task_name: String,
+    /// Whether checks decide about rollouts: `require_healthy`, `ignore_warnings` or `ignore`.
     #[serde(deserialize_with = "or_default")]
     pub on_update: String,
+    /// The identity the service logs in to Consul with.
     pub identity: Option<WorkloadIdentity>,
+    /// Weights of DNS answers of Consul.
     pub weights: Option<ServiceWeights>,
+    /// The catalogue: `nomad` or `consul`.
     #[serde(deserialize_with = "or_default")]
     pub provider: String,
+    /// The Consul cluster: `default` or the name of another one of the agent's configuration.
     #[serde(deserialize_with = "or_default")]
     pub cluster: String,
+    /// The kind of a Consul gateway: `mesh-gateway`, … Empty: an ordinary service.
     #[serde(deserialize_with = "or_default")]
     pub kind: String,
 }
@@ -48,55 +68,82 @@ pub struct Service {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ServiceCheck {
+    /// By default `service: "<service>" check`.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// `http`, `tcp`, `grpc` or `script`; with the provider `nomad` the first two.
     #[serde(deserialize_with = "or_default")]
     pub r#type: String,
+    /// The program of a script check.
     #[serde(deserialize_with = "or_default")]
     pub command: String,
+    /// Arguments of a script check.
     pub args: Option<Vec<String>>,
+    /// Path and query of an HTTP check.
     #[serde(deserialize_with = "or_default")]
     pub path: String,
+    /// `http` or `https`; empty: `http`.
     #[serde(deserialize_with = "or_default")]
     pub protocol: String,
+    /// The port to check; empty: the service's.
     #[serde(deserialize_with = "or_default")]
     pub port_label: String,
+    /// Whether the path is exposed through the sidecar proxy.
     #[serde(deserialize_with = "or_default")]
     pub expose: bool,
+    /// Which address is checked: `host`, `driver`, `alloc`, …; empty: `host`.
     #[serde(deserialize_with = "or_default")]
     pub address_mode: String,
+    /// The address that Consul shows for the check; registration drops it.
     #[serde(deserialize_with = "or_default")]
     pub advertise: String,
+    /// Nanoseconds between checks, at least 1 s.
     #[serde(deserialize_with = "or_default")]
     pub interval: i64,
+    /// Nanoseconds that an answer may take, at least 1 s.
     #[serde(deserialize_with = "or_default")]
     pub timeout: i64,
+    /// The status before the first run: `passing`, `warning`, `critical` or empty.
     #[serde(deserialize_with = "or_default")]
     pub initial_status: String,
+    /// Text for operators, of at most 255 bytes.
     #[serde(deserialize_with = "or_default")]
     pub notes: String,
+    /// The name that the certificate is checked against.
     #[serde(rename = "TLSServerName", deserialize_with = "or_default")]
     pub tls_server_name: String,
+    /// Whether certificates are accepted unverified.
     #[serde(rename = "TLSSkipVerify", deserialize_with = "or_default")]
     pub tls_skip_verify: bool,
+    /// Headers of an HTTP check; a header may have several values.
     pub header: Option<BTreeMap<String, Option<Vec<String>>>>,
+    /// The method of an HTTP check; empty: `GET`.
     #[serde(deserialize_with = "or_default")]
     pub method: String,
+    /// When a failing check restarts the task; null: never.
     pub check_restart: Option<CheckRestart>,
+    /// The service that a gRPC check asks about.
     #[serde(rename = "GRPCService", deserialize_with = "or_default")]
     pub grpc_service: String,
+    /// Whether a gRPC check uses TLS.
     #[serde(rename = "GRPCUseTLS", deserialize_with = "or_default")]
     pub grpc_use_tls: bool,
+    /// The task that a script check of a group service runs in.
     #[serde(deserialize_with = "or_default")]
     pub task_name: String,
+    /// Successes in a row until the check passes.
     #[serde(deserialize_with = "or_default")]
     pub success_before_passing: i64,
+    /// Failures in a row until the check is critical.
     #[serde(deserialize_with = "or_default")]
     pub failures_before_critical: i64,
+    /// Failures in a row until the check warns.
     #[serde(deserialize_with = "or_default")]
     pub failures_before_warning: i64,
+    /// The body of an HTTP check.
     #[serde(deserialize_with = "or_default")]
     pub body: String,
+    /// Whether the check decides about rollouts: `require_healthy`, `ignore_warnings` or `ignore`.
     #[serde(deserialize_with = "or_default")]
     pub on_update: String,
 }
@@ -105,9 +152,12 @@ pub struct ServiceCheck {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CheckRestart {
+    /// Failures in a row that restart the task; 0: none do.
     #[serde(deserialize_with = "or_default")]
     pub limit: i64,
+    /// Nanoseconds after the start of the task in which failures do not count.
     pub grace: Option<i64>,
+    /// Whether a warning counts as a success.
     #[serde(deserialize_with = "or_default")]
     pub ignore_warnings: bool,
 }
@@ -116,10 +166,14 @@ pub struct CheckRestart {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulConnect {
+    /// Whether the task speaks the protocol of the mesh itself.
     #[serde(deserialize_with = "or_default")]
     pub native: bool,
+    /// Set if the service is a gateway.
     pub gateway: Option<ConsulGateway>,
+    /// The sidecar proxy of the service; null: none.
     pub sidecar_service: Option<ConsulSidecarService>,
+    /// What is different about the task that runs the proxy.
     pub sidecar_task: Option<SidecarTask>,
 }
 
@@ -127,8 +181,10 @@ pub struct ConsulConnect {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ServiceWeights {
+    /// The weight of an instance whose checks pass.
     #[serde(deserialize_with = "or_default")]
     pub passing: i64,
+    /// The weight of an instance whose checks warn.
     #[serde(deserialize_with = "or_default")]
     pub warning: i64,
 }
@@ -137,9 +193,13 @@ pub struct ServiceWeights {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulGateway {
+    /// How the gateway's proxy is configured.
     pub proxy: Option<ConsulGatewayProxy>,
+    /// Set for ingress gateways.
     pub ingress: Option<ConsulIngressConfigEntry>,
+    /// Set for terminating gateways.
     pub terminating: Option<ConsulTerminatingConfigEntry>,
+    /// Set for mesh gateways.
     pub mesh: Option<ConsulMeshConfigEntry>,
 }
 
@@ -147,12 +207,17 @@ pub struct ConsulGateway {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulSidecarService {
+    /// Tags of the proxy in the catalogue.
     pub tags: Option<Vec<String>>,
+    /// The port of the proxy; empty: one that is made for it.
     #[serde(deserialize_with = "or_default")]
     pub port: String,
+    /// How the proxy is configured.
     pub proxy: Option<ConsulProxy>,
+    /// Whether Consul checks the proxy's port or not.
     #[serde(rename = "DisableDefaultTCPCheck", deserialize_with = "or_default")]
     pub disable_default_tcp_check: bool,
+    /// Metadata of the proxy in Consul.
     pub meta: Option<BTreeMap<String, String>>,
 }
 
@@ -160,22 +225,35 @@ pub struct ConsulSidecarService {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct SidecarTask {
+    /// The name of the task; empty: `connect-proxy-<service>`.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// The driver of the task; empty: `docker` or `podman`.
     #[serde(deserialize_with = "or_default")]
     pub driver: String,
+    /// The user to run as; empty: the driver's default.
     #[serde(deserialize_with = "or_default")]
     pub user: String,
+    /// Keys over those of the injected task.
     pub config: Option<BTreeMap<String, Value>>,
+    /// Environment variables of the task.
     pub env: Option<BTreeMap<String, String>>,
+    /// What the task asks for; zeros leave the defaults.
     pub resources: Option<Resources>,
+    /// Free-form metadata.
     pub meta: Option<BTreeMap<String, String>>,
+    /// Nanoseconds between the signal and the forced kill.
     pub kill_timeout: Option<i64>,
+    /// How logs are rotated; null: as for an injected task.
     pub log_config: Option<LogConfig>,
+    /// Nanoseconds between the deregistration of services and the stop.
     pub shutdown_delay: Option<i64>,
+    /// The signal that asks the task to stop; empty: the driver's default.
     #[serde(deserialize_with = "or_default")]
     pub kill_signal: String,
+    /// Where volumes of the group are mounted.
     pub volume_mounts: Option<Vec<VolumeMount>>,
+    /// Identities of the task.
     pub identities: Option<Vec<WorkloadIdentity>>,
 }
 
@@ -183,14 +261,20 @@ pub struct SidecarTask {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulGatewayProxy {
+    /// Nanoseconds that a connection to an upstream may take.
     pub connect_timeout: Option<i64>,
+    /// Whether the gateway listens on the tagged addresses of its service.
     #[serde(deserialize_with = "or_default")]
     pub envoy_gateway_bind_tagged_addresses: bool,
+    /// Addresses that the gateway listens on, by name.
     pub envoy_gateway_bind_addresses: Option<BTreeMap<String, ConsulGatewayBindAddress>>,
+    /// Whether the gateway does not listen on the address of its service.
     #[serde(deserialize_with = "or_default")]
     pub envoy_gateway_no_default_bind: bool,
+    /// How Envoy resolves names: `STRICT_DNS` or `LOGICAL_DNS`.
     #[serde(rename = "EnvoyDNSDiscoveryType", deserialize_with = "or_default")]
     pub envoy_dns_discovery_type: String,
+    /// Settings of the proxy, in a form of its own.
     pub config: Option<BTreeMap<String, Value>>,
 }
 
@@ -198,8 +282,10 @@ pub struct ConsulGatewayProxy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulIngressConfigEntry {
+    /// TLS of all listeners; null: none.
     #[serde(rename = "TLS")]
     pub tls: Option<ConsulGatewayTlsConfig>,
+    /// In the order of the job file.
     pub listeners: Option<Vec<ConsulIngressListener>>,
 }
 
@@ -207,6 +293,7 @@ pub struct ConsulIngressConfigEntry {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulTerminatingConfigEntry {
+    /// Services outside of the mesh that the gateway connects to.
     pub services: Option<Vec<ConsulLinkedService>>,
 }
 
@@ -219,14 +306,21 @@ pub struct ConsulMeshConfigEntry {}
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulProxy {
+    /// The address of the service behind the proxy; empty: `127.0.0.1`.
     #[serde(deserialize_with = "or_default")]
     pub local_service_address: String,
+    /// The port of the service behind the proxy; 0: the service's.
     #[serde(deserialize_with = "or_default")]
     pub local_service_port: i64,
+    /// Paths that bypass the mesh; null: none.
     pub expose: Option<ConsulExposeConfig>,
+    /// Deprecated form of `expose`.
     pub expose_config: Option<ConsulExposeConfig>,
+    /// Services that the proxy connects to.
     pub upstreams: Option<Vec<ConsulUpstream>>,
+    /// Redirection of all traffic of the group through the proxy; null: none.
     pub transparent_proxy: Option<ConsulTransparentProxy>,
+    /// Settings of the proxy, in a form of its own.
     pub config: Option<BTreeMap<String, Value>>,
 }
 
@@ -234,10 +328,13 @@ pub struct ConsulProxy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulGatewayBindAddress {
+    /// Without effect: the key of the map is the name.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// The address to listen on.
     #[serde(deserialize_with = "or_default")]
     pub address: String,
+    /// The port to listen on.
     #[serde(deserialize_with = "or_default")]
     pub port: i64,
 }
@@ -246,13 +343,18 @@ pub struct ConsulGatewayBindAddress {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulGatewayTlsConfig {
+    /// Whether listeners use TLS.
     #[serde(deserialize_with = "or_default")]
     pub enabled: bool,
+    /// The lowest version: `TLSv1_2`, …; empty: Consul's default.
     #[serde(rename = "TLSMinVersion", deserialize_with = "or_default")]
     pub tls_min_version: String,
+    /// The highest version: `TLSv1_3`, …; empty: Consul's default.
     #[serde(rename = "TLSMaxVersion", deserialize_with = "or_default")]
     pub tls_max_version: String,
+    /// Allowed cipher suites; empty: Consul's default.
     pub cipher_suites: Option<Vec<String>>,
+    /// Where certificates come from if not from Consul.
     #[serde(rename = "SDS")]
     pub sds: Option<ConsulGatewayTlsSdsConfig>,
 }
@@ -261,10 +363,13 @@ pub struct ConsulGatewayTlsConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulIngressListener {
+    /// The port to listen on.
     #[serde(deserialize_with = "or_default")]
     pub port: i64,
+    /// `tcp`, `http`, `http2` or `grpc`.
     #[serde(deserialize_with = "or_default")]
     pub protocol: String,
+    /// The services behind the listener.
     pub services: Option<Vec<ConsulIngressService>>,
 }
 
@@ -272,14 +377,19 @@ pub struct ConsulIngressListener {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulLinkedService {
+    /// The service; `*` stands for all.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// A file with the certificates to trust.
     #[serde(rename = "CAFile", deserialize_with = "or_default")]
     pub ca_file: String,
+    /// A file with the gateway's certificate.
     #[serde(deserialize_with = "or_default")]
     pub cert_file: String,
+    /// A file with the gateway's private key.
     #[serde(deserialize_with = "or_default")]
     pub key_file: String,
+    /// The server name of the TLS handshake.
     #[serde(rename = "SNI", deserialize_with = "or_default")]
     pub sni: String,
 }
@@ -288,7 +398,9 @@ pub struct ConsulLinkedService {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulExposeConfig {
+    /// In the order of the job file.
     pub paths: Option<Vec<ConsulExposePath>>,
+    /// Deprecated form of `paths`.
     pub path: Option<Vec<ConsulExposePath>>,
 }
 
@@ -296,27 +408,39 @@ pub struct ConsulExposeConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulUpstream {
+    /// The service to connect to.
     #[serde(deserialize_with = "or_default")]
     pub destination_name: String,
+    /// Its Consul namespace.
     #[serde(deserialize_with = "or_default")]
     pub destination_namespace: String,
+    /// Its cluster peer.
     #[serde(deserialize_with = "or_default")]
     pub destination_peer: String,
+    /// Its Consul admin partition.
     #[serde(deserialize_with = "or_default")]
     pub destination_partition: String,
+    /// `service` or `prepared_query`; empty: `service`.
     #[serde(deserialize_with = "or_default")]
     pub destination_type: String,
+    /// The local port that leads to the service.
     #[serde(deserialize_with = "or_default")]
     pub local_bind_port: i64,
+    /// Its Consul datacenter; empty: the own one.
     #[serde(deserialize_with = "or_default")]
     pub datacenter: String,
+    /// The local address that leads to the service; empty: `127.0.0.1`.
     #[serde(deserialize_with = "or_default")]
     pub local_bind_address: String,
+    /// A local Unix socket that leads to the service, instead of address and port.
     #[serde(deserialize_with = "or_default")]
     pub local_bind_socket_path: String,
+    /// The mode of the socket, octal.
     #[serde(deserialize_with = "or_default")]
     pub local_bind_socket_mode: String,
+    /// How gateways are used on the way.
     pub mesh_gateway: Option<ConsulMeshGateway>,
+    /// Settings of the proxy for this upstream, in a form of its own.
     pub config: Option<BTreeMap<String, Value>>,
 }
 
@@ -324,16 +448,23 @@ pub struct ConsulUpstream {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulTransparentProxy {
+    /// The user ID of the proxy, whose traffic is not redirected.
     #[serde(rename = "UID", deserialize_with = "or_default")]
     pub uid: String,
+    /// The proxy's port for outgoing traffic.
     #[serde(deserialize_with = "or_default")]
     pub outbound_port: u64,
+    /// Incoming ports that are not redirected: numbers or labels.
     pub exclude_inbound_ports: Option<Vec<String>>,
+    /// Outgoing ports that are not redirected.
     pub exclude_outbound_ports: Option<Vec<u64>>,
+    /// Destinations that are not redirected.
     #[serde(rename = "ExcludeOutboundCIDRs")]
     pub exclude_outbound_cidrs: Option<Vec<String>>,
+    /// User IDs whose traffic is not redirected.
     #[serde(rename = "ExcludeUIDs")]
     pub exclude_u_ids: Option<Vec<String>>,
+    /// Whether DNS is not redirected to Consul.
     #[serde(rename = "NoDNS", deserialize_with = "or_default")]
     pub no_dns: bool,
 }
@@ -342,8 +473,10 @@ pub struct ConsulTransparentProxy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulGatewayTlsSdsConfig {
+    /// The Envoy cluster that delivers certificates.
     #[serde(deserialize_with = "or_default")]
     pub cluster_name: String,
+    /// The name of the certificate there.
     #[serde(deserialize_with = "or_default")]
     pub cert_resource: String,
 }
@@ -352,15 +485,23 @@ pub struct ConsulGatewayTlsSdsConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulIngressService {
+    /// The service; `*` stands for all.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
+    /// Host names that lead to the service; not with `tcp`.
     pub hosts: Option<Vec<String>>,
+    /// TLS for these hosts; null: the listener's.
     #[serde(rename = "TLS")]
     pub tls: Option<ConsulGatewayTlsConfig>,
+    /// Changes of request headers.
     pub request_headers: Option<ConsulHTTPHeaderModifiers>,
+    /// Changes of response headers.
     pub response_headers: Option<ConsulHTTPHeaderModifiers>,
+    /// Limit of connections to an instance; null: Consul's default.
     pub max_connections: Option<u64>,
+    /// Limit of requests that wait for a connection; null: Consul's default.
     pub max_pending_requests: Option<u64>,
+    /// Limit of requests at a time; null: Consul's default.
     pub max_concurrent_requests: Option<u64>,
 }
 
@@ -368,12 +509,16 @@ pub struct ConsulIngressService {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulExposePath {
+    /// The path of HTTP requests: `/metrics`.
     #[serde(deserialize_with = "or_default")]
     pub path: String,
+    /// `http` or `http2`.
     #[serde(deserialize_with = "or_default")]
     pub protocol: String,
+    /// The port of the service that answers.
     #[serde(deserialize_with = "or_default")]
     pub local_path_port: i64,
+    /// The label of the port that the proxy listens on.
     #[serde(deserialize_with = "or_default")]
     pub listener_port: String,
 }
@@ -382,6 +527,7 @@ pub struct ConsulExposePath {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulMeshGateway {
+    /// `local`, `remote` or `none`; empty: Consul's default.
     #[serde(deserialize_with = "or_default")]
     pub mode: String,
 }
@@ -390,7 +536,10 @@ pub struct ConsulMeshGateway {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulHTTPHeaderModifiers {
+    /// Headers that are added to those that are there.
     pub add: Option<BTreeMap<String, String>>,
+    /// Headers that replace those that are there.
     pub set: Option<BTreeMap<String, String>>,
+    /// Headers that are removed.
     pub remove: Option<Vec<String>>,
 }

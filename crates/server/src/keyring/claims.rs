@@ -21,42 +21,61 @@ const LEEWAY: i64 = 60;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Claims {
+    /// Workload: the namespace of the allocation.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nomad_namespace: String,
+    /// Workload: the job's ID; of a dispatched or periodic job the parent's.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nomad_job_id: String,
+    /// Workload: the allocation's ID.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nomad_allocation_id: String,
+    /// Workload: the task's name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nomad_task: String,
+    /// Workload, identities named `consul_…`: the Consul namespace of the task, else of its group.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub consul_namespace: String,
+    /// Workload, identities named `vault_…`: the Vault namespace of the task.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub vault_namespace: String,
+    /// Workload, identities named `vault_…`: the Vault role of the task.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub vault_role: String,
+    /// Workload: the extra claims that the namespace requires, or allows and the identity asks for.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub extra_claims: BTreeMap<String, String>,
+    /// Node: the node's ID.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nomad_node_id: String,
+    /// Node introduction: the name of the node that may register; empty: any node of the pool.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nomad_node_name: String,
+    /// Node and node introduction: the node pool.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nomad_node_pool: String,
+    /// Node: the node class.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nomad_node_class: String,
+    /// Node: the datacenter.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nomad_node_datacenter: String,
+    /// The issuer: `server.oidc_issuer` of the configuration; empty if that is not set.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub iss: String,
+    /// The subject: kind, region and names, joined by colons (`docs/spec/http-api.md §10`).
     pub sub: String,
+    /// The audiences; one alone is written as a string.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "one_or_all", deserialize_with = "one_or_many")]
     pub aud: Vec<String>,
+    /// When the token was issued.
     pub iat: i64,
+    /// From when on the token is valid: when it was issued.
     pub nbf: i64,
     /// 0: the token does not expire.
     #[serde(skip_serializing_if = "is_zero")]
     pub exp: i64,
+    /// The token's ID, a UUID.
     pub jti: String,
 }
 

@@ -19,9 +19,9 @@ pub struct NodePoolApply {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "input")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for NodePoolApply {
@@ -78,9 +78,9 @@ fn hcl(bytes: &[u8], path: &str) -> Result<Value, String> {
 #[derive(Debug, clap::Parser)]
 pub struct NodePoolDelete {
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "node-pool")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for NodePoolDelete {
@@ -109,9 +109,9 @@ pub struct NodePoolInit {
     #[arg(long)]
     pub quiet: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "filename")]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for NodePoolInit {

@@ -17,13 +17,13 @@ use encamp_api::Query;
 #[derive(Debug, clap::Parser)]
 pub struct NodePoolList {
     #[command(flatten)]
-    pub page: PageFlags,
+    pub(crate) page: PageFlags,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(hide = true)]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 impl Run for NodePoolList {
@@ -65,11 +65,11 @@ fn compact_list(pools: &[Value]) -> String {
 #[derive(Debug, clap::Parser)]
 pub struct NodePoolInfo {
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "node-pool")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for NodePoolInfo {

@@ -19,13 +19,13 @@ use encamp_api::types::JobListStub;
 #[derive(Debug, clap::Parser)]
 pub struct NodePoolJobs {
     #[command(flatten)]
-    pub page: PageFlags,
+    pub(crate) page: PageFlags,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "node-pool")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for NodePoolJobs {
@@ -59,16 +59,16 @@ impl Run for NodePoolJobs {
 #[derive(Debug, clap::Parser)]
 pub struct NodePoolNodes {
     #[command(flatten)]
-    pub page: PageFlags,
+    pub(crate) page: PageFlags,
     /// Show full identifiers
     #[arg(long)]
     pub verbose: bool,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "node-pool")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 impl Run for NodePoolNodes {
