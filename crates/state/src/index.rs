@@ -1,7 +1,8 @@
-//! The nodes as schedulers list them: small rows in ID order, made once per change of a node and shared by all
-//! snapshots until the next.
+//! The nodes as schedulers list them: small rows in ID order, shared by all snapshots until a node changes. Where a node only
+//! starts or stops to take allocations its row is written; after other changes the rows are made anew.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::node::NodeEntry;
 use encamp_model::Node;
@@ -23,6 +24,12 @@ pub struct NodeRow {
 #[derive(Debug, Clone, Default)]
 pub struct NodeIndex {
     rows: Vec<NodeRow>,
+    names: Arc<Names>,
+}
+
+/// What does not depend on which nodes take allocations.
+#[derive(Debug, Default)]
+struct Names {
     datacenters: Vec<String>,
     pools: Vec<String>,
     classes: Vec<String>,
@@ -70,13 +77,20 @@ impl NodeIndex {
                 *c = classes.number(&node.computed_class);
             }
         }
-        NodeIndex {
-            rows,
+        let names = Names {
             datacenters: datacenters.names,
             pools: pools.names,
             classes: classes.names,
             class_of,
             client_versions: versions.names,
+        };
+        NodeIndex { rows, names: Arc::new(names) }
+    }
+
+    /// Writes whether a node takes allocations; nothing else depends on it.
+    pub(super) fn set_ready(&mut self, slot: u32, ready: bool) {
+        if let Some(row) = self.rows.iter_mut().find(|r| r.slot == slot) {
+            row.ready = ready;
         }
     }
 
@@ -87,27 +101,27 @@ impl NodeIndex {
 
     /// The datacenters by number.
     pub fn datacenters(&self) -> &[String] {
-        &self.datacenters
+        &self.names.datacenters
     }
 
     /// The pools by number.
     pub fn pools(&self) -> &[String] {
-        &self.pools
+        &self.names.pools
     }
 
     /// The computed classes by number.
     pub fn classes(&self) -> &[String] {
-        &self.classes
+        &self.names.classes
     }
 
     /// The releases the nodes' clients run, each once; empty text for nodes that do not say.
     pub fn client_versions(&self) -> &[String] {
-        &self.client_versions
+        &self.names.client_versions
     }
 
     /// The number of a node's computed class.
     pub fn class_of(&self, slot: u32) -> usize {
-        self.class_of.get(slot as usize).map_or(0, |c| *c as usize)
+        self.names.class_of.get(slot as usize).map_or(0, |c| *c as usize)
     }
 }
 

@@ -111,10 +111,17 @@ impl State {
     fn replace_node(&mut self, node: Arc<Node>, set: fn(&mut NodeEntry, Arc<Node>)) {
         self.touch(node.modify_index);
         let Some(e) = self.node_mut(&node.id) else { return };
-        let same_row = listed_alike(&e.node, &node);
+        let (named_alike, same_ready) = (listed_alike(&e.node, &node), e.node.ready() == node.ready());
+        let (slot, ready) = (e.slot, node.ready());
         set(Arc::make_mut(e), node);
-        if !same_row {
-            self.node_index = Arc::default();
+        if named_alike && same_ready {
+            return;
+        }
+        // The state's own reference goes first: an index that nobody else holds is not copied.
+        let known = std::mem::take(&mut self.node_index).get().filter(|_| named_alike).cloned();
+        if let Some(mut index) = known {
+            Arc::make_mut(&mut index).set_ready(slot, ready);
+            self.node_index = Arc::new(OnceLock::from(index));
         }
     }
 
@@ -307,10 +314,9 @@ impl State {
     }
 }
 
-/// Whether two records of a node have the same row in the index.
+/// Whether two records of a node have the same row in the index, besides whether it is ready.
 fn listed_alike(a: &Node, b: &Node) -> bool {
-    a.ready() == b.ready()
-        && a.datacenter == b.datacenter
+    a.datacenter == b.datacenter
         && a.node_pool == b.node_pool
         && a.computed_class == b.computed_class
         && client_version(a) == client_version(b)
