@@ -2,6 +2,8 @@
 //! nodes and 100,000 allocations. docs/performance.md keeps the figures. Nothing else plans a job against a file, so
 //! there is no peer's figure; the reference's time for the same search on its own servers stands in
 //! `benches/scheduler.rs`.
+//!
+//! The last lines are the worst loss of a node and of a datacenter for a service of 500 MHz and 512 MB, once each.
 
 use std::hint::black_box;
 use std::process::{Command, Stdio};
@@ -9,10 +11,13 @@ use std::time::Instant;
 
 use encamp_jobspec::convert::ConvertOptions;
 use encamp_jobspec::parse::{ParseOptions, parse};
+use encamp_plan::capacity::{Subject, subject};
+use encamp_plan::survival::{Loss, survival};
 use encamp_plan::{dry_run, plan_job, server_context};
 use encamp_sim::cluster::EPOCH;
 use encamp_sim::{ClusterOptions, cluster};
 use encamp_snapshot::{file, save};
+use encamp_state::State;
 
 /// The command's own allocator.
 #[global_allocator]
@@ -52,6 +57,37 @@ job "frontend" {
   }
 }
 "#;
+
+/// Asks for nothing but CPU and memory.
+const PLAIN_JOB: &str = r#"
+job "plain" {
+  group "g" {
+    task "t" {
+      driver = "docker"
+
+      config {
+        image = "registry.example/plain:1"
+      }
+
+      resources {
+        cpu    = 500
+        memory = 512
+      }
+    }
+  }
+}
+"#;
+
+/// Looks once for the worst loss and prints how long that takes.
+fn worst_loss(state: &State, loss: Loss, convert: &ConvertOptions, now: i64) {
+    let job = parse(PLAIN_JOB.as_bytes(), &ParseOptions::default()).expect("a job");
+    let job = subject(state, &job, convert, &server_context(state), now).expect("a valid job");
+    let subject = Subject { group: job.task_groups[0].clone(), job };
+    let start = Instant::now();
+    let worst = survival(state, &subject, loss, now).expect("the nodes exist").expect("something to lose");
+    let (what, seconds) = (format!("the worst loss: {loss:?}, {} of {} tried", worst.tried, worst.of), start.elapsed());
+    println!("{what:<44}{:>10.1}", seconds.as_secs_f64() * 1000.0);
+}
 
 /// Runs a step several times, prints the shortest and the middle time and hands on the last result.
 fn step<T>(name: &str, mut run: impl FnMut() -> T) -> T {
@@ -94,7 +130,11 @@ fn main() {
         plan_job(&state, &job, &convert, &context, now).expect("a plan")
     });
     step("scheduling alone", || dry_run(&state, &planned.run.job, now).expect("a plan"));
-    drop((state, planned));
+    drop(planned);
+    for loss in [Loss::Node, Loss::Datacenter] {
+        worst_loss(&state, loss, &convert, now);
+    }
+    drop(state);
 
     let command = || {
         Command::new(env!("CARGO_BIN_EXE_encamp"))

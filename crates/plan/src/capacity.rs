@@ -6,7 +6,7 @@
 //! nothing but sums (CPU, memory, disk), the search decides about the first copy on a node, and the others are counted.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -164,22 +164,33 @@ impl Count {
         Filling::new(state, subject, limit, now).fill(lists)
     }
 
-    /// The total on a changed state; nodes that did not change are not filled again where that is possible.
-    pub(super) fn total_after(&self, old: &State, new: &State, subject: &Subject, limit: i64, now: i64) -> i64 {
+    /// The total on a state in which these nodes differ, and none became ready; the others are not filled again where
+    /// that is possible.
+    pub(super) fn total_after(
+        &self,
+        new: &State,
+        changed: &BTreeSet<u32>,
+        subject: &Subject,
+        limit: i64,
+        now: i64,
+    ) -> i64 {
         if !independent(subject) || self.capped {
             return Count::new(new, subject, limit, now).total();
         }
         let sums = sums_of(subject);
-        let mut total: i64 = 0;
+        let mut total = self.total();
         let mut to_fill: Vec<Vec<u32>> = Vec::new();
-        for slot in ready_nodes(new, &subject.job.datacenters, &subject.job.node_pool).slots {
-            let (Some(before), Some(after)) = (old.node_at(slot), new.node_at(slot)) else { continue };
-            let copies = self.by_slot.get(&slot).copied();
-            match (copies, &sums) {
-                (Some(n), _) if Arc::ptr_eq(before, after) => total = total.saturating_add(n),
+        for slot in changed {
+            let (Some(before), Some(node)) = (self.by_slot.get(slot), new.node_at(*slot)) else { continue };
+            total = total.saturating_sub(*before);
+            if !node.node.ready() {
+                continue;
+            }
+            match (before, &sums) {
                 // What can run a copy is the same as before.
-                (Some(1..), Some(ask)) if countable(after) => total = total.saturating_add(times(ask, after)),
-                _ => to_fill.push(vec![slot]),
+                (1.., Some(ask)) if countable(node) => total = total.saturating_add(times(ask, node)),
+                (_, Some(ask)) if countable(node) && times(ask, node) == 0 => {}
+                _ => to_fill.push(vec![*slot]),
             }
         }
         if to_fill.is_empty() {
@@ -193,9 +204,15 @@ impl Count {
         self.by_slot.get(&slot).copied().unwrap_or(0)
     }
 
-    /// The most copies that fit on one node.
-    pub(super) fn most_on_a_node(&self) -> i64 {
-        self.by_slot.values().copied().max().unwrap_or(0)
+    /// The most copies that fit on one node of each pool and datacenter where any do.
+    pub(super) fn most_by_place(&self, state: &State) -> BTreeMap<(String, String), i64> {
+        let mut most: BTreeMap<(String, String), i64> = BTreeMap::new();
+        for (slot, copies) in self.by_slot.iter().filter(|(_, n)| **n > 0) {
+            let Some(node) = state.node_at(*slot).map(|e| &e.node) else { continue };
+            let of_place = most.entry((node.node_pool.clone(), node.datacenter.clone())).or_default();
+            *of_place = (*of_place).max(*copies);
+        }
+        most
     }
 
     /// How many copies fit.
@@ -240,7 +257,7 @@ fn per_node(job: &Job) -> bool {
 }
 
 /// Whether what fits on one node does not depend on others.
-fn independent(subject: &Subject) -> bool {
+pub(super) fn independent(subject: &Subject) -> bool {
     let Subject { job, group } = subject;
     let own = job.constraints.iter().chain(&group.constraints);
     let mut all = own.chain(group.tasks.iter().flat_map(|t| &t.constraints));

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::evaluate::{Made, evaluate};
-use super::what_if::{JobKey, waiting::short_jobs};
+use super::what_if::{JobKey, Quiet, waiting::short_jobs};
 use encamp_model::*;
-use encamp_scheduler::candidates::covers;
+use encamp_scheduler::candidates::{covers, datacenter_matches, in_pool};
 use encamp_scheduler::stack::CompiledGroup;
-use encamp_state::{AllocUsage, NodeEntry, Snapshot};
+use encamp_state::{AllocUsage, NodeEntry, Snapshot, State};
 
 /// What an evaluation of a job would do as things are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,9 @@ enum Activity {
 #[derive(Debug)]
 struct JobDemand {
     activity: Activity,
+    /// What all evaluations do, if it is the same; known only of jobs with an allocation per node and of those that
+    /// wait.
+    quiet: Option<Quiet>,
     r#type: JobType,
     groups: BTreeMap<String, GroupDemand>,
 }
@@ -58,23 +61,39 @@ struct GroupDemand {
 pub(crate) struct Units {
     /// What one copy asks for, if sums are all that decides.
     pub ask: Option<AllocUsage>,
-    /// The most copies on a node: no allocation displaces more.
-    pub most: i64,
+    /// The most copies on a node of each pool and datacenter that has any: no allocation there displaces more.
+    pub most: BTreeMap<(String, String), i64>,
+    /// The same of all nodes, if what fits on a node depends on others.
+    pub everywhere: Option<i64>,
 }
 
 impl Units {
-    fn of(&self, job: &Job, group: &TaskGroup) -> i64 {
-        let Some(ask) = &self.ask else { return self.most };
+    /// What copies fit at most on a node where an allocation of the group can be.
+    fn most_for(&self, state: &Snapshot, job: &Job) -> i64 {
+        if let Some(most) = self.everywhere {
+            return most;
+        }
+        // Older versions of a job are placed again where canaries wait.
+        let versions = state.job_entry(&job.namespace, &job.id).into_iter().flat_map(|e| e.versions.values());
+        let all: Vec<&Job> = versions.map(|v| &**v).chain([job]).collect();
+        let reaches = |pool: &str, dc: &str| {
+            all.iter().any(|j| in_pool(&j.node_pool, pool) && datacenter_matches(&j.datacenters, dc))
+        };
+        self.most.iter().filter(|((pool, dc), _)| reaches(pool, dc)).map(|(_, n)| *n).max().unwrap_or(0)
+    }
+
+    fn of(&self, job: &Job, group: &TaskGroup, most: i64) -> i64 {
+        let Some(ask) = &self.ask else { return most };
         let given = CompiledGroup::new(job, group, false);
         // Reserved cores count by the speed of the node.
         if given.tasks.iter().any(|t| t.cores > 0) {
-            return self.most;
+            return most;
         }
         let parts =
             [(given.usage.cpu, ask.cpu), (given.usage.memory, ask.memory), (given.usage.disk, ask.disk)].into_iter();
         let copies = parts.filter(|(_, asked)| *asked > 0).map(|(taken, asked)| rounded_up(taken.max(0), asked));
         // At least one: nodes may have a largest number of allocations.
-        copies.max().unwrap_or(0).max(1).min(self.most)
+        copies.max().unwrap_or(0).max(1).min(most)
     }
 }
 
@@ -86,12 +105,18 @@ fn rounded_up(amount: i64, by: i64) -> i64 {
 #[derive(Debug)]
 pub(crate) struct Demands {
     jobs: BTreeMap<JobKey, JobDemand>,
+    /// Those with an allocation per node.
+    per_node: Vec<JobKey>,
     /// Copies that jobs that wait may take the room of, once they find some.
     waiting: i64,
     /// Which jobs may evict others.
     preemption: PreemptionConfig,
     /// Jobs that wait for room, as far as their allocations tell.
-    pub short: BTreeSet<JobKey>,
+    pub short: Arc<BTreeSet<JobKey>>,
+    /// Jobs whose evaluations always do the same.
+    pub quiet: Arc<BTreeMap<JobKey, Quiet>>,
+    /// Service and batch jobs of which an evaluation finds nothing to do.
+    pub settled: Arc<BTreeSet<JobKey>>,
 }
 
 impl Demands {
@@ -102,8 +127,11 @@ impl Demands {
         let size = all.len().div_ceil(threads()).max(1);
         let jobs: BTreeMap<JobKey, JobDemand> = std::thread::scope(|scope| {
             let work = |part: &[&Arc<Job>]| -> Vec<(JobKey, JobDemand)> {
-                let one =
-                    |job: &&Arc<Job>| ((job.namespace.clone(), job.id.clone()), JobDemand::new(state, job, units, now));
+                let one = |job: &&Arc<Job>| {
+                    let key = (job.namespace.clone(), job.id.clone());
+                    let demand = JobDemand::new(state, job, units, short.contains(&key), now);
+                    (key, demand)
+                };
                 part.iter().map(one).collect()
             };
             let running: Vec<_> = all.chunks(size).map(|part| scope.spawn(move || work(part))).collect();
@@ -112,27 +140,47 @@ impl Demands {
                 .flat_map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
                 .collect()
         });
+        let settled = |j: &JobDemand| j.r#type != JobType::PerNode && j.activity == Activity::Settled;
+        let settled = jobs.iter().filter(|(_, j)| settled(j)).map(|(key, _)| key.clone()).collect();
+        let quiet = jobs.iter().filter_map(|(key, j)| Some((key.clone(), j.quiet.clone()?))).collect();
         let everybody = PreemptionConfig {
             system_scheduler_enabled: true,
             sys_batch_scheduler_enabled: true,
             batch_scheduler_enabled: true,
             service_scheduler_enabled: true,
         };
+        let per_node = jobs.iter().filter(|(_, j)| j.r#type == JobType::PerNode).map(|(key, _)| key.clone()).collect();
         let mut demands = Demands {
             jobs,
+            per_node,
             waiting: 0,
             preemption: state.scheduler_config.as_ref().map_or(everybody, |c| c.preemption_config.clone()),
-            short,
+            short: Arc::new(short),
+            settled: Arc::new(settled),
+            quiet: Arc::new(quiet),
         };
         let sum = |sum: i64, key: &JobKey| sum.saturating_add(demands.open(key));
         demands.waiting = demands.short.iter().fold(0, sum);
         demands
     }
 
-    /// System jobs of which an evaluation finds nothing to do.
-    pub(crate) fn settled(&self) -> BTreeSet<JobKey> {
-        let settled = |j: &JobDemand| j.r#type == JobType::PerNode && j.activity == Activity::Settled;
-        self.jobs.iter().filter(|(_, j)| settled(j)).map(|(key, _)| key.clone()).collect()
+    /// The quiet jobs that are not quiet when these nodes are lost.
+    pub(crate) fn stirred(&self, state: &Snapshot, lost: &[&Arc<NodeEntry>]) -> BTreeSet<JobKey> {
+        let quiet_per_node = self.per_node.iter().filter_map(|key| Some((key, self.quiet.get(key)?)));
+        let stays = |key: &JobKey, quiet: &Quiet| {
+            let (demand, job) = (self.jobs.get(key)?, state.job(&key.0, &key.1)?);
+            Some(demand.stays_quiet(state, job, quiet, lost))
+        };
+        let changed = quiet_per_node.filter(|(key, quiet)| stays(key, quiet) != Some(true));
+        let mut out: BTreeSet<JobKey> = changed.map(|(key, _)| key.clone()).collect();
+        // Others want to replace what they lose.
+        for e in lost.iter().flat_map(|node| node.allocs.iter()) {
+            let key = (e.alloc.namespace.clone(), e.alloc.job_id.clone());
+            if self.jobs.get(&key).is_some_and(|j| j.r#type != JobType::PerNode) {
+                out.insert(key);
+            }
+        }
+        out
     }
 
     /// What a waiting job may take.
@@ -174,7 +222,7 @@ impl Demands {
             }
             total = total.saturating_add(taken);
         }
-        let per_node = || self.jobs.iter().filter(|(_, j)| j.r#type == JobType::PerNode);
+        let per_node = || self.per_node.iter().filter_map(|key| Some((key, self.jobs.get(key)?)));
         for (key, job) in per_node() {
             let targets = || state.job(&key.0, &key.1).is_some_and(|j| !j.stop && covers(j, &node.node));
             if job.activity == Activity::Active && targets() {
@@ -208,7 +256,8 @@ struct OnNode {
 }
 
 impl JobDemand {
-    fn new(state: &Snapshot, job: &Arc<Job>, units: &Units, now: i64) -> JobDemand {
+    /// `short`: it has less than it wants.
+    fn new(state: &Snapshot, job: &Arc<Job>, units: &Units, short: bool, now: i64) -> JobDemand {
         let r#type = match job.r#type.as_str() {
             "system" | "sysbatch" => JobType::PerNode,
             "batch" => JobType::Batch,
@@ -216,19 +265,51 @@ impl JobDemand {
         };
         let allocs = state.allocs_of_job(&job.namespace, &job.id);
         let mut groups: BTreeMap<String, GroupDemand> = BTreeMap::new();
+        let most = units.most_for(state, job);
         for group in &job.task_groups {
             let canaries = group.update.as_ref().map_or(0, |u| u.canary);
             let count = if job.stop { 0 } else { group.count.saturating_add(canaries) };
             let of_group = allocs.iter().filter(|e| e.alloc.task_group == group.name);
             let stays = of_group.filter(|e| stable(state, job, &e.alloc)).count();
             let demand = GroupDemand {
-                unit: units.of(job, group),
+                unit: units.of(job, group, most),
                 wanted: count,
                 stable: i64::try_from(stays).unwrap_or(i64::MAX),
             };
             groups.insert(group.name.clone(), demand);
         }
-        JobDemand { activity: activity(state, job, now), r#type, groups }
+        let per_node = r#type == JobType::PerNode;
+        let quiet = if per_node || short { quiet(state, job, &groups, now) } else { None };
+        let activity = match &quiet {
+            Some(q) if q.failed.is_empty() => Activity::Settled,
+            Some(_) => Activity::Waiting,
+            None => activity(state, job, now),
+        };
+        JobDemand { activity, quiet, r#type, groups }
+    }
+
+    /// Whether evaluations do the same when these nodes are lost, besides stopping what ran there.
+    fn stays_quiet(&self, state: &Snapshot, job: &Job, quiet: &Quiet, lost: &[&Arc<NodeEntry>]) -> bool {
+        let mut lost_of: BTreeMap<&str, i64> = BTreeMap::new();
+        for node in lost {
+            let mut names: BTreeSet<&str> = BTreeSet::new();
+            let own = node.allocs.iter().map(|e| &e.alloc);
+            for a in own.filter(|a| a.job_id == job.id && a.namespace == job.namespace && !a.client_terminal()) {
+                if !stable(state, job, a) {
+                    return false;
+                }
+                names.insert(&a.name);
+                *lost_of.entry(&a.task_group).or_default() += 1;
+            }
+            let wanted = job.task_groups.iter().fold(0, |sum: i64, g| sum.saturating_add(g.count.max(0)));
+            let all = i64::try_from(names.len()).is_ok_and(|n| n == wanted);
+            // The node may be one on which something is missing.
+            if !all && !quiet.failed.is_empty() && covers(job, &node.node) {
+                return false;
+            }
+        }
+        // Of each group something stays.
+        lost_of.iter().all(|(group, n)| self.groups.get(*group).is_some_and(|g| g.stable > *n))
     }
 
     /// Copies displaced by replacements of what is lost, allocation by allocation; `None` if a group is not known.
@@ -251,7 +332,7 @@ impl JobDemand {
 }
 
 /// Whether an allocation goes on where it is, whatever else happens, and counts for its group.
-fn stable(state: &Snapshot, job: &Job, a: &Allocation) -> bool {
+pub(crate) fn stable(state: &State, job: &Job, a: &Allocation) -> bool {
     let ready = |n: &NodeEntry| n.node.status == "ready" && n.node.drain_strategy.is_none();
     a.desired_status == desired_status::RUN
         && matches!(a.client_status.as_str(), client_status::RUNNING | client_status::PENDING)
@@ -280,6 +361,64 @@ fn activity(state: &Snapshot, job: &Arc<Job>, now: i64) -> Activity {
     }
     let fails = answer.updates.iter().any(|e| !e.failed_tg_allocs.is_empty() || e.status != "complete");
     if fails { Activity::Waiting } else { Activity::Settled }
+}
+
+/// What every evaluation of a job does besides stopping what is lost, if that is nothing that concerns allocations (see
+/// `Known::quiet`).
+fn quiet(state: &Snapshot, job: &Arc<Job>, groups: &BTreeMap<String, GroupDemand>, now: i64) -> Option<Quiet> {
+    let per_node = matches!(job.r#type.as_str(), "system" | "sysbatch");
+    let constraints = job.constraints.iter().chain(job.task_groups.iter().flat_map(|g| &g.constraints));
+    let mut constraints = constraints.chain(job.task_groups.iter().flat_map(|g| &g.tasks).flat_map(|t| &t.constraints));
+    let by_others = constraints.any(|c| matches!(c.operand.as_str(), "distinct_hosts" | "distinct_property"));
+    let volumes = job.task_groups.iter().any(|g| g.volumes.as_ref().is_some_and(|v| !v.is_empty()));
+    if by_others || volumes || job.stop || job.is_template() {
+        return None;
+    }
+    if !per_node {
+        // What is placed elsewhere could be evicted.
+        let config = state.scheduler_config.as_ref().map(|c| &c.preemption_config);
+        let evicts = config.is_none_or(|c| c.service_scheduler_enabled || c.batch_scheduler_enabled);
+        let deploys = state.latest_deployment(&job.namespace, &job.id).is_some_and(|d| d.active());
+        let quiet = if evicts || deploys { None } else { evaluated(state, job, now) };
+        return quiet.map(|(quiet, _)| quiet).filter(|q| !q.writes && !q.failed.is_empty());
+    }
+    let latest = state.latest_deployment(&job.namespace, &job.id);
+    // A new deployment is never begun.
+    let covered = match &latest {
+        Some(d) => d.job_version == job.version && d.job_create_index == job.create_index,
+        None => job.task_groups.iter().all(|g| g.update.as_ref().is_none_or(UpdateStrategy::is_empty)),
+    };
+    if !covered {
+        return None;
+    }
+    let (first, plan) = evaluated(state, job, now)?;
+    if !first.writes {
+        return Some(first);
+    }
+    // The deployment is written by each one that follows.
+    let of_group =
+        |(name, s): (&String, &Option<DeploymentState>)| s.is_some() && groups.get(name).is_some_and(|g| g.stable > 0);
+    if !plan?.deployment.is_some_and(|d| d.task_groups.iter().any(of_group)) {
+        return None;
+    }
+    Some(first)
+}
+
+/// What an evaluation does and its plan, if it leaves all allocations as they are.
+fn evaluated(state: &Snapshot, job: &Arc<Job>, now: i64) -> Option<(Quiet, Option<Plan>)> {
+    let mut made = Made::new(3);
+    let eval = Evaluation::pending(job, "node-update", now, made.id());
+    let before = made.given();
+    let mut answer = evaluate(state, &eval, now, &mut made).ok()?;
+    let moves = |p: &Plan| !p.node_update.is_empty() || !p.node_allocation.is_empty() || !p.node_preemptions.is_empty();
+    let usual = answer.updates.iter().all(|e| e.status == "complete")
+        && answer.created.iter().all(|e| e.wait_until.is_zero())
+        && !answer.plans.iter().any(moves)
+        && answer.plans.len() <= 1
+        && !made.drew();
+    let failed = answer.updates.iter().flat_map(|e| e.failed_tg_allocs.clone()).collect();
+    let quiet = Quiet { ids: made.given() - before, writes: !answer.plans.is_empty(), failed };
+    usual.then(|| (quiet, answer.plans.pop()))
 }
 
 /// Whether a service has what it wants, and nothing that could be replaced: true of most, and known without an

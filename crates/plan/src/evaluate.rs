@@ -11,12 +11,13 @@ pub struct Made {
     series: u16,
     last_id: u64,
     ports: Random,
+    drew: bool,
 }
 
 impl Made {
     /// The sequences of one purpose; IDs of different series differ.
     pub fn new(series: u16) -> Made {
-        Made { series, last_id: 0, ports: Random::new(0, "dynamic ports") }
+        Made { series, last_id: 0, ports: Random::new(0, "dynamic ports"), drew: false }
     }
 
     /// The next ID.
@@ -25,8 +26,24 @@ impl Made {
         id(self.series, self.last_id)
     }
 
+    /// Passes over so many IDs.
+    pub(crate) fn skip(&mut self, ids: u64) {
+        self.last_id += ids;
+    }
+
+    /// How many IDs were given.
+    pub(crate) fn given(&self) -> u64 {
+        self.last_id
+    }
+
+    /// Whether random numbers were drawn.
+    pub(crate) fn drew(&self) -> bool {
+        self.drew
+    }
+
     /// The next random number below `n`.
     pub fn random(&mut self, n: u64) -> u64 {
+        self.drew = true;
         self.ports.below(n)
     }
 }
@@ -65,7 +82,7 @@ impl Planner for Answer {
 /// Processes an evaluation at `now` (Unix nanoseconds). An error means that the scheduler decided nothing.
 pub fn evaluate(state: &Snapshot, eval: &Evaluation, now: i64, made: &mut Made) -> Result<Answer, String> {
     let mut answer = Answer::default();
-    let Made { series, last_id, ports } = made;
+    let Made { series, last_id, ports, drew } = made;
     let mut context = Context {
         now,
         order: NodeOrder::Shuffle,
@@ -73,7 +90,10 @@ pub fn evaluate(state: &Snapshot, eval: &Evaluation, now: i64, made: &mut Made) 
             *last_id += 1;
             id(*series, *last_id)
         },
-        random: &mut |n| ports.below(n),
+        random: &mut |n| {
+            *drew = true;
+            ports.below(n)
+        },
         stopwatch: &mut || 0,
     };
     encamp_scheduler::process(state, eval, &mut context, &mut answer)?;

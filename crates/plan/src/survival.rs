@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
 
-use super::capacity::{Count, MOST_COPIES, Subject, sums_of};
+use super::capacity::{Count, MOST_COPIES, Subject, independent, sums_of};
 use super::demand::{Demands, Units, threads};
 use super::what_if::change::Nodes;
 use super::what_if::{ChangeError, Known, lose};
-use encamp_state::{Snapshot, State};
+use encamp_state::{NodeEntry, Snapshot, State};
 
 /// Losses that are tried before it is decided again whether to go on. It does not depend on the machine, so that the
 /// same losses are tried everywhere.
@@ -70,15 +70,16 @@ pub fn survival(state: &State, subject: &Subject, loss: Loss, now: i64) -> Resul
     // What is counted by sums takes no longer the more there is.
     let limit = if sums.is_some() { i64::MAX } else { MOST_COPIES };
     let base = Count::new(&state, subject, limit, now);
-    let demands = Demands::new(&state, &Units { ask: sums, most: base.most_on_a_node() }, now);
-    let known = Known { settled: demands.settled(), waiting: Some(Arc::new(demands.short.clone())) };
+    let most = base.most_by_place(&state);
+    let everywhere = if independent(subject) { None } else { Some(most.values().copied().max().unwrap_or(0)) };
+    let demands = Demands::new(&state, &Units { ask: sums, most, everywhere }, now);
     let mut candidates = match loss {
         Loss::Node => nodes(&state, &base, &demands),
         Loss::Datacenter => datacenters(&state),
     };
     candidates.sort_by(|a, b| (a.at_least, &a.name).cmp(&(b.at_least, &b.name)));
     let of = candidates.len();
-    let trial = Trial { state: &state, subject, base: &base, known: &known, limit, now };
+    let trial = Trial { state: &state, subject, base: &base, demands: &demands, limit, now };
     let mut worst: Option<(usize, Left)> = None;
     let mut tried = 0;
     for batch in candidates.chunks(AT_ONCE) {
@@ -104,7 +105,7 @@ pub fn survival(state: &State, subject: &Subject, loss: Loss, now: i64) -> Resul
 fn nodes(state: &Snapshot, base: &Count, demands: &Demands) -> Vec<Candidate> {
     let total = base.total();
     let up = state.nodes().filter(|e| e.node.status != "down");
-    let candidate = |e: &Arc<encamp_state::NodeEntry>| {
+    let candidate = |e: &Arc<NodeEntry>| {
         let displaced = demands.displaced(state, e).filter(|_| !base.capped);
         let at_least = displaced.map_or(0, |d| total.saturating_sub(base.on(e.slot)).saturating_sub(d).max(0));
         Candidate { name: e.node.name.clone(), nodes: Nodes::One(e.node.id.clone()), at_least }
@@ -123,19 +124,35 @@ fn datacenters(state: &State) -> Vec<Candidate> {
 
 /// What losses are tried on.
 struct Trial<'a> {
-    state: &'a State,
+    state: &'a Snapshot,
     subject: &'a Subject,
     base: &'a Count,
-    known: &'a Known,
+    demands: &'a Demands,
     limit: i64,
     now: i64,
 }
 
 impl Trial<'_> {
     fn one(&self, candidate: &Candidate) -> Result<Left, ChangeError> {
-        let (after, unplaced) = lose(self.state, &candidate.nodes, self.known, self.now)?;
-        let copies = self.base.total_after(self.state, &after, self.subject, self.limit, self.now);
-        Ok(Left { copies: copies.min(MOST_COPIES), unplaced })
+        let known = Known {
+            quiet: self.demands.quiet.clone(),
+            stirred: self.demands.stirred(self.state, &self.lost(&candidate.nodes)),
+            settled: self.demands.settled.clone(),
+            waiting: Some(self.demands.short.clone()),
+        };
+        let lost = lose(self.state, &candidate.nodes, &known, self.now)?;
+        let copies = self.base.total_after(&lost.state, &lost.changed, self.subject, self.limit, self.now);
+        Ok(Left { copies: copies.min(MOST_COPIES), unplaced: lost.unplaced })
+    }
+
+    /// The nodes that are lost.
+    fn lost(&self, nodes: &Nodes) -> Vec<&Arc<NodeEntry>> {
+        let up = |e: &&Arc<NodeEntry>| e.node.status != "down";
+        match nodes {
+            Nodes::One(id) => self.state.node(id).into_iter().filter(up).collect(),
+            Nodes::Datacenter(name) => self.state.nodes().filter(|e| e.node.datacenter == *name).filter(up).collect(),
+            Nodes::Class(_) | Nodes::Pool(_) => Vec::new(),
+        }
     }
 
     /// Tries all of them, some at the same time; the results are in their order.

@@ -12,8 +12,10 @@ use super::drain;
 use super::edit::{Edited, JobKey, Trigger, Triggers};
 use super::waiting::{absent_system_jobs, short_jobs};
 use crate::apply::apply;
-use crate::evaluate::{Made, evaluate};
+use crate::demand::stable;
+use crate::evaluate::{Answer, Made, evaluate};
 use encamp_model::*;
+use encamp_scheduler::descriptions;
 use encamp_scheduler::plan_check::{check, rejections};
 use encamp_state::State;
 
@@ -28,16 +30,35 @@ const MOST_REPEATS: usize = 4;
 /// What is known about a state beforehand, where many changes of it are followed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Known {
-    /// Jobs of which an evaluation finds nothing to do: where a node goes down they need none.
-    pub settled: BTreeSet<JobKey>,
+    /// Jobs whose evaluations do the same whatever is placed, as long as nothing of them is evicted and, where they
+    /// lack room, no node gains any.
+    pub quiet: Arc<BTreeMap<JobKey, Quiet>>,
+    /// Those of them of which this is not true of the change that is followed.
+    pub stirred: BTreeSet<JobKey>,
+    /// Service and batch jobs of which an evaluation finds nothing to do; nor does it once all that they lose is
+    /// replaced.
+    pub settled: Arc<BTreeSet<JobKey>>,
     /// Jobs that wait for room.
     pub waiting: Option<Arc<BTreeSet<JobKey>>>,
+}
+
+/// What every evaluation of a job does besides stopping what ran on nodes that are down.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Quiet {
+    /// IDs that it takes.
+    pub ids: u64,
+    /// It writes the deployment.
+    pub writes: bool,
+    /// Groups without a node.
+    pub failed: BTreeMap<String, AllocMetric>,
 }
 
 /// The state that evolves, and what is still to be done.
 pub(crate) struct Cascade {
     state: State,
     now: i64,
+    /// When the first evaluation was made.
+    began: i64,
     made: Made,
     queue: BTreeMap<(Reverse<i64>, u64), Evaluation>,
     /// Jobs in the queue.
@@ -64,6 +85,17 @@ pub(crate) struct Cascade {
     /// Which nodes would reject what, in words.
     rejections: BTreeSet<String>,
     unsettled: bool,
+    quiet: Arc<BTreeMap<JobKey, Quiet>>,
+    stirred: BTreeSet<JobKey>,
+    settled: Arc<BTreeSet<JobKey>>,
+    /// Settled jobs that have replaced all they lost: another evaluation finds nothing to do.
+    whole: BTreeSet<JobKey>,
+    /// Nodes that went down.
+    down: BTreeSet<String>,
+    /// A ready node has more room than at the beginning.
+    gave_room: bool,
+    /// What was known beforehand does not hold any more: nothing of this cascade is of use.
+    pub(super) misled: bool,
 }
 
 impl Cascade {
@@ -73,8 +105,7 @@ impl Cascade {
     }
 
     /// The same with IDs and ports of one's own.
-    pub(crate) fn run_with(before: &State, mut edited: Edited, known: &Known, now: i64, made: Made) -> Cascade {
-        edited.triggers.retain(|key, _| !known.settled.contains(key));
+    pub(crate) fn run_with(before: &State, edited: Edited, known: &Known, now: i64, made: Made) -> Cascade {
         let mut c = Cascade {
             state: edited.state,
             now,
@@ -95,6 +126,14 @@ impl Cascade {
             errors: BTreeSet::new(),
             rejections: BTreeSet::new(),
             unsettled: false,
+            quiet: known.quiet.clone(),
+            stirred: known.stirred.clone(),
+            began: now,
+            settled: known.settled.clone(),
+            whole: BTreeSet::new(),
+            down: edited.down,
+            gave_room: edited.gained,
+            misled: false,
         };
         c.enqueue_all(&edited.triggers);
         loop {
@@ -104,7 +143,10 @@ impl Cascade {
                     return c;
                 }
                 c.queued.remove(&job_of(&eval));
-                c.process(&eval);
+                c.process(before, &eval);
+                if c.misled {
+                    return c;
+                }
             }
             if !(c.try_waiting(before) || c.repeat() || c.drain(&edited.draining) || c.wait()) {
                 return c;
@@ -174,9 +216,17 @@ impl Cascade {
         }
     }
 
-    fn process(&mut self, eval: &Evaluation) {
+    fn process(&mut self, before: &State, eval: &Evaluation) {
         self.evaluations += 1;
         let key = job_of(eval);
+        if !self.stirred.contains(&key)
+            && let Some(quiet) = self.quiet.clone().get(&key)
+        {
+            return self.process_quietly(&key, quiet);
+        }
+        if self.whole.contains(&key) {
+            return;
+        }
         let answer = match evaluate(&self.state.snapshot(), eval, self.now, &mut self.made) {
             Ok(answer) => answer,
             Err(e) => {
@@ -188,6 +238,7 @@ impl Cascade {
                 return;
             }
         };
+        let whole = self.settled.contains(&key) && self.replaces_all(before, &key, &answer);
         let mut rejected: Vec<PlanRejection> = Vec::new();
         for plan in &answer.plans {
             let checked = check(&self.state, plan);
@@ -205,8 +256,72 @@ impl Cascade {
                 self.failed.insert(key.clone(), e.failed_tg_allocs.clone());
             }
         }
+        if whole && rejected.is_empty() {
+            self.whole.insert(key.clone());
+        }
         self.note_rejections(&key, rejected);
         self.delayed.extend(answer.created.into_iter().filter(|e| !e.wait_until.is_zero()));
+    }
+
+    /// Whether an evaluation only places as many new allocations of each group as are stopped because their nodes are
+    /// down, of the same version of the job.
+    fn replaces_all(&self, before: &State, (namespace, id): &JobKey, answer: &Answer) -> bool {
+        let [plan] = answer.plans.as_slice() else { return false };
+        let done = |e: &Evaluation| e.failed_tg_allocs.is_empty() && e.status == "complete";
+        let deploys = plan.deployment.is_some() || !plan.deployment_updates.is_empty();
+        if !answer.created.is_empty()
+            || !answer.updates.iter().all(done)
+            || deploys
+            || !plan.node_preemptions.is_empty()
+        {
+            return false;
+        }
+        let mut missing: BTreeMap<&str, i64> = BTreeMap::new();
+        let Some(job) = before.job(namespace, id) else { return false };
+        for a in plan.node_update.values().flatten() {
+            let ran = before.alloc(&a.id).is_some_and(|e| stable(before, job, &e.alloc));
+            if a.client_status != client_status::LOST || !self.down.contains(&a.node_id) || !ran {
+                return false;
+            }
+            *missing.entry(&a.task_group).or_default() += 1;
+        }
+        for a in plan.node_allocation.values().flatten() {
+            if self.state.alloc(&a.id).is_some() {
+                return false;
+            }
+            *missing.entry(&a.task_group).or_default() -= 1;
+        }
+        missing.values().all(|n| *n == 0)
+    }
+
+    /// Does what an evaluation of a job would do that is known beforehand.
+    fn process_quietly(&mut self, key: &JobKey, quiet: &Quiet) {
+        // What is missing may be placed now, and what waits for its time may be due.
+        if self.gave_room && !quiet.failed.is_empty() || self.now != self.began {
+            self.misled = true;
+            return;
+        }
+        self.made.skip(quiet.ids);
+        if quiet.failed.is_empty() {
+            self.failed.remove(key);
+        } else {
+            self.failed.insert(key.clone(), quiet.failed.clone());
+        }
+        let mut plan = Plan::default();
+        for node in self.down.iter().filter_map(|id| self.state.node(id)) {
+            let of_job = |a: &&Arc<Allocation>| (&a.namespace, &a.job_id) == (&key.0, &key.1) && !a.terminal();
+            let lost: Vec<Arc<Allocation>> =
+                node.allocs.iter().map(|e| &e.alloc).filter(of_job).map(|a| Arc::new(stopped(a))).collect();
+            if !lost.is_empty() {
+                plan.node_update.insert(node.node.id.clone(), lost);
+            }
+        }
+        if !plan.node_update.is_empty() {
+            self.carry_out(key, &plan);
+        } else if quiet.writes {
+            self.state.index += 1;
+            self.to_repeat.insert(key.clone());
+        }
     }
 
     /// What servers reject stays unplaced, for the reason that the node gives.
@@ -233,16 +348,19 @@ impl Cascade {
         let leaving = plan.node_update.iter().chain(&plan.node_preemptions).filter(|(_, list)| !list.is_empty());
         let ready = |id: &&String| self.state.node(id).is_some_and(|n| n.node.ready());
         self.freed.extend(leaving.map(|(node, _)| node).filter(ready).cloned());
+        self.gave_room |= gives_room(&self.state, plan);
         self.state = apply(&self.state, plan, self.now);
         if !plan.is_no_op() {
             self.to_repeat.insert(key.clone());
         }
         let victims: BTreeSet<JobKey> =
             plan.node_preemptions.values().flatten().map(|a| (a.namespace.clone(), a.job_id.clone())).collect();
+        self.misled |= victims.iter().any(|v| self.quiet.contains_key(v) && !self.stirred.contains(v));
         for victim in victims {
             let Some(job) = self.state.job(&victim.0, &victim.1) else { continue };
             let trigger = Trigger { reason: "preemption", r#type: job.r#type.clone(), priority: job.priority };
             self.affected.insert(victim.clone());
+            self.whole.remove(&victim);
             self.enqueue(&victim, &trigger);
         }
     }
@@ -306,6 +424,30 @@ impl Cascade {
         }
         !self.queue.is_empty() || self.wait()
     }
+}
+
+/// An allocation as a plan stops it because its node is down.
+fn stopped(a: &Allocation) -> Allocation {
+    Allocation {
+        client_status: client_status::LOST.into(),
+        desired_status: desired_status::STOP.into(),
+        desired_description: descriptions::LOST.into(),
+        ..a.clone()
+    }
+}
+
+/// Whether a ready node may have more room once a plan is carried out.
+fn gives_room(state: &State, plan: &Plan) -> bool {
+    let ready = |a: &Allocation| state.node(&a.node_id).is_some_and(|n| n.node.ready());
+    let leaving = plan.node_update.values().chain(plan.node_preemptions.values()).flatten();
+    let mut held = leaving.filter_map(|a| state.alloc(&a.id)).map(|e| &e.alloc);
+    let differs = |a: &Allocation, old: &Allocation| {
+        a.client_terminal() || a.node_id != old.node_id || a.allocated_resources != old.allocated_resources
+    };
+    let written = plan.node_allocation.values().flatten();
+    let mut updated = written.filter_map(|a| Some((a, &state.alloc(&a.id)?.alloc)));
+    held.any(|a| !a.client_terminal() && ready(a))
+        || updated.any(|(a, old)| !old.client_terminal() && ready(old) && differs(a, old))
 }
 
 fn job_of(eval: &Evaluation) -> JobKey {

@@ -159,7 +159,7 @@ impl Edited {
             node.scheduling_eligibility = "ineligible".into();
             node.modify_index = self.next_index();
             self.draining.insert(node.id.clone());
-            self.state.upsert_node(Arc::new(node));
+            self.state.replace_node_record(Arc::new(node));
         }
         self.describe("drain", &nodes);
         Ok(())
@@ -178,7 +178,7 @@ impl Edited {
             node.modify_index = self.next_index();
             node.last_missed_heartbeat_index = node.modify_index;
             self.down.insert(node.id.clone());
-            self.state.upsert_node(Arc::new(node));
+            self.state.replace_node_record(Arc::new(node));
         }
         if nodes.iter().all(|n| !self.down.contains(&n.id)) {
             self.notes.push(format!("{} was down already", listed(&nodes)));

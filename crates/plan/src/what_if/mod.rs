@@ -19,7 +19,7 @@ mod tests;
 pub mod timeline;
 pub(super) mod waiting;
 
-pub(super) use cascade::Known;
+pub(super) use cascade::{Known, Quiet};
 pub use change::{Change, ChangeError};
 pub(super) use edit::JobKey;
 pub use edit::copy_of;
@@ -27,6 +27,7 @@ pub use outcome::{Cause, Displaced, Fate, Outcome, Owner, Placed, Unplaced};
 pub use timeline::Timeline;
 pub use waiting::missing;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cascade::Cascade;
@@ -87,17 +88,32 @@ fn drained(before: &State, node_id: &str, now: i64) -> Result<edit::Edited, Chan
     Ok(edited)
 }
 
-/// The state after a loss and all that follows from it, and how many allocations are unplaced because of it: the
-/// same as [`what_if`] gives, in less time. What is settled keeps its lost allocations as they were.
-pub(super) fn lose(
-    before: &State,
-    lost: &change::Nodes,
-    known: &Known,
-    now: i64,
-) -> Result<(State, usize), ChangeError> {
+/// What a loss leads to.
+pub(super) struct Lost {
+    /// The state in the end.
+    pub state: State,
+    /// Lost allocations without a node.
+    pub unplaced: usize,
+    /// Slots of the nodes that were lost or on which an allocation was written.
+    pub changed: BTreeSet<u32>,
+}
+
+/// The state after a loss and all that follows from it: the same as [`what_if`] gives, in less time. Deployments of jobs
+/// that are known to be quiet stay as they were.
+pub(super) fn lose(before: &State, lost: &change::Nodes, known: &Known, now: i64) -> Result<Lost, ChangeError> {
     let edited = edit::edit(before, &[Change::Down(lost.clone())], "", now)?;
-    let (draining, down) = (edited.draining.clone(), edited.down.clone());
-    let cascade = Cascade::run(before, edited, known, now);
-    let outcome = outcome::outcome(before, &cascade, (&draining, &down), Vec::new(), Vec::new());
-    Ok((cascade.into_state(), outcome.count(None, Fate::Unplaced)))
+    let down = edited.down.clone();
+    let mut cascade = Cascade::run(before, edited.clone(), known, now);
+    if cascade.misled {
+        let known = Known { quiet: Arc::default(), ..known.clone() };
+        cascade = Cascade::run(before, edited, &known, now);
+    }
+    let outcome = outcome::outcome(before, &cascade, (&BTreeSet::new(), &down), Vec::new(), Vec::new());
+    let unplaced = outcome.count(None, Fate::Unplaced);
+    let of = |state: &State, id: &str| state.alloc(id).and_then(|e| Some(state.node(&e.alloc.node_id)?.slot));
+    let mut changed: BTreeSet<u32> = down.iter().filter_map(|id| Some(before.node(id)?.slot)).collect();
+    for id in &cascade.touched {
+        changed.extend([before, cascade.state()].into_iter().filter_map(|state| of(state, id)));
+    }
+    Ok(Lost { state: cascade.into_state(), unplaced, changed })
 }
