@@ -69,14 +69,22 @@ pub struct Allocs {
     homeless: AllocsById,
     /// Their nodes' IDs and their own.
     homeless_by_node: OrdSet<(Id, Id)>,
-    /// By job ID and namespace: all allocations of a job ID are neighbours, whatever their namespace.
-    by_job: OrdMap<(Id, Id), OrdSet<Id>>,
+    /// By job ID and namespace: all allocations of a job ID are neighbours, whatever their namespace. With the slots of
+    /// their nodes, so that those of a job are found without `slots`, a large tree.
+    by_job: OrdMap<(Id, Id), OrdMap<Id, u32>>,
 }
 
 impl Allocs {
     fn of_missing_node(&self, node: &Id) -> impl Iterator<Item = &Id> {
         let start = (node.clone(), Id::default());
         self.homeless_by_node.range(start..).take_while(move |(n, _)| n == node).map(|(_, id)| id)
+    }
+
+    /// Notes where an allocation is.
+    fn note_slot(&mut self, id: &Id, alloc: &Allocation, slot: u32) {
+        self.slots.insert(id.clone(), slot);
+        let job = (Id::new(&alloc.job_id), Id::new(&alloc.namespace));
+        self.by_job.entry(job).or_default().insert(id.clone(), slot);
     }
 
     fn leave_homeless(&mut self, id: &Id, node_id: &str) -> Option<Arc<AllocEntry>> {
@@ -117,15 +125,25 @@ impl State {
 
     /// All allocations of a job, whatever the job's CreateIndex, by ID.
     pub fn allocs_of_job(&self, namespace: &str, job_id: &str) -> Vec<Arc<AllocEntry>> {
-        let ids = self.allocs.by_job.get(&(Id::new(job_id), Id::new(namespace)));
-        ids.into_iter().flatten().filter_map(|id| self.alloc_at(id).cloned()).collect()
+        let slots = self.allocs.by_job.get(&(Id::new(job_id), Id::new(namespace)));
+        slots.into_iter().flatten().filter_map(|(id, slot)| self.in_slot(*slot, id).cloned()).collect()
     }
 
     /// All allocations of jobs with that ID in any namespace, by namespace and allocation ID.
     pub fn allocs_of_job_id(&self, job_id: &str) -> impl Iterator<Item = &Arc<AllocEntry>> {
+        self.slots_of_job_id(job_id).filter_map(|(id, slot)| self.in_slot(slot, id))
+    }
+
+    /// The same of those whose nodes are stored, with the nodes' slots.
+    pub fn placed_allocs_of_job_id(&self, job_id: &str) -> impl Iterator<Item = (u32, &Arc<AllocEntry>)> {
+        let placed = self.slots_of_job_id(job_id).filter(|(_, slot)| *slot != NO_SLOT);
+        placed.filter_map(|(id, slot)| Some((slot, self.in_slot(slot, id)?)))
+    }
+
+    fn slots_of_job_id(&self, job_id: &str) -> impl Iterator<Item = (&Id, u32)> {
         let job = Id::new(job_id);
         let of_job = self.allocs.by_job.range((job.clone(), Id::default())..).take_while(move |((j, _), _)| *j == job);
-        of_job.flat_map(|(_, ids)| ids).filter_map(|id| self.alloc_at(id))
+        of_job.flat_map(|(_, slots)| slots).map(|(id, slot)| (id, *slot))
     }
 
     /// All allocations on a node, stored or not, by ID.
@@ -162,22 +180,14 @@ impl State {
             let slot = slot.unwrap_or(NO_SLOT);
             note(&id, old.as_ref().map(|e| &*e.alloc), &alloc);
             let entry = Arc::new(AllocEntry::after(alloc, old.as_deref()));
-            match &old {
-                None => {
-                    let job = (Id::new(&entry.alloc.job_id), Id::new(&entry.alloc.namespace));
-                    self.allocs.by_job.entry(job).or_default().insert(id.clone());
+            if let Some(old) = old.filter(|_| !stays) {
+                let from = old_slot.unwrap_or(NO_SLOT);
+                if self.take_from(from, &id, &old.alloc.node_id) {
+                    stale.push(from);
                 }
-                Some(old) if !stays => {
-                    let from = old_slot.unwrap_or(NO_SLOT);
-                    if self.take_from(from, &id, &old.alloc.node_id) {
-                        stale.push(from);
-                    }
-                }
-                Some(_) => {}
             }
-            drop(old);
             if old_slot != Some(slot) {
-                self.allocs.slots.insert(id.clone(), slot);
+                self.allocs.note_slot(&id, &entry.alloc, slot);
             }
             match self.nodes.get_mut(slot as usize) {
                 Some(node) => {
@@ -245,8 +255,9 @@ impl State {
         let waiting: Vec<Id> = self.allocs.of_missing_node(&node).cloned().collect();
         let mut home = Vec::with_capacity(waiting.len());
         for id in waiting {
-            self.allocs.slots.insert(id.clone(), slot);
-            home.extend(self.allocs.leave_homeless(&id, node_id).map(|e| (id, e)));
+            let Some(entry) = self.allocs.leave_homeless(&id, node_id) else { continue };
+            self.allocs.note_slot(&id, &entry.alloc, slot);
+            home.push((id, entry));
         }
         home
     }
@@ -255,7 +266,7 @@ impl State {
     pub(super) fn send_away(&mut self, node_id: &str, allocs: &AllocsById) {
         let node = Id::new(node_id);
         for (id, entry) in &allocs.0 {
-            self.allocs.slots.insert(id.clone(), NO_SLOT);
+            self.allocs.note_slot(id, &entry.alloc, NO_SLOT);
             self.allocs.homeless_by_node.insert((node.clone(), id.clone()));
             self.allocs.homeless.insert(id.clone(), entry.clone());
         }

@@ -65,10 +65,8 @@ impl CurrentJob {
             .unwrap_or(config.is_some_and(|c| c.memory_oversubscription_enabled));
         let mut own: HashMap<u32, Vec<Arc<AllocEntry>>, IdHash> = HashMap::default();
         if !system {
-            for a in state.allocs_of_job_id(&job.id).filter(|a| !a.alloc.client_terminal()) {
-                if let Some(n) = state.node(&a.alloc.node_id) {
-                    own.entry(n.slot).or_default().push(a.clone());
-                }
+            for (slot, a) in state.placed_allocs_of_job_id(&job.id).filter(|(_, a)| !a.alloc.client_terminal()) {
+                own.entry(slot).or_default().push(a.clone());
             }
         }
         CurrentJob {
