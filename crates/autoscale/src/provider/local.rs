@@ -30,8 +30,14 @@ const LOOK: Duration = Duration::from_millis(100);
 const EARLY: Duration = Duration::from_secs(60);
 /// The longest pause after failed starts. The first is 1 s, each further one twice as long.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// The file with an agent's messages.
+/// The file with an agent's messages. The agent itself begins a new one when it is full.
 const LOG: &str = "agent.log";
+/// When it is full, in bytes.
+const LOG_BYTES: u64 = 4 << 20;
+/// Full ones that are kept.
+const LOG_FILES: u32 = 2;
+/// The file with an agent's standard error: why it did not start, or broke off.
+const ERRORS: &str = "agent.err";
 
 /// A group of local instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -187,7 +193,7 @@ impl Pool {
                     } else {
                         memory.failures = 0
                     }
-                    let log = store.keep_log(&store.instance(id).join(LOG));
+                    let log = store.keep_log(&store.instance(id));
                     tracing::warn!(
                         target: "autoscale",
                         pool = self.name.as_str(),
@@ -310,13 +316,16 @@ impl Pool {
         let generated = json!({
             "name": id,
             "data_dir": directory.join("data"),
+            "log_file": directory.join(LOG),
+            "log_rotate_bytes": LOG_BYTES,
+            "log_rotate_max_files": LOG_FILES,
             "bind_addr": "127.0.0.1",
             "ports": { "http": 0, "rpc": 0, "serf": 0 },
             "advertise": { "http": "127.0.0.1", "rpc": "127.0.0.1", "serf": "127.0.0.1" },
             "client": { "enabled": true, "servers": self.settings.servers, "meta": { INSTANCE_ID: id } },
         });
         store::write(&config, generated.to_string().as_bytes())?;
-        process::start(&self.program, directory, [&self.settings.config, &config], &directory.join(LOG))
+        process::start(&self.program, directory, [&self.settings.config, &config], &directory.join(ERRORS))
             .map_err(|e| ProviderError::Failed(format!("{}: {e}", self.program.display())))
     }
 

@@ -75,20 +75,20 @@ impl Process {
 }
 
 /// Starts an agent in a process group of its own, where no terminal's signals reach it, so that it outlives this
-/// process. Its output goes to `log`.
+/// process. Its standard error goes to the file `errors`; what it prints besides is in its log, too.
 ///
 /// # Errors
-/// The program or the log cannot be opened.
-pub(super) fn start(program: &Path, directory: &Path, configs: [&Path; 2], log: &Path) -> io::Result<Child> {
-    let output = OpenOptions::new().create(true).append(true).open(log)?;
+/// The program or the file cannot be opened.
+pub(super) fn start(program: &Path, directory: &Path, configs: [&Path; 2], errors: &Path) -> io::Result<Child> {
+    let errors = OpenOptions::new().create(true).append(true).open(errors)?;
     Command::new(program)
         .args(["agent", "-client"])
         .args(configs.iter().flat_map(|c| [Path::new("-config"), *c]))
         .current_dir(directory)
         .env(MARK, directory)
         .stdin(Stdio::null())
-        .stdout(output.try_clone()?)
-        .stderr(output)
+        .stdout(Stdio::null())
+        .stderr(errors)
         .process_group(0)
         .spawn()
 }

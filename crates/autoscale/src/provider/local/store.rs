@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -17,6 +17,8 @@ use crate::provider::ProviderError;
 /// The version of the file.
 const VERSION: u32 = 1;
 const GROUP: &str = "group.json";
+/// What is kept of the standard error of an instance that ended by itself, in bytes.
+const MOST_ERRORS: u64 = 64 << 10;
 /// How long another process may hold the lock of a group.
 const LOCK: Duration = Duration::from_secs(5);
 
@@ -84,6 +86,16 @@ pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), ProviderError> {
         path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
     };
     write().map_err(failed(path))
+}
+
+/// Appends the end of one file to another.
+fn append_end(from: &Path, to: &Path) -> io::Result<()> {
+    let mut from = File::open(from)?;
+    let length = from.metadata()?.len();
+    from.seek(SeekFrom::Start(length.saturating_sub(MOST_ERRORS)))?;
+    let mut to = OpenOptions::new().create(true).append(true).mode(0o600).open(to)?;
+    io::copy(&mut from.take(MOST_ERRORS), &mut to)?;
+    Ok(())
 }
 
 impl Store {
@@ -164,11 +176,15 @@ impl Store {
         }
     }
 
-    /// Keeps the log of an instance that ended by itself in place of that of an earlier one; gives its path.
-    pub(super) fn keep_log(&self, log: &Path) -> PathBuf {
+    /// Keeps the log of an instance that ended by itself, with the end of its standard error, in place of that of an
+    /// earlier one; gives its path. Whatever of it cannot be kept is lost: it must not hold up a replacement.
+    pub(super) fn keep_log(&self, instance: &Path) -> PathBuf {
         let kept = self.directory.join("last-failure.log");
-        // An instance that never ran has none.
-        let _ = std::fs::rename(log, &kept);
+        if std::fs::rename(instance.join(super::LOG), &kept).is_err() {
+            // An agent that does not get as far as to its log has none.
+            let _ = std::fs::remove_file(&kept);
+        }
+        let _ = append_end(&instance.join(super::ERRORS), &kept);
         kept
     }
 }

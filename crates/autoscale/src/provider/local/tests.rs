@@ -112,6 +112,9 @@ async fn instances_start_with_their_configuration_and_outlive_the_provider() {
     assert_eq!(generated["client"]["meta"]["unique.platform.aws.instance-id"], ids[0].as_str());
     assert_eq!(generated["client"]["servers"][0], "127.0.0.1:4647");
     assert_eq!(generated["data_dir"], directory.join("data").display().to_string());
+    assert_eq!(generated["log_file"], directory.join("agent.log").display().to_string());
+    let bound = generated["log_rotate_bytes"].as_u64().zip(generated["log_rotate_max_files"].as_u64());
+    assert_eq!(bound, Some((4 << 20, 2)), "the log is bounded");
     let before = ids.clone().map_processes(&place);
     drop(local);
     let next = place.local();
@@ -260,7 +263,7 @@ async fn instances_that_end_are_replaced_but_not_for_ever_at_once() {
     let [agent, task] = place.processes(&before[0]);
     agent.signal(Signal::KILL);
     wait(|| (!agent.runs()).then_some(()));
-    place.agent("echo no such thing; exit 3");
+    place.agent("echo started; echo a message > agent.log; echo no such thing >&2; exit 3");
     let began = Instant::now();
     while active_ids(&local).await.len() < 2 {
         assert!(began.elapsed() < Duration::from_secs(20), "none takes its place");
@@ -269,7 +272,7 @@ async fn instances_that_end_are_replaced_but_not_for_ever_at_once() {
     assert!(!task.runs(), "its tasks end");
     // The one that took its place fails: there is a log, and a pause of 2 s.
     let log = place.group_directory().join("last-failure.log");
-    while std::fs::read_to_string(&log).is_ok_and(|t| t != "no such thing\n") {
+    while std::fs::read_to_string(&log).is_ok_and(|t| t != "a message\nno such thing\n") {
         assert!(began.elapsed() < Duration::from_secs(20), "no log");
         local.group(WEB).await.unwrap();
     }
@@ -280,6 +283,25 @@ async fn instances_that_end_are_replaced_but_not_for_ever_at_once() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(seen.into_iter().collect::<Vec<_>>(), before[1..]);
+}
+
+#[test]
+fn the_end_of_standard_error_is_kept_even_without_a_log() {
+    let place = Place::new();
+    let store = place.store();
+    let instance = store.instance("i-1");
+    store::make_directory(&instance).unwrap();
+    let errors = [vec![b'x'; 100_000], b"the end\n".to_vec()].concat();
+    std::fs::write(instance.join(ERRORS), &errors).unwrap();
+    std::fs::write(place.group_directory().join("last-failure.log"), "an earlier one").unwrap();
+    let kept = std::fs::read(store.keep_log(&instance)).unwrap();
+    assert_eq!(kept, errors[errors.len() - (64 << 10)..]);
+    std::fs::write(instance.join(LOG), "a message\n").unwrap();
+    std::fs::write(instance.join(ERRORS), "").unwrap();
+    assert_eq!(std::fs::read(store.keep_log(&instance)).unwrap(), b"a message\n");
+    // What is not there is not kept, and is no error.
+    std::fs::remove_file(instance.join(ERRORS)).unwrap();
+    assert!(!store.keep_log(&instance).exists());
 }
 
 #[tokio::test]
