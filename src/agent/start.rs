@@ -287,8 +287,9 @@ impl Parts {
         local: Option<Arc<dyn LocalClient>>,
         metrics: &Metrics,
     ) -> Result<Option<Arc<Current>>, String> {
-        let Some(server) = &self.server else { return Ok(None) };
-        let Some((pools, running)) = leader::start(config, server, local, metrics)? else { return Ok(None) };
+        let (Some(server), Some(gossip)) = (&self.server, self.gossip.clone()) else { return Ok(None) };
+        let known = Arc::new(move || gossip.known());
+        let Some((pools, running)) = leader::start(config, server, known, local, metrics)? else { return Ok(None) };
         self.autoscaling = Some(running);
         Ok(Some(pools))
     }

@@ -71,7 +71,7 @@ pub struct AutoscaleAgent {
     #[arg(long)]
     pub log_json: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
 }
 
 impl AutoscaleAgent {

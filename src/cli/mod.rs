@@ -24,10 +24,7 @@ pub mod agent_info;
 pub mod agent_log;
 pub mod agent_monitor;
 pub mod alloc;
-// Doc comments of flattened and positional arguments would be help texts.
-#[allow(missing_docs)]
 pub mod autoscale;
-#[allow(missing_docs)]
 pub mod autoscale_agent;
 pub mod capacity;
 pub mod changes;

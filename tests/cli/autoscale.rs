@@ -39,6 +39,15 @@ pub fn pinned() -> String {
     cluster.to_string()
 }
 
+/// The example in which the nodes that run `api` are never removed.
+pub fn protected() -> String {
+    let mut cluster = snapshot();
+    for job in cluster["Jobs"].as_array_mut().unwrap().iter_mut().filter(|j| j["ID"] == "api") {
+        job["Meta"] = json!({"encamp_protect": "true"});
+    }
+    cluster.to_string()
+}
+
 #[test]
 fn a_plan_shows_every_step() {
     let ran = run_in(&fixtures(), &["autoscale", "plan", "-snapshot", "cluster.json"]);
@@ -61,6 +70,7 @@ fn a_plan_shows_every_step() {
     }
     fits(&ran.stdout);
     assert!(ran.stderr.contains("A snapshot holds no Variables"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Which nodes run servers of the cluster is not known"), "{}", ran.stderr);
     assert!(ran.stderr.contains("The limits of the provider were not checked"), "{}", ran.stderr);
 }
 
@@ -124,12 +134,17 @@ struct Foreign {
 
 /// `conflicts`: how often somebody else writes a Variable between its being read and written.
 fn foreign(variables: &[(&str, Value)], conflicts: usize) -> Foreign {
-    let all = snapshot();
+    foreign_with(snapshot(), variables, conflicts, Some(json!({"Members": []})))
+}
+
+/// `members`: what the cluster answers about its servers; none: nothing.
+fn foreign_with(all: Value, variables: &[(&str, Value)], conflicts: usize, members: Option<Value>) -> Foreign {
     let text = |v: &Value, name: &str| v[name].as_str().unwrap().to_string();
     let mut cluster = Cluster { index: 60, page: 1000, ..Cluster::default() };
     for n in all["Nodes"].as_array().unwrap() {
         let mut n = n.clone();
         n["Drain"] = false.into();
+        n["HTTPAddr"] = format!("{}.example:4646", text(&n, "Name")).into();
         cluster.nodes.insert(text(&n, "ID"), n);
     }
     for j in all["Jobs"].as_array().unwrap() {
@@ -145,6 +160,9 @@ fn foreign(variables: &[(&str, Value)], conflicts: usize) -> Foreign {
     cluster.lists.insert("/v1/deployments", json!([]));
     cluster.lists.insert("/v1/namespaces", all["Namespaces"].clone());
     cluster.lists.insert("/v1/node/pools", all["NodePools"].clone());
+    if let Some(members) = members {
+        cluster.lists.insert("/v1/agent/members", members);
+    }
     let config = json!({"SchedulerConfig": all["SchedulerConfiguration"]});
     cluster.lists.insert("/v1/operator/scheduler/configuration", config);
     let stored: Vec<(String, Value)> = variables.iter().map(|(p, v)| (p.to_string(), v.clone())).collect();
@@ -198,10 +216,14 @@ impl Foreign {
         run_with(folder.path(), args, &[&env, more].concat(), None)
     }
 
-    /// The state object as it is stored.
+    /// The state object of the pool as it is stored.
     fn state(&self) -> Value {
+        self.state_at(STATE)
+    }
+
+    fn state_at(&self, path: &str) -> Value {
         let variables = self.variables.lock().unwrap();
-        let (_, variable) = variables.iter().find(|(p, _)| p == STATE).expect("a state object");
+        let (_, variable) = variables.iter().find(|(p, _)| p == path).expect("a state object");
         serde_json::from_str(variable["Items"]["state"].as_str().unwrap()).unwrap()
     }
 }
@@ -232,6 +254,38 @@ fn a_plan_of_a_running_cluster_uses_its_variables_and_a_provider() {
     let ran = foreign(&[(STATE, broken)], 0).run(&["autoscale", "plan"]);
     assert!(ran.stderr.contains(&format!("the state object at {STATE} cannot be read")), "{}", ran.stderr);
     assert_eq!(ran.exit, 255);
+}
+
+#[test]
+fn nodes_of_servers_are_told_and_never_chosen() {
+    let member = |name: &str, status: &str| {
+        let tags = json!({"region": "global", "rpc_addr": format!("{name}.example")});
+        json!({"Name": format!("{name}.global"), "Addr": "10.0.0.5", "Port": 4648, "Tags": tags, "Status": status})
+    };
+    // worker-5 would be the first to leave; worker-6 has left the servers.
+    let members = json!({"Members": [member("worker-5", "failed"), member("worker-6", "left"), member("x", "alive")]});
+    let state = [(STATE, stored_state(json!({})))];
+    let cluster = foreign_with(snapshot(), &state, 0, Some(members));
+    let plan = parsed(&cluster.run(&["autoscale", "plan", "-json"]));
+    let pool = &plan["Pools"][0];
+    let want = json!([{"ID": "00000005-0000-4000-8000-000000000005", "Name": "worker-5", "Reason": "server"}]);
+    assert_eq!(pool["Protected"], want, "{plan:#}");
+    let candidates = pool["Candidates"].as_array().unwrap();
+    assert!(candidates.len() == 5 && candidates.iter().all(|c| c["Name"] != "worker-5"), "{candidates:?}");
+    for args in [&["autoscale", "plan"][..], &["autoscale", "status", "web-workers"]] {
+        let ran = cluster.run(args);
+        let text = "\nProtected Nodes\n  worker-5 (00000005): it runs a server of the cluster\n";
+        assert!(ran.stdout.contains(text), "{args:?}: {}{}", ran.stdout, ran.stderr);
+        fits(&ran.stdout);
+    }
+    let status = parsed(&cluster.run(&["autoscale", "status", "-json"]));
+    assert_eq!(status[0]["Protected"], want, "{status:#}");
+
+    for members in [None, Some(json!({}))] {
+        let ran = foreign_with(snapshot(), &state, 0, members).run(&["autoscale", "plan"]);
+        let text = "Which nodes run servers of the cluster is not known";
+        assert!(ran.stderr.contains(text) && ran.exit == 0, "{}", ran.stderr);
+    }
 }
 
 fn pool(more: Value) -> Value {
@@ -320,7 +374,13 @@ fn failsafe_mode_goes_through_the_leader() {
     let ran = server.run(&["autoscale", "failsafe", "-enable", "-yes", "web-workers"]);
     let want = "Failsafe mode of worker pool \"web-workers\" enabled: it is neither evaluated nor changed\n";
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.exit), (want, "", 0));
-    assert_eq!(server.bodies(put), [json!({"Enable": true})]);
+    let asked = |server: &Canned, enable: bool| {
+        let bodies = server.bodies(put);
+        let [body] = bodies.as_slice() else { panic!("{bodies:?}") };
+        let operator = body["Operator"].as_str().unwrap();
+        assert!(body["Enable"] == enable && operator.contains('@'), "{body}");
+    };
+    asked(&server, true);
 
     for (args, input) in [
         (&["-disable", "-force", "-pool=web-workers"][..], ""),
@@ -329,7 +389,7 @@ fn failsafe_mode_goes_through_the_leader() {
         let server = served(true);
         let ran = server.typed(&[&["autoscale", "failsafe"], args].concat(), input);
         assert!(ran.stdout.ends_with("disabled: it is evaluated again\n") && ran.exit == 0, "{ran:?}");
-        assert_eq!(server.bodies(put), [json!({"Enable": false})]);
+        asked(&server, false);
     }
 
     let server = served(true);
@@ -346,6 +406,133 @@ fn failsafe_mode_goes_through_the_leader() {
     assert_eq!((ran.stderr.as_str(), ran.exit), ("No worker pool has its state at \"a/b\"\n", 1));
 }
 
+/// A group as the leader tells it.
+fn group(more: Value) -> Value {
+    let mut group = json!({
+        "Namespace": "default", "JobID": "web", "Group": "front", "Count": 3, "Min": 1, "Max": 10, "CPU": 45.04,
+        "Memory": null, "Running": 3, "Measured": 2, "CooldownLeft": 61_000_000_000_i64, "Failsafe": false,
+        "FailsafeAdmin": "", "Failures": 1, "Operation": "", "Problems": [],
+        "LastDecision": {"Time": "2020-01-01T00:00:00Z", "Action": "none", "Reason": "within its bounds"},
+    });
+    for (name, value) in more.as_object().unwrap() {
+        group[name] = value.clone();
+    }
+    group
+}
+
+const GROUPS: &str = "GET /v1/autoscale/groups";
+
+#[test]
+fn status_shows_job_groups_that_the_leader_tells() {
+    let bad = group(json!({"JobID": "api", "Group": "server", "CPU": null, "Failsafe": true, "CooldownLeft": 0,
+        "Problems": ["replicator_max is \"many\", which is not a whole number"]}));
+    let server = Canned::new(&[(GROUPS, json!([bad, group(json!({}))]))]);
+    let ran = server.run(&["autoscale", "status", "-groups"]);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(
+        lines[..3],
+        [
+            "Group       Count     CPU     Memory  Running  Cooldown  Failsafe",
+            "api/server  3 (1-10)  -       -       3        0s        true",
+            "web/front   3 (1-10)  45.0 %  -       3        1m1s      false",
+        ],
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+    fits(&ran.stdout);
+    assert!(ran.stdout.contains("\nLast Decisions\napi/server: none, "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("\nProblems\n  api/server: replicator_max is"), "{}", ran.stdout);
+
+    let ran = server.run(&["autoscale", "status", "-groups", "web/front"]);
+    for line in ["Job           = web", "Running       = 3 allocations, use known of 2", "Failures      = 1"] {
+        assert!(ran.stdout.lines().any(|l| l == line), "{line}: {}", ran.stdout);
+    }
+    assert!(ran.stdout.ends_with("\n  within its bounds\n"), "{}", ran.stdout);
+    fits(&ran.stdout);
+    let ran = server.run(&["autoscale", "status", "-groups", "-json", "web/front"]);
+    assert_eq!((&parsed(&ran)["Group"], &parsed(&ran)["Failures"]), (&json!("front"), &json!(1)));
+    let ran = server.run(&["autoscale", "status", "-groups", "-t", "{{range .}}{{.JobID}} {{end}}"]);
+    assert_eq!((ran.stdout.as_str(), ran.exit), ("api web \n", 0), "{}", ran.stderr);
+    let ran = server.run(&["autoscale", "status", "-groups", "nosuch/group"]);
+    let want = "There is no job group \"nosuch/group\"; there are api/server, web/front\n";
+    assert_eq!((ran.stderr.as_str(), ran.exit), (want, 1));
+    let ran = Canned::new(&[(GROUPS, json!([]))]).run(&["autoscale", "status", "-groups"]);
+    assert_eq!((ran.stdout.as_str(), ran.exit), ("No job groups\n", 0));
+}
+
+#[test]
+fn failsafe_mode_of_a_job_group_goes_through_the_leader() {
+    let put = "PUT /v1/autoscale/group/web/front/failsafe";
+    let served = |failsafe: bool| {
+        Canned::new(&[
+            (GROUPS, json!([group(json!({"Failsafe": failsafe}))])),
+            (put, group(json!({"Failsafe": !failsafe}))),
+        ])
+    };
+    let server = served(false);
+    let ran = server.run(&["autoscale", "failsafe", "-enable", "-yes", "-group=web/front"]);
+    let want = "Failsafe mode of job group \"web/front\" enabled: it is neither evaluated nor changed\n";
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.exit), (want, "", 0));
+    let bodies = server.bodies(put);
+    let [body] = bodies.as_slice() else { panic!("{bodies:?}") };
+    assert!(body["Enable"] == true && body["Operator"].as_str().unwrap().contains('@'), "{body}");
+
+    let ran = server.run(&["autoscale", "failsafe", "-disable", "-group=web/front"]);
+    let want = "Failsafe mode of job group \"web/front\" is disabled already\n";
+    assert_eq!((ran.stdout.as_str(), ran.exit), (want, 0));
+    let server = served(true);
+    let ran = server.typed(&["autoscale", "failsafe", "-disable", "-group=web/front"], "n\n");
+    let question = "Are you sure you want to disable failsafe mode of job group \"web/front\"? [y/N] ";
+    assert_eq!(ran.stdout, format!("{question}Cancelling: failsafe mode stays as it is\n"));
+    assert_eq!((ran.exit, server.bodies(put)), (0, vec![]));
+    let ran = server.run(&["autoscale", "failsafe", "-disable", "-group=web/back"]);
+    let want = "There is no job group \"web/back\"; there are web/front\n";
+    assert_eq!((ran.stderr.as_str(), ran.exit), (want, 1));
+}
+
+#[test]
+fn job_groups_of_a_cluster_that_cannot_tell_are_read_from_variables() {
+    const GROUP: &str = "encamp/autoscale/state/jobs/api/server";
+    let mut cluster = snapshot();
+    let meta = json!({
+        "replicator_enabled": "true", "replicator_min": "1", "replicator_max": "9", "replicator_notification_uid": "u",
+        "replicator_scalein_cpu": "20", "replicator_scalein_mem": "20", "replicator_scaleout_cpu": "80",
+        "replicator_scaleout_mem": "80",
+    });
+    for job in cluster["Jobs"].as_array_mut().unwrap().iter_mut().filter(|j| j["ID"] == "api") {
+        job["Status"] = "running".into();
+        job["TaskGroups"][0]["Meta"] = meta.clone();
+    }
+    let state = json!({"resource_name": "api/server", "resource_type": "job_group", "failsafe_mode": true,
+        "failsafe_admin": "2026-01-02T03:04:05Z autoscaler: 1 failures", "failure_count": 1});
+    let state =
+        json!({"Namespace": "default", "Path": GROUP, "ModifyIndex": 40, "Items": {"state": state.to_string()}});
+    // Somebody else writes once meanwhile.
+    let cluster = foreign_with(cluster, &[(GROUP, state)], 1, Some(json!({"Members": []})));
+    let ran = cluster.run(&["autoscale", "status", "-groups"]);
+    assert!(ran.stderr.starts_with("The cluster does not tell about job groups"), "{}", ran.stderr);
+    let row = ran.stdout.lines().nth(1).unwrap_or_default();
+    assert!(row.starts_with("api/server  ") && row.ends_with(" true"), "{}{}", ran.stdout, ran.stderr);
+    let ran = cluster.run(&["autoscale", "status", "-groups", "api/server"]);
+    let line = "Failsafe      = true, since 2026-01-02T03:04:05Z autoscaler: 1 failures\n";
+    assert!(ran.stdout.contains(line), "{}", ran.stdout);
+
+    let disable = ["autoscale", "failsafe", "-disable", "-yes", "-group=api/server"];
+    let ran = cluster.run_with(&disable, &[("USER", "ann")]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    let written = cluster.state_at(GROUP);
+    assert_eq!((&written["failsafe_mode"], &written["failure_count"]), (&json!(false), &json!(0)), "{written}");
+    assert_eq!((&written["resource_name"], &written["resource_type"]), (&json!("api/server"), &json!("job_group")));
+    let admin = written["failsafe_admin"].as_str().unwrap();
+    assert!(admin.split(' ').nth(1).is_some_and(|who| who.starts_with("ann@")), "{admin}");
+    let ran = cluster.run(&["autoscale", "failsafe", "-enable", "-yes", "-group=api/nosuch"]);
+    assert!(ran.stderr.starts_with("There is no job group \"api/nosuch\"") && ran.exit == 1, "{}", ran.stderr);
+}
+
+/// What is said where a pool is named twice, or besides a group.
+const ONCE: &str = "Name the pool once, as argument, by -pool or by -state-path, or a group by -group";
+
 #[test]
 fn failsafe_needs_one_mode_and_one_pool() {
     let server = Canned::new(&[]);
@@ -354,7 +541,8 @@ fn failsafe_needs_one_mode_and_one_pool() {
         (&["-enable", "-disable", "web"], "Exactly one of -enable and -disable is needed"),
         (&["-enable"], "This command takes one argument: <pool>"),
         (&["-enable", "a", "b"], "This command takes one argument: <pool>"),
-        (&["-enable", "-pool=a", "a"], "Name the pool once: as argument, by -pool or by -state-path"),
+        (&["-enable", "-pool=a", "a"], ONCE),
+        (&["-enable", "-group=a/b", "a"], ONCE),
     ] {
         let ran = server.run(&[&["autoscale", "failsafe"], args].concat());
         assert_eq!((ran.stderr.lines().next(), ran.exit), (Some(want), 1), "{args:?}");

@@ -62,7 +62,9 @@ fn from_files(samples: &mut Samples) {
     let pools = root().join("fixtures/worker-pools");
     folder.file("pinned.json", crate::autoscale::pinned());
     let pinned = folder.path().join("pinned.json").display().to_string();
-    for file in ["cluster.json", &pinned] {
+    folder.file("protected.json", crate::autoscale::protected());
+    let protected = folder.path().join("protected.json").display().to_string();
+    for file in ["cluster.json", &pinned, &protected] {
         add("autoscale-plan.schema.json", &pools, &["autoscale", "plan", "-json", "-snapshot", file]);
     }
     let trace = "time_seconds,namespace,job,group,count\n0,,web,front,9\n600,,web,front,40\n3600,,web,front,40\n";

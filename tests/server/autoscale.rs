@@ -1,90 +1,30 @@
 //! Worker pools that size themselves (`docs/spec/cluster-scaling.md`): on the server that leads, and by processes of
 //! their own. The scaling group is kept in files by a small program, the provider `command`.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
 use crate::agent::{Agent, PATIENCE, call, wait_for};
 use crate::member::{Member, Role, node_ready};
 use crate::program::{self, Folder};
+use crate::scaling_group::Group;
 
 /// How long another process may take to get the lock of one that was killed: twice its TTL, its delay, and some.
 const TAKE_OVER: Duration = Duration::from_secs(120);
 
-/// Keeps the group: its desired size and its instances, each in a file. New instances are numbered.
-const PROVIDER: &str = r#"#!/bin/sh
-dir=$1
-request=$(cat)
-instances=$(cat "$dir/instances")
-desired=$(cat "$dir/desired")
-save() {
-  echo $instances >"$dir/instances.$$" && mv "$dir/instances.$$" "$dir/instances"
-  echo $desired >"$dir/desired.$$" && mv "$dir/desired.$$" "$dir/desired"
-  echo '{}'
-}
-case $request in
-*'"Verb":"group"'*)
-  list=
-  for i in $instances; do list="$list,{\"ID\":\"$i\",\"State\":\"active\"}"; done
-  echo "{\"Desired\":$desired,\"Min\":1,\"Max\":5,\"Instances\":[${list#,}]}"
-  ;;
-*'"Verb":"set_desired"'*)
-  desired=$(echo "$request" | sed 's/.*"Desired":\([0-9]*\).*/\1/')
-  n=$(echo $instances | wc -w)
-  while [ "$n" -lt "$desired" ]; do n=$((n + 1)) instances="$instances i-$n"; done
-  save
-  ;;
-*)
-  echo "unexpected: $request" >&2
-  exit 1
-  ;;
-esac
-"#;
-
-/// A scaling group with one instance, in a folder of its own.
-struct Group(Folder);
-
-impl Group {
-    fn new(name: &str) -> Group {
-        let folder = Folder::new(name);
-        folder.file("desired", "1");
-        folder.file("instances", "i-1");
-        let program = folder.file("provider", PROVIDER);
-        std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755)).expect("a program");
-        Group(folder)
-    }
-
-    /// The block `autoscaling` that uses it.
-    fn block(&self) -> String {
-        let (program, folder) = (self.0.path().join("provider"), self.0.path());
-        format!(
-            "autoscaling {{\n  enabled = true\n  cluster_interval = \"300ms\"\n\
-               provider \"command\" {{\n    command = [{program:?}, {folder:?}]\n  }}\n}}\n"
-        )
-    }
-
-    fn read(&self, file: &str) -> String {
-        std::fs::read_to_string(self.0.path().join(file)).unwrap_or_default().trim().to_string()
-    }
-
-    /// Waits until the group is that large.
-    fn grows_to(&self, size: usize, patience: Duration) {
-        let deadline = Instant::now() + patience;
-        while self.read("desired") != size.to_string() || self.read("instances").split(' ').count() != size {
-            let now = (self.read("desired"), self.read("instances"));
-            assert!(Instant::now() < deadline, "the group does not grow to {size}: {now:?}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
-
 /// A node of the pool `web` that runs on an instance.
 fn node(instance: &str, server: &Member) -> Member {
     let mut node = Member::new(instance, Role::Node { servers: vec![server.rpc()] });
+    node.more = client(instance);
+    node.start();
+    node
+}
+
+/// The block `client` of a node of the pool `web`.
+fn client(instance: &str) -> String {
     let meta = [
         ("replicator_enabled", "true"),
         ("replicator_max", "3"),
@@ -99,9 +39,7 @@ fn node(instance: &str, server: &Member) -> Member {
         ("unique.platform.aws.instance-id", instance),
     ];
     let meta: String = meta.iter().map(|(key, value)| format!("    {key:?} = {value:?}\n")).collect();
-    node.more = format!("client {{\n  meta {{\n{meta}  }}\n}}\n");
-    node.start();
-    node
+    format!("client {{\n  enabled = true\n  meta {{\n{meta}  }}\n}}\n")
 }
 
 fn server(name: &str, more: &str) -> Member {
@@ -162,6 +100,7 @@ fn the_leader_scales_worker_pools() {
     // In failsafe mode nothing is done, also after a restart.
     let (status, body) = ask(&server, "PUT", "/v1/autoscale/pool/web/failsafe", "{\"Enable\":true}");
     assert!(status == 200 && body.contains("\"Failsafe\":true"), "{status} {body}");
+    assert!(body.contains(" HTTP API from 127.0.0.1\""), "it says where from: {body}");
     fill(&server, "one");
     pool(&server, |p| p["LastDecision"]["Action"] == "failsafe");
     assert_eq!(server.end("TERM"), 1);
@@ -180,6 +119,95 @@ fn the_leader_scales_worker_pools() {
     assert_eq!(Json::from(told), json!(["cpu", 10_000, 20_000, "in"]));
     assert_eq!(group.read("desired"), "2");
     drop((first, second));
+}
+
+#[test]
+fn job_groups_are_told_and_stopped_over_the_interface() {
+    let server = server(
+        "autoscale-groups",
+        "autoscaling {\n  enabled = true\n  job_scaling = true\n  job_interval = \"300ms\"\n}\n",
+    );
+    let _node = node("i-1", &server);
+    node_ready(&server);
+    let meta = json!({
+        "replicator_enabled": "true", "replicator_min": "1", "replicator_max": "1", "replicator_notification_uid": "u",
+        "replicator_scalein_cpu": "20", "replicator_scalein_mem": "20", "replicator_scaleout_cpu": "80",
+        "replicator_scaleout_mem": "80",
+    });
+    let task = json!({
+        "Name": "t", "Driver": "raw_exec", "Config": {"command": "/bin/sleep", "args": ["600"]},
+        "Resources": {"CPU": 100, "MemoryMB": 64},
+    });
+    let job = json!({"Job": {
+        "ID": "web", "Name": "web", "Type": "service", "Datacenters": ["dc1"],
+        "TaskGroups": [{"Name": "front", "Count": 1, "Meta": meta, "Tasks": [task]}],
+    }});
+    let reply = server.agent().send("PUT", "/v1/jobs", &job);
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    crate::member::running(&server, "web");
+    let told = |what: &str, wanted: &dyn Fn(&Json) -> bool| {
+        wait_for(what, || {
+            let group = server.read("/v1/autoscale/group/web/front")?;
+            if wanted(&group) { Ok(()) } else { Err(group.to_string()) }
+        });
+    };
+    told("the group", &|g| g["Count"] == 1 && g["Running"] == 1 && g["Max"] == 1 && g["Failsafe"] == false);
+    assert_eq!(server.read("/v1/autoscale/groups").map(|list| list[0]["JobID"].clone()), Ok(json!("web")));
+    let ask = |enable: bool| {
+        let body = json!({"Enable": enable, "Operator": "ann@laptop"}).to_string();
+        let path = "/v1/autoscale/group/web/front/failsafe";
+        let reply = call(server.port(), "PUT", path, &body, PATIENCE).expect("an answer");
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        reply.json()
+    };
+    let on = ask(true);
+    let admin = on["FailsafeAdmin"].as_str().unwrap_or_default();
+    assert!(on["Failsafe"] == true && admin.ends_with(" ann@laptop from 127.0.0.1"), "{on}");
+    told("failsafe mode", &|g| g["LastDecision"]["Action"] == "failsafe");
+    assert_eq!(ask(false)["Failsafe"], false);
+    told("no failsafe mode", &|g| g["Failsafe"] == false && g["LastDecision"]["Action"] != "failsafe");
+}
+
+/// The names of a pool's protected nodes, each with its reason.
+fn protected(pool: &Json) -> Vec<(String, String)> {
+    let text = |v: &Json| v.as_str().unwrap_or_default().to_string();
+    let nodes = pool["Protected"].as_array().into_iter().flatten();
+    let mut nodes: Vec<_> = nodes.map(|n| (text(&n["Name"]), text(&n["Reason"]))).collect();
+    nodes.sort();
+    nodes
+}
+
+#[test]
+fn nodes_of_agents_that_are_also_servers_are_protected() {
+    let group = Group::new("autoscale-both-group");
+    let mut agents: Vec<Member> = Vec::new();
+    for name in ["autoscale-both-1", "autoscale-both-2"] {
+        let join: Vec<String> = agents.first().map(Member::serf).into_iter().collect();
+        let role = format!(
+            "server {{\n  enabled = true\n  bootstrap_expect = 2\n\
+               server_join {{\n    retry_join = [{}]\n    retry_interval = \"1s\"\n  }}\n}}\n{}",
+            crate::member::quoted(&join),
+            client(name)
+        );
+        let mut agent = Member::new(name, Role::Other(role));
+        agent.more = group.block();
+        agent.start();
+        agents.push(agent);
+    }
+    let _alone = node("i-1", &agents[0]);
+    // The leader knows its own node by its ID, the other one by the members of the cluster.
+    let both = ["autoscale-both-1", "autoscale-both-2"].map(|name| (name.to_string(), "server".to_string()));
+    for agent in &agents {
+        pool(agent, |p| p["Nodes"] == 3 && protected(p) == both);
+    }
+    // Who evaluates from outside knows both by the members.
+    let address = format!("-address=http://127.0.0.1:{}", agents[0].port());
+    let folder = Folder::new("autoscale-both");
+    let ran = program::run_in(folder.path(), &["autoscale", "plan", "-json", &address]);
+    let plan: Json = serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{e}: {}{}", ran.stdout, ran.stderr));
+    assert_eq!(protected(&plan["Pools"][0]), both, "{plan:#}");
+    let candidates = plan["Pools"][0]["Candidates"].as_array().cloned().unwrap_or_default();
+    assert!(candidates.iter().all(|c| c["Name"] == "i-1"), "{candidates:?}");
 }
 
 #[test]

@@ -18,6 +18,8 @@ mod member;
 mod node_agent;
 #[path = "../support/program.rs"]
 mod program;
+#[path = "../support/scaling_group.rs"]
+mod scaling_group;
 mod snapshot_restore;
 #[path = "../support/tls.rs"]
 mod tls;

@@ -1,4 +1,4 @@
-//! What evaluating worker pools costs on a large cluster: 50 pools on a made-up cluster of 5,000 nodes and 100,000
+//! What evaluating worker pools costs on a large cluster: 50 pools on a synthetic cluster of 5,000 nodes and 100,000
 //! allocations, on one core. Told is processor time: of the registry after a full read and after no change, of the view
 //! and arithmetic of all pools, of the scheduler's proofs for five nodes, and of whole evaluations of all pools. The
 //! goal for the view of all pools with five proofs for the best candidates is 200 ms.
@@ -12,6 +12,7 @@ use encamp_autoscale::arithmetic::Arithmetic;
 use encamp_autoscale::candidate::candidates;
 use encamp_autoscale::cycle::{Evaluation, Input, Outcome, evaluate};
 use encamp_autoscale::proof::{Proof, prove};
+use encamp_autoscale::protection::Protection;
 use encamp_autoscale::provider::{Instance, InstanceState, ScalingGroup};
 use encamp_autoscale::record::{Record, ResourceType};
 use encamp_autoscale::registry::{Fallbacks, Pool, Registry};
@@ -51,7 +52,7 @@ fn step<T>(name: &str, mut run: impl FnMut() -> T) -> T {
     last.expect("a run")
 }
 
-/// The state of a made-up cluster whose nodes belong to pools by turns, and every third of whose jobs can be scaled.
+/// The state of a synthetic cluster whose nodes belong to pools by turns, and every third of whose jobs can be scaled.
 fn state() -> State {
     let options = ClusterOptions { nodes: 5000, allocs: 100_000, seed: 4, now: EPOCH };
     let file = cluster(&options).expect("a cluster").into_file();
@@ -117,7 +118,7 @@ fn main() {
 
     let best: Vec<String> = step("view, arithmetic and candidates of all pools", || {
         let best = pools.iter().filter_map(|pool| {
-            let view = view(&state, pool, None);
+            let view = view(&state, pool, &Protection::default());
             let figures = Arithmetic::new(&view, &pool.parameters);
             candidates(&view, figures.metric).first().map(|n| n.id.clone())
         });
@@ -135,7 +136,8 @@ fn main() {
     let cycle: Vec<Evaluation> = step("one cycle of all pools, with the proofs it asks for", || {
         let one = |pool: &&Pool| {
             let group = Some(Ok(&groups[pool.name.as_str()]));
-            evaluate(&Input { state: &state, pool, record: &record, group, own_alloc: None, now: EPOCH })
+            let protection = &Protection::default();
+            evaluate(&Input { state: &state, pool, record: &record, group, protection, now: EPOCH })
         };
         pools.iter().map(one).collect()
     });
@@ -148,6 +150,6 @@ fn sum(proofs: &[Proof], of: fn(&Proof) -> usize) -> usize {
 
 /// The node of a pool with the most live allocations.
 fn fullest(state: &State, pool: &Pool) -> Option<String> {
-    let view = view(state, pool, None);
+    let view = view(state, pool, &Protection::default());
     view.nodes.iter().max_by_key(|n| n.allocations).map(|n| n.id.clone())
 }

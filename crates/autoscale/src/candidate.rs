@@ -12,7 +12,7 @@ pub const MOST_CANDIDATES: usize = 10;
 /// allocations, then by node ID. Protected nodes are left out.
 pub fn candidates(view: &PoolView, metric: Option<Metric>) -> Vec<&NodeView> {
     let metric = metric.unwrap_or(Metric::Cpu);
-    let mut nodes: Vec<&NodeView> = view.nodes.iter().filter(|n| !n.protected).collect();
+    let mut nodes: Vec<&NodeView> = view.nodes.iter().filter(|n| n.protected.is_none()).collect();
     nodes.sort_by(|a, b| {
         let occupied = |n: &NodeView| n.allocations > 0;
         occupied(a)
@@ -53,7 +53,7 @@ mod tests {
             capacity: Amounts { cpu: capacity, memory: capacity, disk: 0 },
             consumed: amounts(consumed),
             allocations,
-            protected: false,
+            protected: None,
         }
     }
 
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn protected_nodes_are_left_out_and_the_rest_is_cut_off() {
         let mut nodes: Vec<NodeView> = (10..30).map(|n| node(&n.to_string(), n, 100, 1)).collect();
-        nodes[0].protected = true;
+        nodes[0].protected = Some(crate::protection::ProtectedBy::Job);
         let found = order(nodes, Some(Metric::Cpu));
         assert_eq!(found, (11..21).map(|n| n.to_string()).collect::<Vec<_>>());
     }

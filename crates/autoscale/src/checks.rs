@@ -8,6 +8,7 @@ use encamp_model::{SECOND, quoted};
 use crate::arithmetic::{Arithmetic, REMOVAL_PERCENT, Removal, Verdict};
 use crate::params::PoolParameters;
 use crate::proof::{Proof, ProofError};
+use crate::protection::ProtectedBy;
 use crate::provider::{ProviderError, ScalingGroup};
 use crate::record::Direction;
 use crate::view::{INSTANCE_ID, NodeView};
@@ -81,11 +82,14 @@ fn removal_sentence(r: &Removal) -> String {
 }
 
 /// Check 1 where no node may be removed.
-pub fn all_protected(nodes: usize) -> CheckResult {
-    let detail = format!(
-        "no node may be removed: each of the {nodes} runs the autoscaler itself or a job that sets {} in its meta",
-        crate::view::PROTECT
-    );
+pub fn all_protected(nodes: &[NodeView]) -> CheckResult {
+    let counts = ProtectedBy::ALL.map(|reason| (reason, nodes.iter().filter(|n| n.protected == Some(reason)).count()));
+    let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+    let counts: Vec<String> = counts
+        .map(|(reason, count)| format!("{count} {} {}", if count == 1 { "runs" } else { "run" }, reason.runs()))
+        .collect();
+    let noun = if nodes.len() == 1 { "node" } else { "nodes" };
+    let detail = format!("no node may be removed: of {} {noun} {}", nodes.len(), counts.join(", "));
     CheckResult::new(Check::SimulatedRemoval, false, detail)
 }
 

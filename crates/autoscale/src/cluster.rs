@@ -1,10 +1,13 @@
-//! The cluster as the autoscaler sees it. The server's leader implements it on its own state, the external agent on the HTTP API.
+//! The cluster as the autoscaler sees it. The server's leader implements it on its own state, the external agent on the
+//! HTTP API.
 
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
 use encamp_state::Snapshot;
+
+use crate::protection::Servers;
 
 /// Why the cluster did not do something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -57,6 +60,10 @@ pub trait Cluster: Send + Sync {
 
     /// The current state.
     fn state(&self) -> Answer<'_, Snapshot>;
+
+    /// The agents that are servers (§6). A server that cannot be told from other agents could be removed, so that an
+    /// answer that is not complete has to be an error.
+    fn servers(&self) -> Answer<'_, Servers>;
 
     /// A Variable of [`NAMESPACE`](crate::paths::NAMESPACE), read consistently.
     fn variable<'a>(&'a self, path: &'a str) -> Answer<'a, Option<Stored>>;

@@ -10,6 +10,7 @@ use crate::arithmetic::Arithmetic;
 use crate::candidate::candidates;
 use crate::checks::{self, Check, CheckResult};
 use crate::proof::{Proof, prove};
+use crate::protection::Protection;
 use crate::provider::{ProviderError, ScalingGroup};
 use crate::record::{Direction, Operation, Record, Step};
 use crate::registry::Pool;
@@ -27,8 +28,8 @@ pub struct Input<'a> {
     /// Its scaling group, or why it could not be read. `None`: there is no provider to ask (a plan from a file); the
     /// check of the provider's limits is left out then.
     pub group: Option<Result<&'a ScalingGroup, &'a ProviderError>>,
-    /// The allocation the autoscaler itself runs in.
-    pub own_alloc: Option<&'a str>,
+    /// What keeps nodes from being removed, besides jobs (§6).
+    pub protection: &'a Protection,
     /// Unix nanoseconds.
     pub now: i64,
 }
@@ -82,7 +83,7 @@ pub struct Evaluation {
 /// Evaluates a pool (§3). Nothing is done: the outcome says what is to be done, and the record what is to be written
 /// first.
 pub fn evaluate(input: &Input<'_>) -> Evaluation {
-    let pool_view = view(input.state, input.pool, input.own_alloc);
+    let pool_view = view(input.state, input.pool, input.protection);
     let arithmetic = Arithmetic::new(&pool_view, &input.pool.parameters);
     let ended = match () {
         () if input.record.failsafe_mode => Some(Outcome::Failsafe),
@@ -106,7 +107,7 @@ pub fn evaluate(input: &Input<'_>) -> Evaluation {
     Evaluation { candidates, checks, proof, outcome, record, arithmetic, view: pool_view }
 }
 
-/// An evaluation on its way through the checks.
+/// An evaluation in progress.
 struct Cycle<'a> {
     input: &'a Input<'a>,
     arithmetic: &'a Arithmetic,
@@ -188,7 +189,7 @@ impl<'a> Cycle<'a> {
             return by_figures;
         }
         let Some(node) = self.chosen.first().copied() else {
-            return checks::all_protected(view.nodes.len());
+            return checks::all_protected(&view.nodes);
         };
         let proof = prove(self.input.state, &node.id, self.input.now);
         let by_scheduler = checks::proof(node, proof.as_ref());

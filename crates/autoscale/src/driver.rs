@@ -25,15 +25,17 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::Semaphore;
 use tokio::time::MissedTickBehavior;
 
+use encamp_state::Snapshot;
 use encamp_telemetry::Metrics;
 
 use crate::cluster::{Cluster, ClusterError};
 use crate::notify::{Notification, Notify, Reason};
 use crate::operation::Limits;
 use crate::params::ProviderKind;
+use crate::protection::Protection;
 use crate::provider::Provider;
 use crate::status::{Action, PoolStatus};
-use crate::store::StoreError;
+use crate::store::{self, StoreError};
 use shown::Board;
 use watch::Watch;
 
@@ -111,6 +113,13 @@ struct Shared {
     board: Board,
 }
 
+/// The cluster as it was read.
+#[derive(Clone)]
+struct Seen {
+    state: Snapshot,
+    protection: Arc<Protection>,
+}
+
 /// How the task of a pool ended.
 struct Finished {
     pool: String,
@@ -164,8 +173,8 @@ impl Autoscaler {
             }
             let (ended, read) = drive(&mut tasks, watch.read(shared)).await;
             watch.end(&mut busy, ended);
-            let state = match read {
-                Ok(state) => state,
+            let seen = match read {
+                Ok(seen) => seen,
                 Err(error) => {
                     tracing::warn!(target: "autoscale", %error, "the cluster cannot be read");
                     shared.board.error_everywhere(&format!("the cluster cannot be read: {error}"), shared.now());
@@ -175,8 +184,7 @@ impl Autoscaler {
             shared.board.update(watch.pools(), watch.problems());
             for pool in watch.pools().values() {
                 if busy.insert(pool.name.clone()) {
-                    let (pool, state) = (pool.clone(), state.clone());
-                    tasks.push(Box::pin(shared.attend(pool, state)));
+                    tasks.push(Box::pin(shared.attend(pool.clone(), seen.clone())));
                 }
             }
             shared.board.gauges(&shared.metrics);
@@ -240,6 +248,14 @@ impl Shared {
     /// Unix nanoseconds.
     fn now(&self) -> i64 {
         (self.now)()
+    }
+
+    /// Reads the cluster: its state, and which agents are servers.
+    async fn read(&self) -> Result<Seen, ClusterError> {
+        let servers = store::within(self.cluster.servers()).await?;
+        let state = store::within(self.cluster.state()).await?;
+        let protection = Protection { own_alloc: self.own_alloc.clone(), servers };
+        Ok(Seen { state, protection: Arc::new(protection) })
     }
 
     /// Logs and notifies that an operator set failsafe mode.

@@ -99,7 +99,7 @@ impl Registry {
         names.collect()
     }
 
-    /// Puts nodes into pools. Only nodes that may be registered are looked at: what is wrong with others does not
+    /// Puts nodes into pools. Only nodes that may be registered are considered: what is wrong with others does not
     /// matter yet.
     fn group(&mut self, fallbacks: &Fallbacks) {
         let mut problems: Vec<NodeProblem> = Vec::new();

@@ -6,6 +6,7 @@ use encamp_model::Time;
 
 use crate::arithmetic::Arithmetic;
 use crate::operation::describe;
+use crate::protection::ProtectedNode;
 use crate::record::Record;
 use crate::registry::Pool;
 use crate::view::Metric;
@@ -94,6 +95,8 @@ pub struct PoolStatus {
     pub operation: String,
     /// The last decision.
     pub last_decision: Decision,
+    /// Nodes that are never removed (§6).
+    pub protected: Vec<ProtectedNode>,
     /// Nodes that are configured wrongly and parameters that nodes do not agree about, one line each.
     pub problems: Vec<String>,
 }
@@ -104,8 +107,8 @@ pub(crate) fn utilization(figures: &Arithmetic) -> i64 {
 }
 
 impl PoolStatus {
-    /// What a pool, its state object and the figures of an evaluation say at `now` (Unix nanoseconds). The last decision
-    /// and the problems are left empty.
+    /// What a pool, its state object and the figures of an evaluation say at `now` (Unix nanoseconds). The last
+    /// decision, the protected nodes and the problems are left empty.
     pub fn new(name: &str, pool: Option<&Pool>, record: &Record, figures: Option<&Arithmetic>, now: i64) -> PoolStatus {
         let mut status = PoolStatus {
             pool: name.to_string(),

@@ -138,7 +138,7 @@ pub(crate) fn pool_view(nodes: usize, total: Amounts, consumed: Amounts, reserve
         capacity: Amounts::default(),
         consumed: Amounts::default(),
         allocations: 0,
-        protected: false,
+        protected: None,
     };
     PoolView { nodes: (1..=nodes).map(one).collect(), total, consumed, reserve }
 }

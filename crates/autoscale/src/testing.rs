@@ -19,6 +19,7 @@ use encamp_state::Snapshot;
 
 use crate::cluster::{self, Cluster, ClusterError, Items, Stored, Usage};
 use crate::notify::{Notification, Notify};
+use crate::protection::Servers;
 use crate::provider::{self, GroupId, Provider, ProviderError, ScalingGroup};
 use crate::record::{ITEM, Record};
 use crate::test_cluster::NOW;
@@ -127,6 +128,18 @@ impl Cluster for World {
         async {
             self.read(ClusterError::Failed).await?;
             Ok(self.machine().state.snapshot())
+        }
+        .boxed()
+    }
+
+    fn servers(&self) -> cluster::Answer<'_, Servers> {
+        async {
+            self.read(ClusterError::Failed).await?;
+            let machine = self.machine();
+            match machine.faults.servers_unknown {
+                true => Err(ClusterError::Failed("the servers cannot be read".into())),
+                false => Ok(machine.servers.clone()),
+            }
         }
         .boxed()
     }

@@ -1,12 +1,14 @@
 //! What a pool has and what runs on it (`docs/spec/cluster-scaling.md §3`, steps 2 to 4).
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use encamp_model::{Allocation, Job, Task, TaskGroup, client_status, desired_status};
 use encamp_state::{AllocEntry, NodeEntry, State};
 use serde::Serialize;
 
 use crate::params::{self, ENABLED};
+use crate::protection::{Guard, ProtectedBy, Protection};
 use crate::registry::Pool;
 
 /// The key of a job's meta that keeps its nodes from being removed (§6).
@@ -94,8 +96,8 @@ pub struct NodeView {
     pub consumed: Amounts,
     /// How many allocations on it are not terminal, those of system jobs left out.
     pub allocations: usize,
-    /// It must not be removed: it runs the autoscaler itself, or a job with `encamp_protect`.
-    pub protected: bool,
+    /// Why it must not be removed; `None`: it may be.
+    pub protected: Option<ProtectedBy>,
 }
 
 /// A pool with its sums.
@@ -121,23 +123,77 @@ pub fn instance_id(node: &encamp_model::Node) -> Option<&str> {
 }
 
 /// Reads a pool off the state: its registered nodes with what they offer and what runs on them, and the scaling reserve
-/// (§3, steps 2 to 4). Nodes that are not stored any more are left out. `own_alloc` is the allocation that the
-/// autoscaler itself runs in. The time it takes grows with the nodes of the pool and their allocations alone.
-pub fn view(state: &State, pool: &Pool, own_alloc: Option<&str>) -> PoolView {
-    let own_node = own_alloc.and_then(|id| state.alloc(id)).map(|e| e.alloc.node_id.as_str());
+/// (§3, steps 2 to 4). Nodes that are not stored any more are left out. The time it takes grows with the nodes of the
+/// pool and their allocations alone.
+pub fn view(state: &State, pool: &Pool, protection: &Protection) -> PoolView {
+    let guard = protection.in_state(state);
     let entries: Vec<&NodeEntry> = pool.nodes.iter().filter_map(|id| state.node(id)).map(|e| &**e).collect();
-    let mut jobs: HashMap<(&str, &str), JobFacts<'_>> = HashMap::new();
+    let mut jobs = Jobs::new(state);
     let mut out = PoolView { nodes: Vec::with_capacity(entries.len()), ..PoolView::default() };
     for entry in &entries {
-        let node = node_view(state, entry, own_node, &mut jobs);
+        let node = node_view(entry, &guard, &mut jobs);
         out.total.add(&node.capacity);
         out.consumed.add(&node.consumed);
         out.nodes.push(node);
     }
-    for job in jobs.values().filter(|j| j.runs) {
+    for job in jobs.facts.iter().filter(|j| j.runs) {
         out.reserve.add(&job.reserve(state, &entries));
     }
     out
+}
+
+/// What a view needs to know of the jobs whose allocations it meets. An allocation mostly shares its job with others,
+/// so that names are compared once per version of a job, not once per allocation.
+struct Jobs<'a> {
+    state: &'a State,
+    facts: Vec<JobFacts<'a>>,
+    /// Positions in `facts` by namespace and ID.
+    by_id: HashMap<(&'a str, &'a str), usize>,
+    /// By address; the state keeps the versions where they are.
+    versions: HashMap<*const Job, Version>,
+}
+
+/// What a view needs to know of the version of a job that an allocation was placed with.
+#[derive(Clone, Copy)]
+struct Version {
+    /// The job in [`Jobs::facts`].
+    job: usize,
+    is_system: bool,
+    /// This version or the current one keeps its nodes from being removed.
+    protects: bool,
+}
+
+impl<'a> Jobs<'a> {
+    fn new(state: &'a State) -> Jobs<'a> {
+        Jobs { state, facts: Vec::new(), by_id: HashMap::new(), versions: HashMap::new() }
+    }
+
+    /// What is known of an allocation's job. Without a version of its own the current one counts.
+    fn version_of(&mut self, alloc: &'a Allocation) -> Version {
+        let Some(placed_with) = &alloc.job else { return self.version(alloc, None) };
+        let address = Arc::as_ptr(placed_with);
+        if let Some(known) = self.versions.get(&address) {
+            return *known;
+        }
+        let version = self.version(alloc, Some(placed_with));
+        self.versions.insert(address, version);
+        version
+    }
+
+    fn version(&mut self, alloc: &'a Allocation, placed_with: Option<&Job>) -> Version {
+        let (namespace, id) = (alloc.namespace.as_str(), alloc.job_id.as_str());
+        let facts = &mut self.facts;
+        let job = *self.by_id.entry((namespace, id)).or_insert_with(|| {
+            facts.push(JobFacts::new(self.state, namespace, id));
+            facts.len() - 1
+        });
+        let facts = &self.facts[job];
+        Version {
+            job,
+            is_system: placed_with.or(facts.current).is_some_and(|j| j.r#type == "system"),
+            protects: facts.protects || placed_with.is_some_and(|j| params::is_set(&j.meta, PROTECT)),
+        }
+    }
 }
 
 /// What a view needs to know of a job.
@@ -232,12 +288,7 @@ fn runs(entry: &AllocEntry) -> bool {
     entry.alloc.client_status == client_status::RUNNING && entry.alloc.desired_status == desired_status::RUN
 }
 
-fn node_view<'a>(
-    state: &'a State,
-    entry: &'a NodeEntry,
-    own_node: Option<&str>,
-    jobs: &mut HashMap<(&'a str, &'a str), JobFacts<'a>>,
-) -> NodeView {
+fn node_view<'a>(entry: &'a NodeEntry, guard: &Guard<'_>, jobs: &mut Jobs<'a>) -> NodeView {
     let node = &entry.node;
     // A node that reserves more than it has offers nothing.
     let capacity =
@@ -249,21 +300,21 @@ fn node_view<'a>(
         capacity,
         consumed: Amounts::default(),
         allocations: 0,
-        protected: own_node == Some(node.id.as_str()),
+        protected: guard.of(node),
     };
     for alloc_entry in entry.allocs.iter().filter(|e| !e.alloc.terminal()) {
         let alloc: &Allocation = &alloc_entry.alloc;
-        let placed_with = alloc.job.as_deref();
-        let facts = jobs
-            .entry((alloc.namespace.as_str(), alloc.job_id.as_str()))
-            .or_insert_with(|| JobFacts::new(state, &alloc.namespace, &alloc.job_id));
-        if placed_with.or(facts.current).is_none_or(|j| j.r#type != "system") {
+        let version = jobs.version_of(alloc);
+        if !version.is_system {
             out.allocations += 1;
         }
-        out.protected |= facts.protects || placed_with.is_some_and(|j| params::is_set(&j.meta, PROTECT));
+        if version.protects {
+            out.protected.get_or_insert(ProtectedBy::Job);
+        }
         if runs(alloc_entry) {
             let usage = &alloc_entry.usage;
             out.consumed.add(&Amounts { cpu: usage.cpu, memory: usage.memory, disk: usage.disk });
+            let facts = &mut jobs.facts[version.job];
             facts.runs = true;
             if facts.asks_cores {
                 facts.note_given(alloc);

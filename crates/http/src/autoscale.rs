@@ -1,5 +1,5 @@
-//! Worker pools that size themselves (`docs/spec/cluster-scaling.md §11`). The routes are ours, not the reference's.
-//! They exist where an agent scales worker pools; only the leader knows what they tell.
+//! Worker pools and job groups that size themselves (`docs/spec/cluster-scaling.md §11`, `§13`). The
+//! routes are ours, not the reference's. They exist where an agent scales them; only the leader knows what they tell.
 
 use std::sync::Arc;
 
@@ -11,10 +11,16 @@ use super::error::Error;
 use super::request::Request;
 use super::response::Response;
 use super::route::{Outcome, Route, route};
+use encamp_autoscale::jobs::status::GroupStatus;
 use encamp_model::json::or_default;
 
 /// The routes.
-pub const ROUTES: &[Route] = &[route!("/v1/autoscale/pools", list), route!("/v1/autoscale/pool/", one)];
+pub const ROUTES: &[Route] = &[
+    route!("/v1/autoscale/pools", list),
+    route!("/v1/autoscale/pool/", one),
+    route!("/v1/autoscale/groups", groups),
+    route!("/v1/autoscale/group/", group),
+];
 
 /// What everything below these paths is about. Only the leader answers it, whatever a read says about stale data.
 pub(crate) const PREFIX: &str = "/v1/autoscale/";
@@ -25,6 +31,28 @@ pub(crate) const PREFIX: &str = "/v1/autoscale/";
 struct FailsafeRequest {
     #[serde(deserialize_with = "or_default")]
     enable: Option<bool>,
+    /// Who asks, as the caller says.
+    #[serde(deserialize_with = "or_default")]
+    operator: String,
+}
+
+/// Longest name of an operator, in bytes.
+const LONGEST_OPERATOR: usize = 128;
+
+impl FailsafeRequest {
+    /// Whether failsafe mode is entered, and who asks for it: the operator that the body names, else the interface; and
+    /// the address, which is known unless another agent has passed the request on (§7).
+    fn read(self, request: &Request) -> Result<(bool, String), Error> {
+        let enable = self.enable.ok_or_else(|| Error::bad("Enable must be true or false"))?;
+        let operator = self.operator.trim();
+        if operator.len() > LONGEST_OPERATOR || operator.chars().any(char::is_control) {
+            let text = format!("Operator must have {LONGEST_OPERATOR} bytes at most and no control characters");
+            return Err(Error::bad(text));
+        }
+        let operator = if operator.is_empty() { "HTTP API" } else { operator };
+        let address = request.address().or_else(|| request.peer().map(|p| p.ip()));
+        Ok((enable, address.map_or(operator.to_string(), |address| format!("{operator} from {address}"))))
+    }
 }
 
 /// The autoscaler of this agent.
@@ -76,10 +104,69 @@ async fn failsafe(mut request: Request, autoscaling: &dyn Autoscaling, pool: &st
     request.check_region()?;
     request.need(&Need::Operator(Level::Write))?;
     let body: FailsafeRequest = request.json().await?;
-    let enable = body.enable.ok_or_else(|| Error::bad("Enable must be true or false"))?;
+    let (enable, who) = body.read(&request)?;
     request.server()?.wait_ready().await?;
-    let status = autoscaling.set_failsafe(pool, enable, &request.accessor()).await?;
+    let status = autoscaling.set_failsafe(pool, enable, &who).await?;
     Ok(Response::json(&status)?.index(index(&request)?))
+}
+
+/// What is said of a job group that does not exist, or is not configured for scaling.
+pub const UNKNOWN_GROUP: &str = "job group not found";
+/// What is said where a job's ID or a group's name holds a slash, and two groups are called the same.
+const AMBIGUOUS_GROUP: &str = "more than one job group has that name";
+
+/// The autoscaler of this agent, if it scales job groups, and the groups.
+fn scaled_groups(request: &Request) -> Option<(Arc<dyn Autoscaling>, Vec<GroupStatus>)> {
+    let autoscaling = autoscaling(request)?;
+    let groups = autoscaling.groups()?;
+    Some((autoscaling, groups))
+}
+
+async fn groups(request: Request) -> Outcome {
+    let Some((_, mut groups)) = scaled_groups(&request) else { return nothing() };
+    request.only_get()?;
+    let options = request.read_options()?;
+    request.need(&Need::Operator(Level::Read))?;
+    request.server()?.wait_ready().await?;
+    groups.retain(|g| options.in_namespace(&g.namespace));
+    Ok(Response::json(&groups)?.meta(&request.meta(index(&request)?)))
+}
+
+/// The group `<job>/<group>` of a namespace. Both parts may hold slashes.
+fn named(groups: Vec<GroupStatus>, namespace: &str, name: &str) -> Result<GroupStatus, Error> {
+    let is = |g: &GroupStatus| {
+        g.namespace == namespace && name.strip_prefix(&*g.job).and_then(|n| n.strip_prefix('/')) == Some(&*g.group)
+    };
+    let mut found = groups.into_iter().filter(is);
+    match (found.next(), found.next()) {
+        (Some(group), None) => Ok(group),
+        (Some(_), Some(_)) => Err(Error::bad(AMBIGUOUS_GROUP)),
+        (None, _) => Err(Error::not_found(UNKNOWN_GROUP)),
+    }
+}
+
+async fn group(mut request: Request) -> Outcome {
+    let Some((autoscaling, groups)) = scaled_groups(&request) else { return nothing() };
+    let (rest, namespace) = (request.rest().to_string(), request.namespace());
+    if let Some(name) = rest.strip_suffix("/failsafe").filter(|_| request.is_write()) {
+        request.check_region()?;
+        request.need(&Need::Operator(Level::Write))?;
+        let body: FailsafeRequest = request.json().await?;
+        let (enable, who) = body.read(&request)?;
+        request.server()?.wait_ready().await?;
+        let id = named(groups, &namespace, name)?.id();
+        let status = autoscaling.set_group_failsafe(&id, enable, &who).await?;
+        return Ok(Response::json(&status)?.index(index(&request)?));
+    }
+    request.only_get()?;
+    request.read_options()?;
+    request.need(&Need::Operator(Level::Read))?;
+    request.server()?.wait_ready().await?;
+    let meta = request.meta(index(&request)?);
+    match named(groups, &namespace, &rest) {
+        Ok(group) => Ok(Response::json(&group)?.meta(&meta)),
+        Err(e) => Err(e.with(meta)),
+    }
 }
 
 #[cfg(test)]
@@ -89,15 +176,34 @@ mod tests {
     use super::super::app::Pending;
     use super::super::testing::TestServer;
     use super::*;
+    use encamp_autoscale::jobs::GroupId;
     use encamp_autoscale::status::PoolStatus;
     use serde_json::{Value, json};
 
-    /// One pool.
-    struct OnePool(Mutex<PoolStatus>);
+    /// One pool, and job groups if those are scaled.
+    struct OnePool(Mutex<PoolStatus>, Option<Mutex<Vec<GroupStatus>>>);
 
     impl Autoscaling for OnePool {
         fn pools(&self) -> Vec<PoolStatus> {
             vec![self.0.lock().expect("the pool").clone()]
+        }
+
+        fn groups(&self) -> Option<Vec<GroupStatus>> {
+            self.1.as_ref().map(|groups| groups.lock().expect("the groups").clone())
+        }
+
+        fn set_group_failsafe<'a>(
+            &'a self,
+            id: &'a GroupId,
+            on: bool,
+            who: &'a str,
+        ) -> Pending<'a, Result<GroupStatus, Error>> {
+            Box::pin(async move {
+                let mut groups = self.1.as_ref().expect("they are scaled").lock().expect("the groups");
+                let found = groups.iter_mut().find(|g| g.id() == *id).ok_or_else(|| Error::not_found(UNKNOWN_GROUP))?;
+                (found.failsafe, found.failsafe_admin) = (on, who.to_string());
+                Ok(found.clone())
+            })
         }
 
         fn set_failsafe<'a>(&'a self, pool: &'a str, on: bool, who: &'a str) -> Pending<'a, Result<PoolStatus, Error>> {
@@ -113,6 +219,48 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
+    async fn job_groups_are_told_by_namespace() {
+        let t = TestServer::start().await;
+        let one = |namespace: &str, job: &str, group: &str| GroupStatus {
+            namespace: namespace.into(),
+            job: job.into(),
+            group: group.into(),
+            ..GroupStatus::default()
+        };
+        let all =
+            [("default", "web", "front"), ("default", "a/b", "c"), ("default", "a", "b/c"), ("dev", "web", "front")];
+        let all = all.map(|(namespace, job, group)| one(namespace, job, group)).to_vec();
+        t.app.autoscaling_by(Arc::new(OnePool(Mutex::default(), Some(Mutex::new(all)))));
+        for (query, want) in [("", 3), ("?namespace=dev", 1), ("?namespace=*", 4), ("?namespace=none", 0)] {
+            let list = t.get(&format!("/v1/autoscale/groups{query}")).await;
+            assert_eq!((list.status, list.json().as_array().map(Vec::len)), (200, Some(want)), "{query}");
+            assert!(list.header("x-nomad-index").is_some());
+        }
+        assert_eq!(t.put("/v1/autoscale/groups", json!({})).await.told(), (405, "Invalid method".into()));
+        let web = "/v1/autoscale/group/web/front";
+        assert_eq!(t.get(web).await.json()["JobID"], "web");
+        for path in
+            ["/v1/autoscale/group/web", "/v1/autoscale/group/web/back", "/v1/autoscale/group/web/front/failsafe"]
+        {
+            assert_eq!(t.get(path).await.told(), (404, UNKNOWN_GROUP.into()), "{path}");
+        }
+        assert_eq!(t.get("/v1/autoscale/group/a/b/c").await.told(), (400, AMBIGUOUS_GROUP.into()));
+
+        let on =
+            t.put(&format!("{web}/failsafe?namespace=dev"), json!({"Enable": true, "Operator": "ann@laptop"})).await;
+        let told = (on.status, on.json()["Failsafe"].clone(), on.json()["FailsafeAdmin"].clone());
+        assert_eq!(told, (200, json!(true), json!("ann@laptop from 127.0.0.1")));
+        let failsafe = async |query: &str| t.get(&format!("{web}{query}")).await.json()["Failsafe"].clone();
+        assert_eq!((failsafe("?namespace=dev").await, failsafe("").await), (json!(true), json!(false)));
+        let path = "/v1/autoscale/group/web/back/failsafe";
+        assert_eq!(t.put(path, json!({"Enable": true})).await.told(), (404, UNKNOWN_GROUP.into()));
+        assert_eq!(t.put(path, json!({})).await.told(), (400, "Enable must be true or false".into()));
+        let ambiguous = t.put("/v1/autoscale/group/a/b/c/failsafe", json!({"Enable": true})).await;
+        assert_eq!(ambiguous.told(), (400, AMBIGUOUS_GROUP.into()));
+        t.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
     async fn the_routes_exist_where_pools_are_scaled() {
         let t = TestServer::start().await;
         for (method, path, body) in [
@@ -124,7 +272,11 @@ mod tests {
             assert_eq!(t.send(method, path, &[], body).await.told(), (404, String::new()), "{method} {path}");
         }
         let pool = PoolStatus { pool: "web".into(), nodes: 3, ..PoolStatus::default() };
-        t.app.autoscaling_by(Arc::new(OnePool(Mutex::new(pool))));
+        t.app.autoscaling_by(Arc::new(OnePool(Mutex::new(pool), None)));
+        for path in ["/v1/autoscale/groups", "/v1/autoscale/group/web/front", "/v1/autoscale/group/web/front/failsafe"]
+        {
+            assert_eq!(t.get(path).await.told(), (404, String::new()), "{path}: job groups are not scaled");
+        }
         let list = t.get("/v1/autoscale/pools").await;
         assert_eq!(
             (list.status, list.json()[0]["Pool"].clone(), list.json()[0]["Nodes"].clone()),
@@ -148,8 +300,23 @@ mod tests {
 
         let on = t.put("/v1/autoscale/pool/web/failsafe", json!({"Enable": true})).await;
         assert_eq!((on.status, on.json()["Failsafe"].clone()), (200, json!(true)));
+        assert_eq!(on.json()["FailsafeAdmin"], "HTTP API from 127.0.0.1");
         assert!(on.header("x-nomad-index").is_some());
         assert_eq!(t.get("/v1/autoscale/pool/web").await.json()["Failsafe"], true);
+        for (operator, want) in [
+            (json!("ann@laptop"), Ok("ann@laptop from 127.0.0.1")),
+            (json!(" "), Ok("HTTP API from 127.0.0.1")),
+            (json!(null), Ok("HTTP API from 127.0.0.1")),
+            (json!("a\nb"), Err("Operator must have 128 bytes at most and no control characters")),
+            (json!("a".repeat(129)), Err("Operator must have 128 bytes at most and no control characters")),
+        ] {
+            let body = json!({"Enable": false, "Operator": operator});
+            let answer = t.put("/v1/autoscale/pool/web/failsafe", body).await;
+            match want {
+                Ok(want) => assert_eq!(answer.json()["FailsafeAdmin"], want),
+                Err(want) => assert_eq!(answer.told(), (400, want.into())),
+            }
+        }
         let path = "/v1/autoscale/pool/db/failsafe";
         assert_eq!(t.put(path, json!({"Enable": true})).await.told(), (404, UNKNOWN_POOL.into()));
         assert_eq!(t.put(path, json!({})).await.told(), (400, "Enable must be true or false".into()));

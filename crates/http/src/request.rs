@@ -340,7 +340,7 @@ impl Request {
     }
 
     /// Where the request comes from; `None` if another agent has passed it on.
-    fn address(&self) -> Option<IpAddr> {
+    pub(crate) fn address(&self) -> Option<IpAddr> {
         self.extensions.get::<ConnectInfo<Peer>>().map(|c| c.0.address.ip())
     }
 

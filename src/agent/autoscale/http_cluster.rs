@@ -9,15 +9,16 @@ use encamp_api::writes::ScalingRequest;
 use encamp_api::{ApiError, Client};
 use encamp_autoscale::cluster::{Answer, Cluster, ClusterError, Items, Stored, Usage};
 use encamp_autoscale::paths::NAMESPACE;
+use encamp_autoscale::protection::Servers;
 use encamp_snapshot::file::into_state;
 use encamp_snapshot::live::{self, Collected, Detail, Options};
 use encamp_state::Snapshot;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use super::drain_meta;
 use super::lock::LeaderLock;
 use super::node_agents::{NodeAgents, usage};
+use super::{drain_meta, members};
 
 /// A state that was read so short a time before a call answers it.
 const FRESH: Duration = Duration::from_millis(400);
@@ -156,6 +157,16 @@ impl Cluster for HttpCluster {
         Box::pin(self.fetch())
     }
 
+    fn servers(&self) -> Answer<'_, Servers> {
+        Box::pin(async {
+            const WHAT: &str = "the members of the cluster";
+            let (answer, _) = self.client.agent_members().await.map_err(|e| failed(WHAT, &e))?;
+            let members = members::of_answer(answer).map_err(|e| ClusterError::Failed(format!("{WHAT}: {e}")))?;
+            // This process is no agent, and has no node of its own.
+            Ok(Servers { own_node: None, members })
+        })
+    }
+
     fn variable<'a>(&'a self, path: &'a str) -> Answer<'a, Option<Stored>> {
         Box::pin(async move {
             match self.client.variable(path).await {
@@ -270,6 +281,29 @@ mod tests {
         assert!(cluster.state().await.is_ok());
         assert_eq!(reads(&canned), before, "it is fresh");
         assert_eq!((cluster.name(), cluster.leads()), ("here".into(), true));
+    }
+
+    #[tokio::test]
+    async fn servers_that_cannot_be_read_are_not_taken_for_none() {
+        for (status, text, want) in [
+            (200, r#"{"Members":[{"Name":"a.here","Addr":"10.0.0.1","Tags":{"region":"here"},"Status":"alive"}]}"#, 1),
+            (200, r#"{"Members":[]}"#, 0),
+        ] {
+            let canned = Canned::start(move |method, path, _| match path {
+                "/v1/agent/members" => (status, text.to_string()),
+                _ => empty(method, path).unwrap_or((404, String::new())),
+            });
+            let servers = cluster(&canned.await).await.servers().await.expect("the servers");
+            assert_eq!((servers.own_node, servers.members.len()), (None, want));
+        }
+        for (status, text) in [(403, "Permission denied"), (200, "{}"), (404, "")] {
+            let canned = Canned::start(move |method, path, _| match path {
+                "/v1/agent/members" => (status, text.to_string()),
+                _ => empty(method, path).unwrap_or((404, String::new())),
+            });
+            let servers = cluster(&canned.await).await.servers().await;
+            assert!(matches!(&servers, Err(ClusterError::Failed(why)) if why.contains("the members of the cluster")));
+        }
     }
 
     #[tokio::test]

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::loops::{Current, Loops};
 use super::node_agents::NodeAgents;
 use super::parts::{Parts, Place, own_alloc};
-use super::server_cluster::ServerCluster;
+use super::server_cluster::{KnownServers, ServerCluster};
 use crate::agent::config::Config;
 
 /// How long is waited before loops that ended while the server still leads are begun again.
@@ -24,6 +24,8 @@ const STOP: Duration = Duration::from_secs(2);
 struct OnLeader {
     server: Server,
     region: String,
+    /// The servers that the server has heard of.
+    known: KnownServers,
     /// The node beside the server.
     local: Option<Arc<dyn LocalClient>>,
     /// The agents of other nodes.
@@ -66,7 +68,7 @@ impl OnLeader {
     async fn lead(&self, term: u64, current: &Current) {
         if self.server.wait_ready().await.is_ok() {
             let (server, region, local) = (self.server.clone(), self.region.clone(), self.local.clone());
-            let cluster = ServerCluster::new(server, region, term, local, self.agents.clone());
+            let cluster = ServerCluster::new(server, region, term, self.known.clone(), local, self.agents.clone());
             let loops = Loops::new(&self.parts, Arc::new(cluster));
             current.set(Some(&loops));
             tracing::info!(target: "autoscale", term, "this server leads: worker pools are scaled by it");
@@ -108,14 +110,15 @@ impl Running {
     }
 }
 
-/// Begins to follow leadership on the server of an agent, if its configuration wants that. Must be called inside of a
-/// runtime.
+/// Begins to follow leadership on the server of an agent, if its configuration wants that. `known`: the servers that
+/// the server has heard of; `local`: the node beside it. Must be called inside of a runtime.
 ///
 /// # Errors
 /// A provider or a backend for notifications cannot be set up.
 pub fn start(
     config: &Config,
     server: &Server,
+    known: KnownServers,
     local: Option<Arc<dyn LocalClient>>,
     metrics: &Metrics,
 ) -> Result<Option<(Arc<Current>, Running)>, String> {
@@ -132,8 +135,8 @@ pub fn start(
         ..encamp_api::Tls::default()
     };
     let agents = Arc::new(NodeAgents::new(encamp_api::Config { tls, ..encamp_api::Config::default() }));
-    let follower = OnLeader { server: server.clone(), region: config.region.clone(), local, agents, parts };
-    let current = Arc::new(Current::default());
+    let follower = OnLeader { server: server.clone(), region: config.region.clone(), known, local, agents, parts };
+    let current = Arc::new(Current::new(block.job_scaling));
     let running = Running::start(follower, current.clone());
     let running = running.map_err(|e| format!("the thread for worker pools cannot be started: {e}"))?;
     Ok(Some((current, running)))

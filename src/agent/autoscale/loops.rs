@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use encamp_autoscale::cluster::Cluster;
 use encamp_autoscale::driver::{Autoscaler, FailsafeError};
-use encamp_autoscale::jobs::driver::JobScaler;
+use encamp_autoscale::jobs::GroupId;
+use encamp_autoscale::jobs::driver::{self as jobs, JobScaler};
+use encamp_autoscale::jobs::status::GroupStatus;
 use encamp_autoscale::provider::local::Local;
 use encamp_autoscale::status::PoolStatus;
 use encamp_http::app::{Autoscaling, Pending};
-use encamp_http::autoscale::UNKNOWN_POOL;
+use encamp_http::autoscale::{UNKNOWN_GROUP, UNKNOWN_POOL};
 use encamp_http::error::Error;
 
 use super::parts::Parts;
@@ -71,24 +73,56 @@ impl Loops {
     }
 }
 
-/// The worker pools, where this instance acts.
-#[derive(Default)]
-pub struct Current(Mutex<Option<Autoscaler>>);
+/// The worker pools and job groups, where this instance acts.
+pub struct Current {
+    /// Job groups are scaled by whoever acts.
+    job_scaling: bool,
+    acting: Mutex<Option<(Autoscaler, Option<JobScaler>)>>,
+}
 
 impl Current {
-    /// From now on these loops know the pools; none: this instance does not act.
+    /// Nothing acts yet. `job_scaling`: job groups are scaled as well.
+    pub fn new(job_scaling: bool) -> Current {
+        Current { job_scaling, acting: Mutex::default() }
+    }
+
+    /// From now on these loops know the pools and groups; none: this instance does not act.
     pub fn set(&self, loops: Option<&Loops>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = loops.map(|l| l.pools.clone());
+        let acting = loops.map(|l| (l.pools.clone(), l.jobs.clone()));
+        *self.acting.lock().unwrap_or_else(PoisonError::into_inner) = acting;
     }
 
     fn get(&self) -> Option<Autoscaler> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.acting.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|(pools, _)| pools.clone())
+    }
+
+    fn jobs(&self) -> Option<JobScaler> {
+        self.acting.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.1.clone()
     }
 }
 
 impl Autoscaling for Current {
     fn pools(&self) -> Vec<PoolStatus> {
         self.get().map(|a| a.pools()).unwrap_or_default()
+    }
+
+    fn groups(&self) -> Option<Vec<GroupStatus>> {
+        self.job_scaling.then(|| self.jobs().map(|j| j.groups()).unwrap_or_default())
+    }
+
+    fn set_group_failsafe<'a>(
+        &'a self,
+        group: &'a GroupId,
+        on: bool,
+        who: &'a str,
+    ) -> Pending<'a, Result<GroupStatus, Error>> {
+        Box::pin(async move {
+            let jobs = self.jobs().ok_or_else(|| Error::not_found(UNKNOWN_GROUP))?;
+            jobs.set_failsafe(group, on, who).await.map_err(|e| match e {
+                jobs::FailsafeError::NotFound => Error::not_found(UNKNOWN_GROUP),
+                jobs::FailsafeError::Store(_) => Error::internal(e.to_string()),
+            })
+        })
     }
 
     fn set_failsafe<'a>(&'a self, pool: &'a str, on: bool, who: &'a str) -> Pending<'a, Result<PoolStatus, Error>> {

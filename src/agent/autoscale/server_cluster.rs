@@ -7,37 +7,45 @@ use std::time::Duration;
 use encamp_api::stats::AllocResourceUsage;
 use encamp_autoscale::cluster::{Answer, Cluster, ClusterError, Items, Stored, Usage};
 use encamp_autoscale::paths::NAMESPACE;
+use encamp_autoscale::protection::Servers;
 use encamp_http::local::LocalClient;
 use encamp_model::requests::ScalingRequest;
 use encamp_model::{DrainStrategy, Node, VariableEncrypted};
 use encamp_server::endpoints::variables::{self, Items as PlainItems};
 use encamp_server::endpoints::{node, scale};
 use encamp_server::leadership::loops::drain::set::{DrainRequest, set_drain};
+use encamp_server::leadership::peers::KnownServer;
 use encamp_server::{Error, Server};
 use encamp_state::Snapshot;
 
-use super::drain_meta;
 use super::node_agents::{NodeAgents, usage};
+use super::{drain_meta, members};
+
+/// Tells the servers that the server has heard of.
+pub type KnownServers = Arc<dyn Fn() -> Vec<KnownServer> + Send + Sync>;
 
 /// The cluster, for as long as this server leads in one term.
 pub struct ServerCluster {
     server: Server,
     region: String,
     term: u64,
+    known: KnownServers,
     local: Option<Arc<dyn LocalClient>>,
     agents: Arc<NodeAgents>,
 }
 
 impl ServerCluster {
-    /// The cluster of a server that leads in this term. `local`: the node beside it.
+    /// The cluster of a server that leads in this term. `known`: the servers it has heard of; `local`: the node beside
+    /// it.
     pub fn new(
         server: Server,
         region: String,
         term: u64,
+        known: KnownServers,
         local: Option<Arc<dyn LocalClient>>,
         agents: Arc<NodeAgents>,
     ) -> ServerCluster {
-        ServerCluster { server, region, term, local, agents }
+        ServerCluster { server, region, term, known, local, agents }
     }
 
     /// Refuses to act after the term.
@@ -104,6 +112,12 @@ impl Cluster for ServerCluster {
 
     fn state(&self) -> Answer<'_, Snapshot> {
         Box::pin(self.current())
+    }
+
+    fn servers(&self) -> Answer<'_, Servers> {
+        let own_node = self.local.as_ref().map(|l| l.node_id()).filter(|id| !id.is_empty());
+        let servers = Servers { own_node, members: members::of_known(&(self.known)()) };
+        Box::pin(async { Ok(servers) })
     }
 
     fn variable<'a>(&'a self, path: &'a str) -> Answer<'a, Option<Stored>> {
@@ -203,10 +217,12 @@ mod tests {
         tokio::time::timeout(Duration::from_secs(30), ready).await.expect("ready in time");
         let term = server.consensus().leadership().borrow().term;
         let agents = Arc::new(NodeAgents::new(encamp_api::Config::default()));
-        let of = |term| ServerCluster::new(server.clone(), "here".into(), term, None, agents.clone());
+        let known: KnownServers = Arc::new(Vec::new);
+        let of = |term| ServerCluster::new(server.clone(), "here".into(), term, known.clone(), None, agents.clone());
         let cluster = of(term);
         assert_eq!((cluster.name(), cluster.leads()), ("here".into(), true));
         assert!(cluster.state().await.is_ok_and(|s| s.nodes().count() == 0));
+        assert_eq!(cluster.servers().await, Ok(Servers::default()));
 
         let path = "encamp/autoscale/state/nodes/web";
         let items = |text: &str| Items::from([("state".to_string(), text.to_string())]);

@@ -1,10 +1,11 @@
-//! `autoscale failsafe`: failsafe mode of a worker pool (`docs/spec/cluster-scaling.md §7`).
+//! `autoscale failsafe`: failsafe mode of a worker pool or a job's group (`docs/spec/cluster-scaling.md §7`, `§13`).
 
 use serde_json::json;
 
+use super::groups::{Groups, Source};
 use super::pools::{Pools, unknown};
-use super::state;
-use crate::cli::cluster::ClusterFlags;
+use super::state::{self, Stored};
+use crate::cli::cluster::{ClusterFlags, FetchFlags};
 use crate::cli::command::Run;
 use crate::cli::connection::Connection;
 use crate::cli::context::{Context, clock};
@@ -20,18 +21,20 @@ use serde_json::Value;
 /// How often a state object is read and written again when others write at the same time.
 const ATTEMPTS: usize = 5;
 
-/// Turn failsafe mode of a worker pool on or off
+/// Turn failsafe mode of a worker pool or of a job's group on or off
 ///
 /// A pool in failsafe mode is neither evaluated nor changed, by no autoscaler, until failsafe mode is turned off. Pools
 /// enter it after repeated failures. Turning it off forgets the failures. Who did it, and when, is kept with the pool's
 /// state.
 ///
-/// The pool is the argument, or the value of -pool; -state-path names it by the Variable that holds its state.
+/// The pool is the argument, or the value of -pool; -state-path names it by the Variable that holds its state. A group
+/// of a job is named by -group; its namespace is that of the command.
 ///
 /// Where the cluster does not scale pools itself, the state object in the Variables is changed, which an autoscaler
 /// outside of the cluster reads.
 ///
-/// The exit code is 0 also if the pool is in that mode already, and 1 after an error, or if there is no such pool.
+/// The exit code is 0 also if the pool is in that mode already, and 1 after an error, or if there is no such pool or
+/// group.
 #[derive(Debug, clap::Parser)]
 pub struct AutoscaleFailsafe {
     /// Turn failsafe mode on
@@ -46,22 +49,26 @@ pub struct AutoscaleFailsafe {
     /// The Variable with the state of the pool: encamp/autoscale/state/nodes/NAME
     #[arg(long, value_name = "path")]
     pub state_path: Option<String>,
+    /// The group of a job, as JOB/GROUP
+    #[arg(long, value_name = "job/group")]
+    pub group: Option<String>,
     /// Do not ask
     #[arg(long)]
     pub yes: bool,
     /// The same as -yes
     #[arg(long)]
-    pub force: bool,
+    pub(crate) force: bool,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "pool")]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 /// How a pool is named.
 enum Named {
     Pool(String),
     StatePath(String),
+    Group(String),
 }
 
 impl Named {
@@ -69,6 +76,7 @@ impl Named {
         match self {
             Named::Pool(name) => name == pool,
             Named::StatePath(path) => *path == pool_state(pool),
+            Named::Group(_) => false,
         }
     }
 
@@ -77,6 +85,7 @@ impl Named {
         found.ok_or_else(|| match self {
             Named::Pool(name) => unknown(name, pools),
             Named::StatePath(path) => format!("No worker pool has its state at {}", quoted(path)),
+            Named::Group(name) => format!("{} is a job group", quoted(name)),
         })
     }
 }
@@ -91,14 +100,20 @@ impl AutoscaleFailsafe {
         };
         let mut names = argument.into_iter().chain(given(&self.pool)).map(Named::Pool).collect::<Vec<_>>();
         names.extend(given(&self.state_path).map(|p| Named::StatePath(p.trim_start_matches('/').to_string())));
+        names.extend(given(&self.group).map(Named::Group));
         match (names.pop(), names.is_empty()) {
             (Some(name), true) => Ok(name),
-            (Some(_), false) => Err("Name the pool once: as argument, by -pool or by -state-path".into()),
+            (Some(_), false) => {
+                Err("Name the pool once, as argument, by -pool or by -state-path, or a group by -group".into())
+            }
             (None, _) => Err("This command takes one argument: <pool>".into()),
         }
     }
 
     fn change(&self, c: &Connection, context: &mut Context<'_, '_>, named: &Named) -> Result<u8, String> {
+        if let Named::Group(name) = named {
+            return self.change_group(c, context, name);
+        }
         let answer = c.wait(c.client.rows::<PoolStatus>("/v1/autoscale/pools", &Query::default()));
         match state::offered(answer, "querying worker pools")? {
             Some((pools, _)) => self.through_the_leader(c, context, named, &pools),
@@ -115,14 +130,41 @@ impl AutoscaleFailsafe {
     ) -> Result<u8, String> {
         let name = named.find(pools.iter().map(|p| &p.pool))?;
         let now = pools.iter().find(|p| p.pool == name).is_some_and(|p| p.failsafe);
-        if let Some(code) = self.settled(context, &name, now) {
+        let what = pool(&name);
+        if let Some(code) = self.settled(context, &what, now) {
             return Ok(code);
         }
         let to = path("/v1/autoscale/pool/", &name, "/failsafe");
-        let body = json!({"Enable": self.enable});
+        let body = json!({"Enable": self.enable, "Operator": self.who(c, context)});
         let put = c.wait(c.client.put::<_, Value>(&to, &Query::default(), &body));
         put.map_err(|e| format!("Error setting failsafe mode: {e}"))?;
-        self.done(context, &name);
+        self.done(context, &what);
+        Ok(0)
+    }
+
+    fn change_group(&self, c: &Connection, context: &mut Context<'_, '_>, name: &str) -> Result<u8, String> {
+        let read = Groups::read(c, &FetchFlags::default(), &self.general, context.env)?;
+        let group = read.find(name)?;
+        let id = group.id();
+        let what = format!("job group {}", quoted(&id.name()));
+        if let Some(code) = self.settled(context, &what, group.failsafe) {
+            return Ok(code);
+        }
+        let who = self.who(c, context);
+        match read.source {
+            Source::Leader => {
+                let to = path("/v1/autoscale/group/", &format!("{}/{}", id.job, id.group), "/failsafe");
+                let body = json!({"Enable": self.enable, "Operator": who});
+                let put = c.wait(c.client.put::<_, Value>(&to, &Query::in_namespace(&id.namespace), &body));
+                put.map_err(|e| format!("Error setting failsafe mode: {e}"))?;
+            }
+            Source::Variables => {
+                let client = state::client(c)?;
+                let (path, name) = (id.state_path(), id.name());
+                self.write_until_it_holds(c, &client, (&path, &name), &who, || state::read_group(c, &client, &id))?;
+            }
+        }
+        self.done(context, &what);
         Ok(0)
     }
 
@@ -132,27 +174,37 @@ impl AutoscaleFailsafe {
         let name = named.find(pools.registry.pools().keys())?;
         let client = state::client(c)?;
         let before = state::read(c, &client, &name)?.record;
-        if let Some(code) = self.settled(context, &name, before.failsafe_mode) {
+        let what = pool(&name);
+        if let Some(code) = self.settled(context, &what, before.failsafe_mode) {
             return Ok(code);
         }
         let who = self.who(c, context);
-        for _ in 0..ATTEMPTS {
-            if self.write(c, &client, &name, &who)? {
-                self.done(context, &name);
-                return Ok(0);
-            }
-        }
-        Err(format!("Error: others keep writing the Variable {}; try again", pool_state(&name)))
+        let path = pool_state(&name);
+        self.write_until_it_holds(c, &client, (&path, &name), &who, || state::read(c, &client, &name))?;
+        self.done(context, &what);
+        Ok(0)
     }
 
-    /// Changes the state object as it is now. False: somebody else has written meanwhile.
-    fn write(&self, c: &Connection, client: &Client, name: &str, who: &str) -> Result<bool, String> {
-        let mut stored = state::read(c, client, name)?;
-        let now = clock();
-        stored.record.set_failsafe(self.enable, who, now);
-        stored.record.last_updated = Some(Time::from_unix_nanos(now));
-        stored.record = Record { resource_name: name.to_string(), ..stored.record };
-        state::write(c, client, &stored)
+    /// Changes the state object of a path and name as it is then, again while others write meanwhile.
+    fn write_until_it_holds(
+        &self,
+        c: &Connection,
+        client: &Client,
+        (path, name): (&str, &str),
+        who: &str,
+        read: impl Fn() -> Result<Stored, String>,
+    ) -> Result<(), String> {
+        for _ in 0..ATTEMPTS {
+            let mut stored = read()?;
+            let now = clock();
+            stored.record.set_failsafe(self.enable, who, now);
+            stored.record.last_updated = Some(Time::from_unix_nanos(now));
+            stored.record = Record { resource_name: name.to_string(), ..stored.record };
+            if state::write(c, client, &stored)? {
+                return Ok(());
+            }
+        }
+        Err(format!("Error: others keep writing the Variable {path}; try again"))
     }
 
     /// The accessor of the token, or the user and machine where there is no token.
@@ -168,29 +220,33 @@ impl AutoscaleFailsafe {
         format!("{user}@{}", crate::agent::config::host_name())
     }
 
-    /// Ends the command where there is nothing to do, or the answer is no.
-    fn settled(&self, context: &mut Context<'_, '_>, name: &str, now: bool) -> Option<u8> {
+    /// Ends the command where there is nothing to do, or the answer is no. `what`: the pool or group.
+    fn settled(&self, context: &mut Context<'_, '_>, what: &str, now: bool) -> Option<u8> {
         let mode = if self.enable { "enabled" } else { "disabled" };
         if now == self.enable {
-            context.ui.output(&format!("Failsafe mode of worker pool {} is {mode} already", quoted(name)));
+            context.ui.output(&format!("Failsafe mode of {what} is {mode} already"));
             return Some(0);
         }
         if self.yes || self.force {
             return None;
         }
         let verb = if self.enable { "enable" } else { "disable" };
-        let question = format!("Are you sure you want to {verb} failsafe mode of worker pool {}? [y/N]", quoted(name));
+        let question = format!("Are you sure you want to {verb} failsafe mode of {what}? [y/N]");
         prompt::confirm(context.ui, &question, "Cancelling: failsafe mode stays as it is").err()
     }
 
-    fn done(&self, context: &mut Context<'_, '_>, name: &str) {
-        let name = quoted(name);
+    fn done(&self, context: &mut Context<'_, '_>, what: &str) {
         let text = match self.enable {
-            true => format!("Failsafe mode of worker pool {name} enabled: it is neither evaluated nor changed"),
-            false => format!("Failsafe mode of worker pool {name} disabled: it is evaluated again"),
+            true => format!("Failsafe mode of {what} enabled: it is neither evaluated nor changed"),
+            false => format!("Failsafe mode of {what} disabled: it is evaluated again"),
         };
         context.ui.output(&text);
     }
+}
+
+/// A pool in messages.
+fn pool(name: &str) -> String {
+    format!("worker pool {}", quoted(name))
 }
 
 impl Run for AutoscaleFailsafe {

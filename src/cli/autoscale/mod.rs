@@ -1,10 +1,11 @@
-//! Commands about worker pools (`docs/spec/cluster-scaling.md §11`).
+//! Commands about worker pools and job groups that size themselves (`docs/spec/cluster-scaling.md §11`).
 //!
 //! [`status`], [`plan`], [`failsafe`], [`simulate`]: the commands. [`init`]: the example files of `init`.
-//! [`pools`]: pools read from a cluster or a snapshot. [`state`]: state objects in Variables. [`plan_text`],
-//! [`simulate_text`]: how results look.
+//! [`groups`]: job groups. [`pools`]: pools read from a cluster or a snapshot. [`state`]: state objects in Variables.
+//! [`plan_text`], [`simulate_text`]: how results look.
 
 pub mod failsafe;
+mod groups;
 pub mod init;
 pub mod plan;
 mod plan_text;
@@ -16,6 +17,8 @@ pub mod status;
 
 use super::command::Registry;
 use super::render::styled::one_line;
+use super::render::ui::Ui;
+use encamp_autoscale::protection::ProtectedNode;
 
 /// Where texts are broken.
 const WIDTH: usize = 80;
@@ -41,6 +44,35 @@ fn wrapped(text: &str, indent: usize) -> String {
         }
     }
     lines.join("\n")
+}
+
+/// Protected nodes that are listed one by one.
+const MOST_PROTECTED: usize = 10;
+
+/// Prints the nodes that are never removed, and why (§6).
+fn print_protected(ui: &mut Ui<'_>, nodes: &[ProtectedNode]) {
+    if nodes.is_empty() {
+        return;
+    }
+    ui.output_markup("\n[bold]Protected Nodes[reset]");
+    for node in nodes.iter().take(MOST_PROTECTED) {
+        let short = encamp_model::short_id(&node.id);
+        ui.output(&wrapped(&format!("{} ({short}): it runs {}", node.name, node.reason.runs()), 2));
+    }
+    let more = nodes.len().saturating_sub(MOST_PROTECTED);
+    if more > 0 {
+        ui.output(&format!("  and {more} more"));
+    }
+}
+
+fn print_problems(ui: &mut Ui<'_>, problems: &[String]) {
+    if problems.is_empty() {
+        return;
+    }
+    ui.output_markup("\n[bold]Problems[reset]");
+    for problem in problems {
+        ui.output(&wrapped(problem, 2));
+    }
 }
 
 /// A number of things with its noun.

@@ -17,6 +17,7 @@ use encamp_autoscale::checks::CheckResult;
 use encamp_autoscale::cycle::Outcome;
 use encamp_autoscale::params::ProviderKind;
 use encamp_autoscale::proof::Proof;
+use encamp_autoscale::protection::{ProtectedNode, protected_nodes};
 use encamp_autoscale::provider::aws::Aws;
 use encamp_autoscale::provider::command::{Command, CommandSettings};
 use encamp_autoscale::provider::{GroupId, Provider, ProviderError, ScalingGroup};
@@ -52,11 +53,11 @@ pub struct AutoscalePlan {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub cluster: ClusterFlags,
+    pub(crate) cluster: ClusterFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
     #[arg(value_name = "pool")]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 /// The result (`docs/autoscale-plan.schema.json`).
@@ -90,6 +91,8 @@ pub(super) struct PoolPlan {
     pub provider_limits_read: bool,
     /// Nodes that could leave, best first.
     pub candidates: Vec<Candidate>,
+    /// Nodes that are never removed, and why.
+    pub protected: Vec<ProtectedNode>,
     /// What the scheduler said about the first of them.
     pub proof: Option<Proof>,
     /// The outcome.
@@ -213,6 +216,7 @@ fn pool_plan(
         max: pool.parameters.max,
         provider_limits_read: group.is_some(),
         candidates: e.candidates.iter().map(|id| Candidate { id: id.clone(), name: name(id) }).collect(),
+        protected: protected_nodes(&e.view),
         outcome: kind(&e.outcome),
         sentence: plan_text::sentence(pools, record, &e),
         problems: pools.problems(Some(&pool.name)),

@@ -2,7 +2,7 @@
 
 use super::plan::{Plan, PoolPlan};
 use super::pools::Pools;
-use super::{counted, wrapped};
+use super::{counted, print_protected, wrapped};
 use crate::cli::render::table::{Form, table};
 use crate::cli::render::ui::Ui;
 use encamp_autoscale::arithmetic::Arithmetic;
@@ -67,6 +67,7 @@ fn print_pool(ui: &mut Ui<'_>, p: &PoolPlan) {
             ui.output(&wrapped(&format!("no place: {} of {text}", counted(g.count, "allocation")), 2));
         }
     }
+    print_protected(ui, &p.protected);
     if !p.problems.is_empty() {
         ui.output_markup("\n[bold]Problems[reset]");
         for problem in &p.problems {

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::state;
+use crate::agent::autoscale::members;
 use crate::cli::cluster::ClusterFlags;
 use crate::cli::connection::Connection;
 use crate::cli::context::Environment;
 use crate::cli::general::GeneralFlags;
 use encamp_autoscale::cycle::{Evaluation, Input, evaluate};
+use encamp_autoscale::protection::{Protection, ServerMember};
 use encamp_autoscale::provider::{ProviderError, ScalingGroup};
 use encamp_autoscale::record::{Record, ResourceType};
 use encamp_autoscale::registry::{Fallbacks, NodeProblem, Pool, Registry};
@@ -18,6 +20,8 @@ use encamp_state::State;
 /// What is said where nothing but a snapshot is known.
 const NO_RECORDS: &str =
     "A snapshot holds no Variables: requests are counted from 0, and no cooldown or failsafe mode is assumed";
+/// What is said where the servers are not known.
+const NO_SERVERS: &str = "Which nodes run servers of the cluster is not known: an autoscaler would not remove those";
 
 /// A cluster with its pools.
 pub(super) struct Pools {
@@ -27,6 +31,8 @@ pub(super) struct Pools {
     pub registry: Registry,
     /// The state objects by pool; the problem of one that cannot be read.
     pub records: BTreeMap<String, Result<Record, String>>,
+    /// What keeps its nodes from being removed. The allocation of the autoscaler is not known here.
+    protection: Protection,
     /// What is to be known about it.
     pub notes: Vec<String>,
     /// What "now" is for it, Unix nanoseconds.
@@ -41,13 +47,18 @@ impl Pools {
         let mut registry = Registry::default();
         registry.update(&state, &Fallbacks::new());
         let mut records: BTreeMap<String, Result<Record, String>> = BTreeMap::new();
+        let mut protection = Protection::default();
         if flags.snapshot.is_some() {
-            notes.push(NO_RECORDS.into());
+            notes.extend([NO_RECORDS.into(), NO_SERVERS.into()]);
             for pool in registry.pools().keys() {
                 records.insert(pool.clone(), Ok(Record::new(ResourceType::WorkerPool, pool)));
             }
         } else {
             let c = Connection::new(general, env)?;
+            match servers(&c) {
+                Ok(members) => protection.servers.members = members,
+                Err(e) => notes.push(format!("{NO_SERVERS}. Their list could not be read: {e}")),
+            }
             let client = state::client(&c)?;
             let fallbacks = state::fallbacks(&c, &client, &registry.named_alone())?;
             registry.update(&state, &fallbacks);
@@ -55,7 +66,7 @@ impl Pools {
                 records.insert(pool.clone(), state::read(&c, &client, pool).map(|stored| stored.record));
             }
         }
-        Ok(Pools { state, registry, records, notes, now })
+        Ok(Pools { state, registry, records, protection, notes, now })
     }
 
     /// The pool of that name, or all of them.
@@ -79,7 +90,7 @@ impl Pools {
             pool,
             record,
             group: group.map(Result::as_ref),
-            own_alloc: None,
+            protection: &self.protection,
             now: self.now,
         })
     }
@@ -120,6 +131,12 @@ impl Pools {
         let name = self.state.node(id).map_or("", |e| e.node.name.as_str());
         format!("{name} ({})", encamp_model::short_id(id))
     }
+}
+
+/// The servers of the cluster.
+fn servers(c: &Connection) -> Result<Vec<ServerMember>, String> {
+    let (answer, _) = c.wait(c.client.agent_members()).map_err(|e| e.to_string())?;
+    members::of_answer(answer)
 }
 
 /// What is said about a pool that is not there.

@@ -45,7 +45,7 @@ pub struct AutoscaleSimulate {
     #[arg(long, value_name = "file")]
     pub snapshot: Option<String>,
     #[command(flatten)]
-    pub reading: SnapshotFlags,
+    pub(crate) reading: SnapshotFlags,
     /// CSV file with the load
     #[arg(long, value_name = "file")]
     pub trace: Option<String>,
@@ -95,10 +95,10 @@ pub struct AutoscaleSimulate {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub colours: ColourFlags,
+    pub(crate) colours: ColourFlags,
     /// Taken to say that there are none.
     #[arg(hide = true)]
-    pub no_args: Vec<String>,
+    pub(crate) no_args: Vec<String>,
 }
 
 /// Why the command ends.

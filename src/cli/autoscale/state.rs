@@ -1,4 +1,4 @@
-//! State objects and configurations of pools in Variables, read and written over the HTTP API
+//! State objects of pools and job groups, and configurations of pools, in Variables, read and written over the HTTP API
 //! (`docs/spec/cluster-scaling.md §1`, `§8`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::cli::connection::Connection;
 use encamp_api::variables::{Variable, VariableError};
 use encamp_api::{ApiError, Client};
+use encamp_autoscale::jobs::GroupId;
 use encamp_autoscale::params::PoolParameters;
 use encamp_autoscale::paths;
 use encamp_autoscale::record::{ITEM, Record, ResourceType};
@@ -35,10 +36,18 @@ fn variable(c: &Connection, client: &Client, path: &str) -> Result<Option<Variab
 
 /// Reads the state object of a pool.
 pub(super) fn read(c: &Connection, client: &Client, pool: &str) -> Result<Stored, String> {
-    let path = paths::pool_state(pool);
+    read_at(c, client, paths::pool_state(pool), ResourceType::WorkerPool, pool)
+}
+
+/// Reads the state object of a job's group.
+pub(super) fn read_group(c: &Connection, client: &Client, id: &GroupId) -> Result<Stored, String> {
+    read_at(c, client, id.state_path(), ResourceType::JobGroup, &id.name())
+}
+
+fn read_at(c: &Connection, client: &Client, path: String, kind: ResourceType, name: &str) -> Result<Stored, String> {
     let Some(variable) = variable(c, client, &path)? else {
         let variable = Variable { namespace: paths::NAMESPACE.into(), path, ..Variable::default() };
-        return Ok(Stored { record: Record::new(ResourceType::WorkerPool, pool), variable });
+        return Ok(Stored { record: Record::new(kind, name), variable });
     };
     let record =
         Record::read(&path, variable.items.get(ITEM).map(String::as_str)).map_err(|e| format!("Error: {e}"))?;

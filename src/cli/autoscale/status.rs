@@ -1,8 +1,9 @@
 //! `autoscale status`: worker pools and what was decided about them last (`docs/spec/cluster-scaling.md §11`).
 
+use super::groups::{self, Groups};
 use super::plan_text;
 use super::pools::{Pools, unknown};
-use super::{state, wrapped};
+use super::{print_problems, print_protected, state, wrapped};
 use crate::cli::cluster::{ClusterFlags, FetchFlags};
 use crate::cli::command::Run;
 use crate::cli::connection::Connection;
@@ -14,6 +15,7 @@ use crate::cli::render::ui::Ui;
 use crate::cli::render::values::age;
 use encamp_api::Query;
 use encamp_autoscale::cycle::{Evaluation, Outcome};
+use encamp_autoscale::protection::protected_nodes;
 use encamp_autoscale::record::{Direction, Record};
 use encamp_autoscale::registry::Pool;
 use encamp_autoscale::status::{Action, Decision, PoolStatus};
@@ -33,16 +35,23 @@ const OWN_EVALUATION: &str = "The cluster does not tell about worker pools: it h
 ///
 /// A cluster whose leader does not scale pools cannot tell: then the pools are evaluated here, with the state objects
 /// that an autoscaler left in the Variables.
+///
+/// With -groups it shows groups of jobs that are scaled instead, those of the namespace: their count, what their
+/// allocations use, and the last decision. The argument is then JOB/GROUP.
 #[derive(Debug, clap::Parser)]
 pub struct AutoscaleStatus {
+    /// Show groups of jobs instead of worker pools
+    #[arg(long)]
+    pub groups: bool,
     #[command(flatten)]
-    pub format: FormatFlags,
+    pub(crate) format: FormatFlags,
     #[command(flatten)]
-    pub fetch: FetchFlags,
+    pub(crate) fetch: FetchFlags,
     #[command(flatten)]
-    pub general: GeneralFlags,
+    pub(crate) general: GeneralFlags,
+    /// The pool, or the group as JOB/GROUP
     #[arg(value_name = "pool")]
-    pub optional_args: Vec<String>,
+    pub(crate) optional_args: Vec<String>,
 }
 
 /// The pools, and what is to be said about them.
@@ -70,6 +79,26 @@ impl AutoscaleStatus {
     }
 }
 
+impl AutoscaleStatus {
+    fn of_groups(&self, c: &Connection, context: &mut Context<'_, '_>, wanted: Option<&str>) -> Result<u8, String> {
+        let formatted = self.format.wanted()?;
+        let read = Groups::read(c, &self.fetch, &self.general, context.env)?;
+        for note in &read.notes {
+            context.ui.warn(note);
+        }
+        let now = context.env.now;
+        match (wanted, formatted) {
+            (Some(name), true) => {
+                return self.format.print(context.ui, read.find(name)?, "*autoscale.GroupStatus");
+            }
+            (Some(name), false) => groups::details(context.ui, read.find(name)?, now),
+            (None, true) => return self.format.print(context.ui, &read.groups, "[]*autoscale.GroupStatus"),
+            (None, false) => groups::list(context.ui, &read.groups, now),
+        }
+        Ok(0)
+    }
+}
+
 /// The status of a pool, evaluated here.
 fn evaluated(pools: &Pools, pool: &Pool, record: &Result<Record, String>) -> PoolStatus {
     let time = Time::from_unix_nanos(pools.now);
@@ -85,6 +114,7 @@ fn evaluated(pools: &Pools, pool: &Pool, record: &Result<Record, String>) -> Poo
     let e = pools.evaluate(pool, record, None);
     PoolStatus {
         problems,
+        protected: protected_nodes(&e.view),
         operation: record.operation.as_ref().map(|o| plan_text::in_words(pools, o)).unwrap_or_default(),
         last_decision: Decision {
             time,
@@ -121,6 +151,9 @@ impl Run for AutoscaleStatus {
             [pool] => Some(pool.as_str()),
             _ => return context.usage_error("This command takes no arguments or one: <pool>"),
         };
+        if self.groups {
+            return context.connected(&self.general, |c, context| self.of_groups(c, context, wanted));
+        }
         context.connected(&self.general, |c, context| {
             let formatted = self.format.wanted()?;
             let mut read = self.read(c, context)?;
@@ -183,10 +216,7 @@ fn details(context: &mut Context<'_, '_>, p: &PoolStatus) {
     let now = context.env.now;
     let unit = [Metric::Cpu, Metric::Memory, Metric::Disk].into_iter().find(|m| m.name() == p.metric).map(Metric::unit);
     let unit = unit.map_or(String::new(), |u| format!(" {u}"));
-    let failsafe = match (p.failsafe, p.failsafe_admin.is_empty()) {
-        (on, true) => on.to_string(),
-        (on, false) => format!("{on}, since {}", p.failsafe_admin),
-    };
+    let failsafe = failsafe(p.failsafe, &p.failsafe_admin);
     let none = |text: &str| if text.is_empty() { "none".to_string() } else { text.to_string() };
     context.ui.output(&pairs(&[
         ("Pool", cell(&p.pool)),
@@ -206,17 +236,8 @@ fn details(context: &mut Context<'_, '_>, p: &PoolStatus) {
     context.ui.output_markup("\n[bold]Last Decision[reset]");
     context.ui.output(&decision(p, now));
     reason(context.ui, p, 2);
+    print_protected(context.ui, &p.protected);
     print_problems(context.ui, &p.problems);
-}
-
-fn print_problems(ui: &mut Ui<'_>, problems: &[String]) {
-    if problems.is_empty() {
-        return;
-    }
-    ui.output_markup("\n[bold]Problems[reset]");
-    for problem in problems {
-        ui.output(&wrapped(problem, 2));
-    }
 }
 
 fn reason(ui: &mut Ui<'_>, p: &PoolStatus, indent: usize) {
@@ -244,8 +265,13 @@ fn direction(p: &PoolStatus) -> String {
     if p.direction.is_empty() { "-".into() } else { format!("{}{requests}", p.direction) }
 }
 
+/// Failsafe mode, with who or what changed it last.
+pub(super) fn failsafe(on: bool, admin: &str) -> String {
+    if admin.is_empty() { on.to_string() } else { format!("{on}, since {admin}") }
+}
+
 /// A time that is left, in whole seconds.
-fn left(nanos: i64) -> String {
+pub(super) fn left(nanos: i64) -> String {
     format_duration(nanos.saturating_add(SECOND - 1).div_euclid(SECOND).saturating_mul(SECOND))
 }
 

@@ -56,7 +56,14 @@ fn removal_tells_of_every_resource() {
     let found = removal(&two);
     assert!(found.detail.starts_with("cpu: 5 MHz used, nothing allowed with 1 node (0 MHz)"), "{}", found.detail);
     assert!(no_removal().passed);
-    assert!(!all_protected(2).passed);
+    let mut nodes = pool_view(3, Amounts::default(), Amounts::default(), Amounts::default()).nodes;
+    for (node, reason) in nodes.iter_mut().zip([ProtectedBy::Job, ProtectedBy::Server, ProtectedBy::Job]) {
+        node.protected = Some(reason);
+    }
+    let found = all_protected(&nodes);
+    let want = "no node may be removed: of 3 nodes 1 runs a server of the cluster, 2 run a job that sets \
+                encamp_protect in its meta";
+    assert_eq!((found.passed, found.detail.as_str()), (false, want));
 }
 
 #[test]

@@ -77,7 +77,7 @@ impl Attempt {
 
 /// What became of an attempt.
 enum Tried {
-    /// It is looked at once more, after this pause.
+    /// The operation is observed once more, after this pause.
     Look(Duration),
     /// It failed for good.
     Failed(String),
@@ -186,7 +186,7 @@ impl Shared {
             Err(error) => {
                 tracing::warn!(target: "autoscale", pool = pool.name, %error, "{} failed", attempt.effect);
                 attempt.error = Some(error.to_string());
-                // It may have had its effect: that is looked at even after the last try.
+                // It may have had its effect: that is checked even after the last try.
                 Tried::Look(attempt.pause().unwrap_or_default())
             }
         }

@@ -1,13 +1,13 @@
 //! One worker pool in one cycle (`docs/spec/cluster-scaling.md §3`).
 
 use encamp_model::Time;
-use encamp_state::Snapshot;
 
-use super::{Finished, Shared};
+use super::{Finished, Seen, Shared};
 use crate::cycle::{Evaluation, Input, Outcome, evaluate};
 use crate::notify::Reason;
 use crate::params::PoolParameters;
 use crate::paths;
+use crate::protection::protected_nodes;
 use crate::provider::{GroupId, Provider, ProviderError, ScalingGroup};
 use crate::record::{Direction, Operation, Record, ResourceType};
 use crate::registry::Pool;
@@ -38,8 +38,8 @@ pub(super) async fn within<T>(call: impl Future<Output = Result<T, ProviderError
 
 impl Shared {
     /// Evaluates a pool, or goes on with its operation.
-    pub(super) async fn attend(&self, pool: Pool, state: Snapshot) -> Finished {
-        let in_operation = self.attend_to(&pool, state).await;
+    pub(super) async fn attend(&self, pool: Pool, seen: Seen) -> Finished {
+        let in_operation = self.attend_to(&pool, seen).await;
         Finished { pool: pool.name, in_operation }
     }
 
@@ -75,14 +75,14 @@ impl Shared {
     }
 
     /// True if the pool has an operation in the end.
-    async fn attend_to(&self, pool: &Pool, state: Snapshot) -> bool {
-        let (permit, state) = match self.permits.try_acquire() {
-            Ok(permit) => (permit, state),
+    async fn attend_to(&self, pool: &Pool, seen: Seen) -> bool {
+        let (permit, seen) = match self.permits.try_acquire() {
+            Ok(permit) => (permit, seen),
             Err(_) => {
                 let Ok(permit) = self.permits.acquire().await else { return true };
                 // Other pools took their time: the state may be old.
-                match store::within(self.cluster.state()).await {
-                    Ok(state) => (permit, state),
+                match self.read().await {
+                    Ok(seen) => (permit, seen),
                     Err(error) => {
                         self.error(&pool.name, format!("the cluster cannot be read: {error}"));
                         return true;
@@ -112,9 +112,9 @@ impl Shared {
             if pool.nodes.is_empty() {
                 return false;
             }
-            in_operation = self.evaluate(pool, &state, &path, loaded).await;
+            in_operation = self.evaluate(pool, &seen, &path, loaded).await;
         }
-        drop((permit, state));
+        drop((permit, seen));
         in_operation && self.operate(pool, &path).await
     }
 
@@ -134,18 +134,18 @@ impl Shared {
     }
 
     /// One evaluation; true if an operation begins.
-    async fn evaluate(&self, pool: &Pool, state: &Snapshot, path: &str, loaded: Loaded) -> bool {
+    async fn evaluate(&self, pool: &Pool, seen: &Seen, path: &str, loaded: Loaded) -> bool {
         let group = self.group(&pool.parameters).await;
         let evaluation = evaluate(&Input {
-            state,
+            state: &seen.state,
             pool,
             record: &loaded.record,
             group: Some(group.as_ref()),
-            own_alloc: self.own_alloc.as_deref(),
+            protection: &seen.protection,
             now: self.now(),
         });
         let (action, reason) = decision(&evaluation);
-        self.board.evaluated(&pool.name, evaluation.arithmetic);
+        self.board.evaluated(&pool.name, evaluation.arithmetic, protected_nodes(&evaluation.view));
         if evaluation.record != loaded.record {
             match self.save(path, evaluation.record, loaded.index).await {
                 Ok(saved) => self.board.note(&pool.name, &saved),

@@ -7,6 +7,7 @@ use encamp_model::Time;
 use encamp_telemetry::Metrics;
 
 use crate::arithmetic::Arithmetic;
+use crate::protection::ProtectedNode;
 use crate::record::Record;
 use crate::registry::{NodeProblem, Pool};
 use crate::status::{Action, Decision, PoolStatus, utilization};
@@ -18,6 +19,7 @@ struct Entry {
     pool: Option<Pool>,
     record: Record,
     arithmetic: Option<Arithmetic>,
+    protected: Vec<ProtectedNode>,
     decision: Decision,
     /// This instance has notified that the pool is in failsafe mode.
     told_failsafe: bool,
@@ -89,10 +91,10 @@ impl Board {
         }
     }
 
-    /// Takes over the figures of an evaluation.
-    pub(super) fn evaluated(&self, pool: &str, arithmetic: Arithmetic) {
+    /// Takes over what an evaluation found: its figures, and the nodes that are never removed.
+    pub(super) fn evaluated(&self, pool: &str, arithmetic: Arithmetic, protected: Vec<ProtectedNode>) {
         if let Some(entry) = self.known().pools.get_mut(pool) {
-            entry.arithmetic = Some(arithmetic);
+            (entry.arithmetic, entry.protected) = (Some(arithmetic), protected);
         }
     }
 
@@ -154,6 +156,7 @@ impl Entry {
     fn status(&self, name: &str, now: i64) -> PoolStatus {
         let mut status = PoolStatus::new(name, self.pool.as_ref(), &self.record, self.arithmetic.as_ref(), now);
         status.last_decision = self.decision.clone();
+        status.protected.clone_from(&self.protected);
         if let Some(pool) = &self.pool {
             status.problems = pool
                 .disagreements

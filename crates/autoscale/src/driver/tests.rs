@@ -3,6 +3,7 @@
 mod crashes;
 mod properties;
 mod rules;
+mod throttling;
 
 use std::sync::Arc;
 use std::time::Duration;

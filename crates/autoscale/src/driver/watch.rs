@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::StreamExt;
 
-use encamp_state::Snapshot;
-
-use super::{Finished, Shared};
+use super::{Finished, Seen, Shared};
 use crate::cluster::ClusterError;
 use crate::params::PoolParameters;
 use crate::paths;
@@ -24,19 +22,20 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Reads the cluster, and the Variables of pools that nodes name alone.
-    pub(super) async fn read(&mut self, shared: &Shared) -> Result<Snapshot, ClusterError> {
-        let state = store::within(shared.cluster.state()).await?;
-        self.registry.update(&state, &self.fallbacks);
+    pub(super) async fn read(&mut self, shared: &Shared) -> Result<Seen, ClusterError> {
+        let seen = shared.read().await?;
+        let state = &seen.state;
+        self.registry.update(state, &self.fallbacks);
         let names = self.registry.named_alone();
         if !names.is_empty() || !self.fallbacks.is_empty() {
             self.fallbacks = self.read_fallbacks(shared, names).await;
-            self.registry.update(&state, &self.fallbacks);
+            self.registry.update(state, &self.fallbacks);
         }
         for pool in self.pools.values_mut() {
             pool.nodes.clear();
         }
         self.pools.extend(self.registry.pools().iter().map(|(name, pool)| (name.clone(), pool.clone())));
-        Ok(state)
+        Ok(seen)
     }
 
     /// The Variables of pools. One that cannot be read now is taken as it was.

@@ -16,7 +16,7 @@ use super::status::GroupStatus;
 use super::visit::Visit;
 use super::{Found, GroupId, find};
 use crate::cluster::{Cluster, ClusterError};
-use crate::notify::Notify;
+use crate::notify::{Notification, Notify, Reason};
 use crate::record::{Record, ResourceType};
 use crate::status::{Action, Decision};
 use crate::store::{self, StoreError};
@@ -111,6 +111,7 @@ impl JobScaler {
     }
 
     /// Enters or leaves failsafe mode of a group; that it is in that state already is no error. `who` is noted.
+    /// Entering it notifies (§7).
     ///
     /// # Errors
     /// There is no such group, or its state object cannot be read or written.
@@ -124,10 +125,17 @@ impl JobScaler {
             tried += 1;
             let (mut record, check) = inner.load(id, &path).await?;
             if record.failsafe_mode != enable {
-                record.set_failsafe(enable, who, inner.now());
+                let now = inner.now();
+                record.set_failsafe(enable, who, now);
+                if enable {
+                    record.last_notification_event = Some(Time::from_unix_nanos(now));
+                }
                 match inner.save(&path, &mut record, check).await {
                     Ok(_) => {
-                        tracing::info!(target: "autoscale", group = id.name(), enable, who, "failsafe mode was set")
+                        tracing::info!(target: "autoscale", group = id.name(), enable, who, "failsafe mode was set");
+                        if enable {
+                            inner.tell_failsafe(&found, &path, who);
+                        }
                     }
                     Err(StoreError::Cluster(ClusterError::Conflict(_))) if tried < TRIES => continue,
                     Err(e) => return Err(e.into()),
@@ -135,9 +143,7 @@ impl JobScaler {
             }
             let mut groups = inner.groups();
             let status = groups.entry(id.clone()).or_insert_with(|| blank(&found));
-            status.failsafe = record.failsafe_mode;
-            status.failsafe_admin = record.failsafe_admin;
-            status.failures = record.failure_count;
+            status.note(&record, found.configuration.parameters(), inner.now());
             return Ok(status.clone());
         }
     }
@@ -164,6 +170,20 @@ impl Inner {
     pub(super) async fn save(&self, path: &str, record: &mut Record, check: u64) -> Result<u64, StoreError> {
         record.last_updated = Some(Time::from_unix_nanos(self.now()));
         store::save(self.cluster.as_ref(), path, record, check).await
+    }
+
+    /// Notifies that an operator enabled failsafe mode.
+    fn tell_failsafe(&self, found: &Found, path: &str, who: &str) {
+        let name = found.id.name();
+        let uid = found.configuration.parameters().map(|p| p.notification_uid.clone());
+        self.notify.send(Notification {
+            uid: uid.unwrap_or_default(),
+            cluster: self.cluster.name(),
+            reason: Reason::JobGroupFailsafeMode,
+            text: format!("{who} enabled failsafe mode of {name}."),
+            resource_id: name,
+            state_path: path.to_string(),
+        });
     }
 
     /// Looks at one group and notes what was found.
@@ -220,7 +240,7 @@ fn report(id: &GroupId, before: Option<&GroupStatus>, now: &GroupStatus) {
 }
 
 /// What is known of a group before its state object was read.
-fn blank(found: &Found) -> GroupStatus {
+pub(super) fn blank(found: &Found) -> GroupStatus {
     let (min, max) = match &found.configuration {
         GroupConfiguration::Full(p) => (p.min, p.max),
         GroupConfiguration::Absent | GroupConfiguration::Invalid(_) => (0, 0),

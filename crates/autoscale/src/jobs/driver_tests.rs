@@ -335,11 +335,14 @@ async fn failsafe_mode_stops_a_group_and_a_change_in_progress() {
     scaler.set_failsafe(&web(), true, "ops").await.expect("it is there");
     run_for(&scaler, 600).await;
     let record = fake.record();
-    assert_eq!((changes(&fake), record.scaling.is_some(), reasons(&fake)), (vec![(2, 3)], true, vec![]));
+    let told = vec![Reason::JobGroupFailsafeMode];
+    assert_eq!((changes(&fake), record.scaling.is_some(), reasons(&fake)), (vec![(2, 3)], true, told));
+    assert_eq!(fake.lock().notifications[0].text, "ops enabled failsafe mode of web/g.");
     assert_eq!(only(&scaler).last_decision.action, Action::Failsafe);
     scaler.set_failsafe(&web(), false, "ops").await.expect("it is there");
     run_for(&scaler, 15).await;
-    assert_eq!((fake.record().scaling, reasons(&fake)), (None, vec![Reason::ScaleOut]), "it goes on where it was");
+    let told = vec![Reason::JobGroupFailsafeMode, Reason::ScaleOut];
+    assert_eq!((fake.record().scaling, reasons(&fake)), (None, told), "it goes on where it was");
 }
 
 #[tokio::test(start_paused = true)]

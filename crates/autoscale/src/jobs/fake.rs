@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::params::tests::meta;
 use crate::cluster::{Answer, Cluster, ClusterError, Items, Stored, Usage};
 use crate::notify::{Notification, Notify};
+use crate::protection::Servers;
 use crate::record::{ITEM, Record};
 
 /// When tests begin, Unix nanoseconds.
@@ -276,6 +277,10 @@ impl Cluster for Fake {
         inner.advance();
         let snapshot = inner.state.snapshot();
         Box::pin(async { Ok(snapshot) })
+    }
+
+    fn servers(&self) -> Answer<'_, Servers> {
+        Box::pin(async { Ok(Servers::default()) })
     }
 
     fn variable<'a>(&'a self, path: &'a str) -> Answer<'a, Option<Stored>> {

@@ -15,11 +15,14 @@ mod visit;
 
 use std::sync::Arc;
 
-use encamp_model::{Job, TaskGroup};
+use encamp_model::{Job, TaskGroup, Time};
 use encamp_state::State;
 
 use self::params::GroupConfiguration;
+use self::status::GroupStatus;
 use crate::paths;
+use crate::record::Record;
+use crate::status::{Action, Decision};
 
 /// The group of a job.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,9 +87,54 @@ fn find(state: &State) -> Vec<Found> {
     found
 }
 
+/// The groups that a loop on this state would look at, with what their state objects say; `record` reads one, `now` in
+/// Unix nanoseconds. What allocations use is left out: nobody was asked.
+pub fn stored(state: &State, now: i64, record: impl Fn(&GroupId) -> Result<Record, String>) -> Vec<GroupStatus> {
+    let status = |found: Found| {
+        let mut status = driver::blank(&found);
+        match record(&found.id) {
+            Err(reason) => {
+                status.last_decision = Decision { time: Time::from_unix_nanos(now), action: Action::Error, reason };
+            }
+            Ok(record) => status.note(&record, found.configuration.parameters(), now),
+        }
+        if let GroupConfiguration::Invalid(problems) = found.configuration {
+            status.problems = problems;
+        }
+        status
+    };
+    find(state).into_iter().map(status).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::ResourceType;
+
+    #[tokio::test(start_paused = true)]
+    async fn stored_groups_are_told_without_a_loop() {
+        let fake = fake::Fake::with_job(3, &[("replicator_cooldown", "60")]);
+        fake.register("dev", "bad", 1, &[("replicator_max", "many")]);
+        let now = fake::START;
+        let state = fake.lock().state.snapshot();
+        let found = stored(&state, now, |id| {
+            let mut record = Record::new(ResourceType::JobGroup, &id.name());
+            record.set_failsafe(id.job == "web", "ops", now);
+            record.last_scaling_event = Some(Time::from_unix_nanos(now - 20 * encamp_model::SECOND));
+            Ok(record)
+        });
+        let [web, bad] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((web.id().name(), web.count, web.failsafe), ("web/g".into(), 3, true));
+        assert_eq!(
+            (web.cooldown_left, web.cpu, web.last_decision.action),
+            (40 * encamp_model::SECOND, None, Action::None)
+        );
+        assert!(web.failsafe_admin.ends_with(" ops"), "{web:?}");
+        assert_eq!((bad.id().name(), bad.problems.len(), bad.failsafe), ("dev/bad/g".into(), 1, false));
+        let broken = stored(&state, now, |_| Err("it cannot be read".into()));
+        let decision = &broken[0].last_decision;
+        assert_eq!((decision.action, decision.reason.as_str()), (Action::Error, "it cannot be read"));
+    }
 
     #[test]
     fn names_and_paths() {

@@ -59,6 +59,14 @@ pub enum GroupConfiguration {
 }
 
 impl GroupConfiguration {
+    /// The parameters, if they hold.
+    pub fn parameters(&self) -> Option<&GroupParameters> {
+        match self {
+            GroupConfiguration::Full(parameters) => Some(parameters),
+            GroupConfiguration::Absent | GroupConfiguration::Invalid(_) => None,
+        }
+    }
+
     /// Reads the meta of a group.
     pub fn read(meta: &BTreeMap<String, String>) -> GroupConfiguration {
         if !REQUIRED.iter().any(|key| meta.contains_key(*key)) {

@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::GroupId;
+use super::decision::cooldown_left;
+use super::params::GroupParameters;
+use crate::record::Record;
 use crate::status::Decision;
 
 /// A group as operators see it.
@@ -44,4 +48,22 @@ pub struct GroupStatus {
     pub last_decision: Decision,
     /// What is wrong with its meta, one line each. Such a group is not scaled.
     pub problems: Vec<String>,
+}
+
+impl GroupStatus {
+    /// Which group it is.
+    pub fn id(&self) -> GroupId {
+        GroupId { namespace: self.namespace.clone(), job: self.job.clone(), group: self.group.clone() }
+    }
+
+    /// Takes over what a state object says at `now` (Unix nanoseconds).
+    pub fn note(&mut self, record: &Record, parameters: Option<&GroupParameters>, now: i64) {
+        self.failsafe = record.failsafe_mode;
+        self.failsafe_admin.clone_from(&record.failsafe_admin);
+        self.failures = record.failure_count;
+        self.cooldown_left = parameters.map_or(0, |p| cooldown_left(p, record, now));
+        let scaling = record.scaling.as_ref();
+        self.operation =
+            scaling.map(|s| format!("count {} to {} since {}", s.from, s.to, s.started)).unwrap_or_default();
+    }
 }

@@ -59,14 +59,7 @@ impl Visit<'_> {
             Err(e) => return (Action::Error, e.to_string()),
         };
         let shown = self.with(&mut loaded, status).await;
-        let record = &loaded.record;
-        status.failsafe = record.failsafe_mode;
-        status.failsafe_admin.clone_from(&record.failsafe_admin);
-        status.failures = record.failure_count;
-        status.cooldown_left = decision::cooldown_left(self.parameters, record, self.inner.now());
-        if let Some(s) = &record.scaling {
-            status.operation = format!("count {} to {} since {}", s.from, s.to, s.started);
-        }
+        status.note(&loaded.record, Some(self.parameters), self.inner.now());
         shown.unwrap_or_else(|e| (Action::Error, e.to_string()))
     }
 

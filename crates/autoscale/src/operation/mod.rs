@@ -154,7 +154,7 @@ pub enum Event {
 /// What comes next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// The record is written by check-and-set, then the events are told.
+    /// The record is written by check-and-set, then the events are reported.
     Persist(Box<Record>, Vec<Event>),
     /// The effect is brought about, then the observation is made again.
     Act(Effect),
@@ -337,15 +337,15 @@ impl At<'_> {
         self.persist(record, events)
     }
 
-    /// A failure is counted, and the step that undoes or mends it comes before failsafe mode.
-    fn fail_and_mend(&self, step: Step, reason: String, change: impl FnOnce(&mut Operation)) -> Next {
+    /// A failure is counted, and the step that undoes it or recovers from it comes before failsafe mode.
+    fn fail_and_recover(&self, step: Step, reason: String, change: impl FnOnce(&mut Operation)) -> Next {
         let mut record = self.moved(step, change);
         record.failure_count = record.failure_count.saturating_add(1);
         self.persist(record, vec![Event::Failed { direction: self.operation.direction, reason }])
     }
 
-    /// What [`At::fail_and_mend`] began is done: the operation is over, and failsafe mode begins if it is due.
-    fn mended(&self, reason: &str) -> Next {
+    /// What [`At::fail_and_recover`] began is done: the operation is over, and failsafe mode begins if it is due.
+    fn recovered(&self, reason: &str) -> Next {
         let mut record = Record { operation: None, ..self.record.clone() };
         let enters = record.enter_failsafe_if_due(self.parameters.retry_threshold, self.now);
         let events = if enters { vec![Event::EnteredFailsafe { reason: reason.to_string() }] } else { Vec::new() };

@@ -50,7 +50,7 @@ pub(super) fn await_drained(at: &At<'_>) -> Next {
         Seen::Gone => return at.go(Step::Terminate),
         Seen::Open => {
             let reason = format!("the drain of node {id} was cancelled by somebody else");
-            return at.fail_and_mend(Step::CancelDrain, reason, |_| {});
+            return at.fail_and_recover(Step::CancelDrain, reason, |_| {});
         }
         Seen::Closed(_) if has_work(at) => "it still has allocations".to_string(),
         // What ran on a node that is down is lost and replaced as the loss of any node is.
@@ -64,7 +64,7 @@ pub(super) fn await_drained(at: &At<'_>) -> Next {
         return Next::Wait;
     }
     let reason = format!("the drain of node {id} did not finish in time: {problem}");
-    at.fail_and_mend(Step::CancelDrain, reason, |_| {})
+    at.fail_and_recover(Step::CancelDrain, reason, |_| {})
 }
 
 /// The drain is cancelled; then the operation is over.
@@ -72,7 +72,7 @@ pub(super) fn cancel_drain(at: &At<'_>) -> Next {
     match node(at) {
         Seen::Closed(_) => Next::Act(Effect::CancelDrain { node: at.operation.node_id.clone() }),
         Seen::Open | Seen::Gone => {
-            at.mended(&format!("node {} could not be removed; its drain is cancelled", at.operation.node_id))
+            at.recovered(&format!("node {} could not be removed; its drain is cancelled", at.operation.node_id))
         }
     }
 }
@@ -81,7 +81,7 @@ pub(super) fn cancel_drain(at: &At<'_>) -> Next {
 pub(super) fn terminate(at: &At<'_>) -> Next {
     let (id, target) = (&at.operation.node_id, at.operation.target);
     let Some(instance) = at.operation.instance_ids.first() else {
-        return at.fail_and_mend(Step::CancelDrain, format!("the instance of node {id} is not known"), |_| {});
+        return at.fail_and_recover(Step::CancelDrain, format!("the instance of node {id} is not known"), |_| {});
     };
     if !at.seen.group.has(instance) {
         return at.go(Step::Purge);
@@ -94,7 +94,7 @@ pub(super) fn terminate(at: &At<'_>) -> Next {
     };
     if back_in_use {
         let reason = format!("node {id} took work again before its instance was terminated");
-        return at.fail_and_mend(Step::CancelDrain, reason, |_| {});
+        return at.fail_and_recover(Step::CancelDrain, reason, |_| {});
     }
     let desired = at.seen.group.desired;
     // A size that was decremented already must not be decremented again: the group then has one instance too many, and
@@ -106,7 +106,7 @@ pub(super) fn terminate(at: &At<'_>) -> Next {
             let wanted = target.saturating_add(1);
             let reason =
                 format!("the desired size of the group is {desired} instead of {wanted}: somebody else set it");
-            return at.fail_and_mend(Step::CancelDrain, reason, |_| {});
+            return at.fail_and_recover(Step::CancelDrain, reason, |_| {});
         }
     };
     Next::Act(Effect::Terminate { instance: instance.clone(), decrement })

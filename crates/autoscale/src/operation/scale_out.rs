@@ -108,10 +108,10 @@ pub(super) fn await_nodes(at: &At<'_>) -> Next {
     let mut missing: Vec<String> = late.into_iter().filter(|i| !is_in_use(&nodes, i)).collect();
     if !at.is_last_chance() {
         let step = if missing.is_empty() { Step::AwaitInstances } else { Step::Replace };
-        return at.fail_and_mend(step, reason, |o| o.instance_ids = missing);
+        return at.fail_and_recover(step, reason, |o| o.instance_ids = missing);
     }
     missing.truncate(spare(at));
-    at.fail_and_mend(Step::Detach, reason, |o| {
+    at.fail_and_recover(Step::Detach, reason, |o| {
         let detached = i64::try_from(missing.len()).unwrap_or(i64::MAX);
         o.target = at.seen.group.desired.saturating_sub(detached);
         o.instance_ids = missing;
@@ -147,7 +147,7 @@ pub(super) fn detach(at: &At<'_>) -> Next {
         _ => {
             let left = at.operation.instance_ids.iter().filter(|i| !at.seen.group.has(i));
             let left: Vec<&str> = left.map(String::as_str).collect();
-            at.mended(&match left.as_slice() {
+            at.recovered(&match left.as_slice() {
                 [] => "new instances did not become ready nodes of the pool".to_string(),
                 left => format!("{} did not become ready nodes, left the group and keep running", left.join(", ")),
             })

@@ -130,7 +130,7 @@ fn instances_are_waited_for_three_minutes() {
     let (step, failed, events) = written(after(&last, &state, &few, 3 * MINUTE));
     assert_eq!((step, failed.failure_count, failed.failsafe_mode), (Some(Step::AwaitInstances), 3, true));
     assert_eq!(events[1], Event::EnteredFailsafe { reason });
-    // Those without a node from before are not new.
+    // Instances that were unregistered before are not new.
     let all = group(4, &["i-n1", "i-n2", "i-n3", "i-n4", "i-lost"], &[]);
     let (step, moved, _) = written(after(&r, &state, &all, 0));
     assert_eq!((step, ids(&moved)), (Some(Step::AwaitNodes), &["i-n4".to_string()][..]));

@@ -8,6 +8,7 @@ use super::run::{Event, RefusalKey, Repeated, Repeats, Run, nanos};
 use crate::arithmetic::Arithmetic;
 use crate::checks::Check;
 use crate::cycle::{Evaluation, Input, Outcome, evaluate};
+use crate::protection::Protection;
 use crate::record::{Direction, Operation};
 use crate::view::Metric;
 
@@ -42,7 +43,7 @@ impl Run<'_> {
             pool,
             record: &self.record,
             group: Some(Ok(&self.fleet.group)),
-            own_alloc: None,
+            protection: &Protection::default(),
             now: self.clock(),
         });
         match &evaluation.outcome {

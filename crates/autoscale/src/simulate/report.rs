@@ -29,7 +29,7 @@ pub struct Report {
     pub operations: Vec<Operation>,
     /// What checks refused, the most frequent first.
     pub refusals: Vec<Refusal>,
-    /// Allocations without a node.
+    /// Unplaced allocations.
     pub saturation: Saturation,
     /// What failed, in order.
     pub failures: Vec<Failure>,
@@ -199,7 +199,7 @@ pub struct Sample {
     pub instances: i64,
     /// Allocations that the trace wants.
     pub wanted: i64,
-    /// Those of them without a node.
+    /// Those of them that are unplaced.
     pub unplaced: i64,
     /// The prioritised metric.
     pub metric: Option<Metric>,

@@ -12,6 +12,7 @@ use super::trace::{GroupKey, Trace, TraceError};
 use super::{MOST_CYCLES, Options, SimulateError, choose};
 use crate::arithmetic::Arithmetic;
 use crate::checks::Check;
+use crate::protection::Protection;
 use crate::record::{Direction, Record, ResourceType};
 use crate::view::view;
 
@@ -47,7 +48,7 @@ pub(super) struct Repeated {
 /// Direction, check, and whether the scheduler refused.
 pub(super) type RefusalKey = (Direction, Check, bool);
 
-/// A simulation on its way.
+/// A simulation in progress.
 pub(super) struct Run<'a> {
     trace: &'a Trace,
     pub options: &'a Options,
@@ -62,7 +63,7 @@ pub(super) struct Run<'a> {
     /// Instances that are waited for.
     pub awaited: BTreeSet<String>,
     pub repeated: Option<Repeated>,
-    /// Allocations of the trace without a node.
+    /// Unplaced allocations of the trace.
     unplaced: i64,
     short_since: Option<i64>,
     instance_nanos: i128,
@@ -258,7 +259,7 @@ impl Run<'_> {
             max_allowed: 0,
         };
         if let Some(pool) = self.fleet.pool() {
-            let figures = Arithmetic::new(&view(self.fleet.state(), pool, None), &pool.parameters);
+            let figures = Arithmetic::new(&view(self.fleet.state(), pool, &Protection::default()), &pool.parameters);
             (sample.metric, sample.max_allowed) = (figures.metric, figures.max_allowed);
             (sample.total, sample.consumed) = (figures.total, figures.consumed);
         }

@@ -26,6 +26,8 @@ pub(crate) struct Faults {
     pub(crate) halves: u64,
     /// Every write of a Variable fails.
     pub(crate) disk_full: bool,
+    /// Which agents are servers cannot be read.
+    pub(crate) servers_unknown: bool,
     /// Others write the state object as well.
     pub(crate) conflicts: u64,
     /// New instances that never become nodes.
@@ -38,7 +40,8 @@ impl Faults {
     /// Nothing goes wrong.
     pub(crate) fn none(seed: u64) -> Faults {
         let (reads, effects, lies, halves, conflicts, stillborn) = (0, 0, 0, 0, 0, 0);
-        Faults { seed, reads, effects, lies, halves, disk_full: false, conflicts, stillborn, skew: 0 }
+        let (disk_full, servers_unknown, skew) = (false, false, 0);
+        Faults { seed, reads, effects, lies, halves, disk_full, servers_unknown, conflicts, stillborn, skew }
     }
 
     /// Evenly spread (splitmix64).

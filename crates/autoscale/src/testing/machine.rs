@@ -13,6 +13,7 @@ use super::effects::Effect;
 use super::faults::Faults;
 use crate::cluster::{ClusterError, Items, Stored};
 use crate::params::PoolParameters;
+use crate::protection::Servers;
 use crate::provider::{Instance, InstanceState, ScalingGroup};
 use crate::record::{ITEM, Record};
 use crate::test_cluster::{alloc, job, node, pool_meta};
@@ -32,6 +33,8 @@ pub(crate) struct Machine {
     pub(crate) state: State,
     pub(crate) group: ScalingGroup,
     pub(crate) leads: bool,
+    /// The agents that are servers.
+    pub(crate) servers: Servers,
     pub(crate) faults: Faults,
     /// Meta of new nodes.
     pub(crate) parameters: PoolParameters,
@@ -63,6 +66,7 @@ impl Machine {
             state: State::new(),
             group,
             leads: true,
+            servers: Servers::default(),
             faults,
             parameters,
             stillborn: 0,

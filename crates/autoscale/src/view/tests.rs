@@ -5,10 +5,11 @@ use encamp_state::State;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::protection::Servers;
 use crate::test_cluster::{alloc, amounts, cluster, group, job, node, parameters, pool, task};
 
 fn of(state: &State, nodes: &[&str]) -> PoolView {
-    view(state, &pool(nodes, parameters()), None)
+    view(state, &pool(nodes, parameters()), &Protection::default())
 }
 
 /// A job of [`job`]'s shape that is stored in the state.
@@ -141,13 +142,17 @@ fn protected_nodes() {
         alloc("e", &purged, "n4", (1, 1, 1), json!({})),
         alloc("own", &loose, "n5", (1, 1, 1), json!({})),
     ]);
-    let protected = |own: Option<&str>| -> Vec<String> {
-        let v = view(&state, &pool(&["n1", "n2", "n3", "n4", "n5"], parameters()), own);
-        v.nodes.into_iter().filter(|n| n.protected).map(|n| n.id).collect()
+    let protected = |own_alloc: Option<&str>, own_node: Option<&str>| {
+        let servers = Servers { own_node: own_node.map(String::from), members: Vec::new() };
+        let protection = Protection { own_alloc: own_alloc.map(String::from), servers };
+        let v = view(&state, &pool(&["n1", "n2", "n3", "n4", "n5"], parameters()), &protection);
+        v.nodes.into_iter().map(|n| n.protected).collect::<Vec<_>>()
     };
-    assert_eq!(protected(None), ["n1", "n3", "n4"]);
-    assert_eq!(protected(Some("own")), ["n1", "n3", "n4", "n5"]);
-    assert_eq!(protected(Some("unknown")), ["n1", "n3", "n4"]);
+    let (autoscaler, server, job) = (Some(ProtectedBy::Autoscaler), Some(ProtectedBy::Server), Some(ProtectedBy::Job));
+    assert_eq!(protected(None, None), [job, None, job, job, None]);
+    assert_eq!(protected(Some("own"), None), [job, None, job, job, autoscaler]);
+    assert_eq!(protected(Some("unknown"), None), [job, None, job, job, None]);
+    assert_eq!(protected(Some("own"), Some("n1")), [server, None, job, job, autoscaler]);
 }
 
 #[test]

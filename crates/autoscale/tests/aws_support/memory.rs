@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use encamp_autoscale::cluster::{Answer, Cluster, ClusterError, Items, Stored, Usage};
+use encamp_autoscale::protection::Servers;
 use encamp_model::{Allocation, Job, Node};
 use encamp_state::{Snapshot, State};
 use futures_util::FutureExt;
@@ -130,6 +131,10 @@ impl Cluster for Memory {
 
     fn state(&self) -> Answer<'_, Snapshot> {
         answer(Ok(self.tables().state.snapshot()))
+    }
+
+    fn servers(&self) -> Answer<'_, Servers> {
+        answer(Ok(Servers::default()))
     }
 
     fn variable<'a>(&'a self, path: &'a str) -> Answer<'a, Option<Stored>> {

@@ -129,7 +129,7 @@ async fn play(case: &Case) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The autoscaler's time while the machine is looked at.
+/// The autoscaler's time while the machine is inspected.
 fn world_now(world: &World, machine: &Machine) -> i64 {
     world.true_now() + machine.faults.skew
 }

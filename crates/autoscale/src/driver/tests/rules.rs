@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::params::PoolParameters;
+use crate::protection::{ProtectedBy, ServerMember, Servers};
 use crate::provider::{Answer, GroupId, ScalingGroup};
 use crate::test_cluster::parameters;
 use crate::testing::faults::Faults;
@@ -64,6 +65,38 @@ async fn operators_see_a_scale_out_and_are_told() {
     assert_eq!(sent.len(), 1);
     assert_eq!((sent[0].reason, sent[0].uid.as_str(), sent[0].resource_id.as_str()), (Reason::ScaleOut, "uid", "web"));
     assert_eq!(sent[0].state_path, "encamp/autoscale/state/nodes/web");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_of_servers_are_never_removed() {
+    let machine = Machine::new(4, 1, PoolParameters { scaling_threshold: 1, ..pool() }, Faults::none(1));
+    let world = World::new(machine);
+    // The first one is that of the leader's agent, the second one that of another server.
+    world.machine().change_node("n-0002", |n| n.http_addr = "10.0.0.2:4646".into());
+    let member = ServerMember::new("name-n-0002.global", "global", ["10.0.0.2:4648"]);
+    world.machine().servers = Servers { own_node: Some("n-0001".into()), members: vec![member] };
+    let scaler = autoscaler(&world);
+    run_for(&scaler, MINUTES).await;
+    assert_eq!(world.machine().ended, 1);
+    assert_eq!(world.machine().violations, Vec::<String>::new());
+    assert_eq!(world.machine().held[0], Effect::Drain("n-0003".into()), "ties go by ID");
+    let [status] = scaler.pools().try_into().unwrap();
+    let protected = status.protected.iter().map(|n| (n.id.as_str(), n.reason));
+    assert_eq!(protected.collect::<Vec<_>>(), [("n-0001", ProtectedBy::Server), ("n-0002", ProtectedBy::Server)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_removed_while_the_servers_are_not_known() {
+    let machine = Machine::new(4, 1, PoolParameters { scaling_threshold: 1, ..pool() }, Faults::none(1));
+    let world = World::new(machine);
+    world.machine().faults.servers_unknown = true;
+    let scaler = autoscaler(&world);
+    run_for(&scaler, MINUTES).await;
+    assert_eq!(world.machine().begun, 0);
+    assert_eq!(scaler.pools(), []);
+    world.machine().faults.servers_unknown = false;
+    run_for(&scaler, MINUTES).await;
+    assert_eq!(world.machine().ended, 1);
 }
 
 #[tokio::test(start_paused = true)]

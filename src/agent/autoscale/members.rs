@@ -1,0 +1,98 @@
+//! Which agents are servers, as the members of the cluster know it (`docs/spec/cluster-scaling.md §6`).
+
+use std::collections::BTreeMap;
+
+use encamp_autoscale::protection::ServerMember;
+use encamp_server::leadership::peers::{KnownServer, Status};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The answer of `/v1/agent/members`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Answer {
+    members: Option<Vec<Member>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Member {
+    name: String,
+    #[serde(default)]
+    addr: String,
+    #[serde(default)]
+    tags: BTreeMap<String, String>,
+    #[serde(default)]
+    status: MemberStatus,
+}
+
+/// How a member is. One that does not answer may come back, and counts.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum MemberStatus {
+    /// It left the cluster: it is no voter any more.
+    Left,
+    #[default]
+    #[serde(other)]
+    Present,
+}
+
+/// The servers that an answer of `/v1/agent/members` names, those that left excepted.
+///
+/// # Errors
+/// It is no such answer.
+pub fn of_answer(answer: Value) -> Result<Vec<ServerMember>, String> {
+    let answer: Answer = serde_json::from_value(answer).map_err(|e| e.to_string())?;
+    let members = answer.members.ok_or("it has no list of members")?;
+    let present = members.iter().filter(|m| m.status != MemberStatus::Left);
+    let tag = |m: &'_ Member, name: &str| m.tags.get(name).cloned().unwrap_or_default();
+    let server = |m: &Member| ServerMember::new(&m.name, &tag(m, "region"), [m.addr.as_str(), &tag(m, "rpc_addr")]);
+    Ok(present.map(server).collect())
+}
+
+/// The servers that a server has heard of, those that left excepted.
+pub fn of_known(known: &[KnownServer]) -> Vec<ServerMember> {
+    let present = known.iter().filter(|k| match k.status {
+        Status::Alive | Status::Failed => true,
+        Status::Left => false,
+    });
+    present.map(|k| ServerMember::new(&k.name, &k.region, [k.serf.ip().to_string().as_str(), &k.rpc])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use encamp_raft::ServerId;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn servers_that_left_do_not_count() {
+        let member = |name: &str, status: &str| {
+            let tags = json!({"region": "eu", "rpc_addr": "10.0.0.2", "role": "nomad"});
+            json!({"Name": name, "Addr": "10.0.0.1", "Port": 4648, "Tags": tags, "Status": status})
+        };
+        let statuses = [("a.eu", "alive"), ("b.eu", "failed"), ("c.eu", "left"), ("d.eu", "leaving"), ("e.eu", "new")];
+        let members: Vec<Value> = statuses.iter().map(|(name, status)| member(name, status)).collect();
+        let want = |name: &str| ServerMember::new(name, "eu", ["10.0.0.1", "10.0.0.2"]);
+        let read = of_answer(json!({"ServerName": "a", "Members": members}));
+        assert_eq!(read, Ok(["a.eu", "b.eu", "d.eu", "e.eu"].map(want).to_vec()));
+        assert_eq!(of_answer(json!({"Members": []})), Ok(Vec::new()));
+        for odd in [json!({}), json!({"Members": null}), json!([]), json!({"Members": [{"Addr": "x"}]})] {
+            assert!(of_answer(odd.clone()).is_err(), "{odd}");
+        }
+
+        let known = |name: &str, status| KnownServer {
+            id: ServerId::default(),
+            name: name.into(),
+            region: "eu".into(),
+            datacenter: "dc1".into(),
+            rpc: "10.0.0.2:4647".into(),
+            serf: ([10, 0, 0, 1], 4648).into(),
+            expect: 3,
+            status,
+        };
+        let known = [known("a.eu", Status::Alive), known("b.eu", Status::Failed), known("c.eu", Status::Left)];
+        assert_eq!(of_known(&known), ["a.eu", "b.eu"].map(want));
+    }
+}
