@@ -11,6 +11,7 @@ mod answers;
 mod architecture;
 mod archive;
 mod autoscale;
+mod autoscale_recorded;
 #[path = "../support/canned.rs"]
 mod canned;
 #[path = "../support/cluster.rs"]
@@ -47,6 +48,8 @@ mod program;
 mod pty;
 #[path = "../support/recorded.rs"]
 mod recorded;
+#[path = "../support/scaling_group.rs"]
+mod scaling_group;
 #[path = "../support/schema.rs"]
 mod schema;
 mod schemas;
