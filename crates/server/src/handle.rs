@@ -243,6 +243,11 @@ impl Server {
         self.0.store.snapshot()
     }
 
+    /// Whether an evaluation has ended, or is stored no longer.
+    pub(crate) fn has_ended(&self, eval_id: &str) -> bool {
+        self.snapshot().eval(eval_id).is_none_or(|e| e.terminal())
+    }
+
     /// The leader's queues.
     pub fn queues(&self) -> &Arc<Queues> {
         &self.0.queues

@@ -1,6 +1,8 @@
 //! Where evaluations go: what a write entails for the broker and the blocked evaluations (`docs/spec/server.md §3.4`),
 //! and how a new leader fills them (§2.2). Pure.
 
+use std::collections::BTreeSet;
+
 use crate::evals::blocked::{BlockedEvals, Released};
 use crate::evals::broker::Broker;
 use crate::fsm::{Applied, Change};
@@ -38,6 +40,9 @@ pub fn entail(op: &Operation, applied: &Applied, index: u64, now: i64, blocked: 
             _ => {}
         }
     }
+    // A job that is purged frees room, which releases its own blocked evaluations, and ends them.
+    let over: BTreeSet<&str> = ended(applied).map(|e| e.id.as_str()).collect();
+    released.retain(|(e, _)| !over.contains(e.id.as_str()));
     released
 }
 
@@ -79,7 +84,8 @@ mod tests {
     use super::*;
     use crate::fsm::{self, Limits};
     use crate::tests::job;
-    use encamp_ops::{JobRegister, PlanResults, Reply};
+    use encamp_model::Allocation;
+    use encamp_ops::{JobDeregister, JobRegister, PlanResults, Reply};
 
     const NOW: i64 = 1_700_000_000_000_000_000;
 
@@ -157,6 +163,39 @@ mod tests {
         w.blocked.block(Arc::new(eval("older", 50, "blocked", 10)), None, NOW);
         let duplicates: Vec<String> = w.blocked.take_duplicates().iter().map(|e| e.id.clone()).collect();
         assert_eq!((duplicates, w.blocked.stats().blocked), (vec!["newer".to_string()], 1));
+    }
+
+    #[test]
+    fn a_purge_that_frees_room_does_not_release_the_blocked_evaluation_it_ends() {
+        let mut w = World::new();
+        let node = crate::tests::node("n1");
+        w.store.put_node(Arc::new(node));
+        w.register(Some(eval("first", 50, "pending", 0)));
+        let alloc = Allocation {
+            id: "a".into(),
+            namespace: "default".into(),
+            job_id: "web".into(),
+            node_id: "n1".into(),
+            client_status: "running".into(),
+            desired_status: "run".into(),
+            ..Default::default()
+        };
+        w.store.put_allocs(vec![Arc::new(alloc)]);
+        w.evals(vec![eval("blocked", 80, "blocked", 1)]);
+        assert_eq!((w.take().as_deref(), w.blocked.stats().blocked), (Some("first"), 1));
+        let purge = JobDeregister {
+            job: ("default".into(), "web".into()),
+            purge: true,
+            no_shutdown_delay: false,
+            eval: Some(eval("purge", 50, "pending", 0)),
+            submit_time: NOW,
+        };
+        w.write(Operation::JobDeregister(Box::new(purge)));
+        assert_eq!(w.store.eval("blocked").map(|e| e.status.as_str()), Some("complete"));
+        // The job comes back. What is kept of its evaluations is one that has not ended.
+        w.register(Some(eval("newest", 30, "pending", 0)));
+        w.broker.ack("first", "t", NOW).expect("ours");
+        assert_eq!((w.take().as_deref(), w.blocked.stats().blocked), (Some("purge"), 0));
     }
 
     #[test]

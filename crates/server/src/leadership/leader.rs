@@ -291,7 +291,6 @@ async fn unblock_failed(server: Server) {
     every.tick().await;
     loop {
         every.tick().await;
-        let released = server.queues().blocked().unblock_failed(ids::now());
-        server.queues().enqueue(released);
+        server.queues().unblock_failed();
     }
 }

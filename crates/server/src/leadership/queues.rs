@@ -105,7 +105,8 @@ impl Queues {
         lock(&self.broker)
     }
 
-    /// The tracker of blocked evaluations.
+    /// The tracker of blocked evaluations. Whoever releases some enqueues them before the lock is given up, so that a
+    /// write that ends one finds it here or in the broker. Taken before the broker's lock, never after it.
     pub fn blocked(&self) -> MutexGuard<'_, BlockedEvals> {
         lock(&self.blocked)
     }
@@ -233,9 +234,21 @@ impl Queues {
         Ok(done)
     }
 
-    /// Hands a blocked evaluation to the tracker.
-    pub fn block(&self, eval: Arc<Evaluation>, token: Option<String>) {
-        let released = self.blocked().block(eval, token, ids::now());
+    /// Hands a blocked evaluation to the tracker, unless it has ended in the store meanwhile. `has_ended` is asked under
+    /// the lock that writes take to untrack what they end.
+    pub fn block(&self, eval: Arc<Evaluation>, token: Option<String>, has_ended: impl FnOnce(&str) -> bool) {
+        let mut blocked = self.blocked();
+        if has_ended(&eval.id) {
+            return;
+        }
+        let released = blocked.block(eval, token, ids::now());
+        self.enqueue(released);
+    }
+
+    /// Enqueues the blocked evaluations whose plans were rejected too often.
+    pub(crate) fn unblock_failed(&self) {
+        let mut blocked = self.blocked();
+        let released = blocked.unblock_failed(ids::now());
         self.enqueue(released);
     }
 
@@ -246,10 +259,12 @@ impl Queues {
         let lost = broker.tick(now);
         self.wake_workers(&mut broker);
         drop(broker);
-        let released = self.blocked().tick(now);
+        let mut blocked = self.blocked();
+        let released = blocked.tick(now);
         if !released.is_empty() {
             self.enqueue(released);
         }
+        drop(blocked);
         lost
     }
 
@@ -316,13 +331,15 @@ impl Queues {
 impl Listener for Queues {
     fn applied(&self, index: u64, op: &Operation, applied: &Applied) {
         let now = ids::now();
-        let released = evaluating::entail(op, applied, index, now, &mut self.blocked());
+        let mut blocked = self.blocked();
+        let released = evaluating::entail(op, applied, index, now, &mut blocked);
         let ends = evaluating::ended(applied).next().is_some();
         if ends || !released.is_empty() || !applied.dropped_evals.is_empty() {
             let mut broker = self.broker();
             evaluating::take_over(applied, released, now, &mut broker);
             self.wake_workers(&mut broker);
         }
+        drop(blocked);
         for change in &applied.changes {
             match change {
                 Change::Node(id, None) => drop(self.heartbeats().remove(id)),

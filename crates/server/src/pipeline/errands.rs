@@ -172,7 +172,7 @@ pub async fn carry_out(server: &Server, errand: Errand) -> Result<Outcome, Error
         }
         Errand::Block { token, eval } => {
             queues.broker().reset(&eval.id, &token, ids::now()).map_err(refused)?;
-            queues.block(Arc::from(eval), Some(token));
+            queues.block(Arc::from(eval), Some(token), |id| server.has_ended(id));
         }
     }
     Ok(Outcome::Done)

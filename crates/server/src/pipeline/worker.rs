@@ -372,7 +372,7 @@ impl Workplace for Desk<'_> {
             return self.ask(&Errand::Block { token, eval: Box::new(eval) }).map(drop);
         }
         let _endpoint = self.server.metrics().timer("nomad.eval.reblock");
-        self.server.queues().block(Arc::new(eval), Some(token));
+        self.server.queues().block(Arc::new(eval), Some(token), |id| self.server.has_ended(id));
         Ok(())
     }
 }
