@@ -2,6 +2,7 @@
 
 use encamp_model::{DrainStrategy, SECOND};
 
+use super::faults::UNHEARD_OF;
 use super::machine::{Later, Machine, node_of};
 use crate::provider::InstanceState;
 use crate::record::{ITEM, Record};
@@ -81,7 +82,10 @@ impl Machine {
             }
             Effect::Terminate(id, decrement) => {
                 if !self.group.has(id) {
-                    self.violations.push(format!("{id} is terminated again"));
+                    // One that the provider made up cannot be terminated, and does no harm.
+                    if id != UNHEARD_OF {
+                        self.violations.push(format!("{id} is terminated again"));
+                    }
                     return Err("no such instance".into());
                 }
                 if *decrement && self.group.desired <= self.group.min {

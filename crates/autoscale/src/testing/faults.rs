@@ -2,6 +2,9 @@
 
 use crate::provider::{Instance, InstanceState, ScalingGroup};
 
+/// An instance that only a provider that lies lists.
+pub(crate) const UNHEARD_OF: &str = "i-unheard-of";
+
 /// What becomes of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -87,7 +90,7 @@ impl Faults {
             1 => group.desired -= 1,
             2 => drop(group.instances.pop()),
             3 => group.instances.clear(),
-            _ => group.instances.push(Instance { id: "i-unheard-of".into(), state: InstanceState::Active }),
+            _ => group.instances.push(Instance { id: UNHEARD_OF.into(), state: InstanceState::Active }),
         }
         group
     }

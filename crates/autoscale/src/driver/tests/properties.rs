@@ -144,6 +144,16 @@ proptest! {
     }
 }
 
+/// The provider lists an instance that does not exist while a scale-out waits for its node. It is given up like one that
+/// never joins.
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_the_provider_made_up_is_given_up() {
+    let faults = [0, 398, 30, 0, 0, 110];
+    let seed = 2_545_126_888_842_294_547;
+    let case = Case { seed, nodes: 2, work: 3, min: 3, more: 3, retries: 3, requests: 1, factor: 2, faults };
+    play(&case).await.unwrap();
+}
+
 /// The answer to the write that entered failsafe mode was lost: the notification is made up for.
 #[tokio::test(start_paused = true)]
 async fn failsafe_mode_is_told_of_when_the_answer_to_its_write_was_lost() {
