@@ -40,17 +40,21 @@ struct FailsafeRequest {
 const LONGEST_OPERATOR: usize = 128;
 
 impl FailsafeRequest {
-    /// Whether failsafe mode is entered, and who asks for it: the operator that the body names, else the interface; and
-    /// the address, which is known unless another agent has passed the request on (§7).
-    fn read(self, request: &Request) -> Result<(bool, String), Error> {
-        let enable = self.enable.ok_or_else(|| Error::bad("Enable must be true or false"))?;
-        let operator = self.operator.trim();
+    /// Checks a request: whether failsafe mode is entered, and who asks for it. That is the operator that the body names,
+    /// else the interface; and the address, which is known unless another agent has passed the request on (§7).
+    async fn read(request: &mut Request) -> Result<(bool, String), Error> {
+        request.check_region()?;
+        request.need(&Need::Operator(Level::Write))?;
+        let body: FailsafeRequest = request.json().await?;
+        let enable = body.enable.ok_or_else(|| Error::bad("Enable must be true or false"))?;
+        let operator = body.operator.trim();
         if operator.len() > LONGEST_OPERATOR || operator.chars().any(char::is_control) {
             let text = format!("Operator must have {LONGEST_OPERATOR} bytes at most and no control characters");
             return Err(Error::bad(text));
         }
         let operator = if operator.is_empty() { "HTTP API" } else { operator };
         let address = request.address().or_else(|| request.peer().map(|p| p.ip()));
+        request.server()?.wait_ready().await?;
         Ok((enable, address.map_or(operator.to_string(), |address| format!("{operator} from {address}"))))
     }
 }
@@ -101,11 +105,7 @@ pub const UNKNOWN_POOL: &str = "worker pool not found";
 
 async fn failsafe(mut request: Request, autoscaling: &dyn Autoscaling, pool: &str) -> Outcome {
     request.only_write()?;
-    request.check_region()?;
-    request.need(&Need::Operator(Level::Write))?;
-    let body: FailsafeRequest = request.json().await?;
-    let (enable, who) = body.read(&request)?;
-    request.server()?.wait_ready().await?;
+    let (enable, who) = FailsafeRequest::read(&mut request).await?;
     let status = autoscaling.set_failsafe(pool, enable, &who).await?;
     Ok(Response::json(&status)?.index(index(&request)?))
 }
@@ -149,11 +149,7 @@ async fn group(mut request: Request) -> Outcome {
     let Some((autoscaling, groups)) = scaled_groups(&request) else { return nothing() };
     let (rest, namespace) = (request.rest().to_string(), request.namespace());
     if let Some(name) = rest.strip_suffix("/failsafe").filter(|_| request.is_write()) {
-        request.check_region()?;
-        request.need(&Need::Operator(Level::Write))?;
-        let body: FailsafeRequest = request.json().await?;
-        let (enable, who) = body.read(&request)?;
-        request.server()?.wait_ready().await?;
+        let (enable, who) = FailsafeRequest::read(&mut request).await?;
         let id = named(groups, &namespace, name)?.id();
         let status = autoscaling.set_group_failsafe(&id, enable, &who).await?;
         return Ok(Response::json(&status)?.index(index(&request)?));

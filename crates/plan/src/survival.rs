@@ -134,25 +134,18 @@ struct Trial<'a> {
 
 impl Trial<'_> {
     fn one(&self, candidate: &Candidate) -> Result<Left, ChangeError> {
-        let known = Known {
-            quiet: self.demands.quiet.clone(),
-            stirred: self.demands.stirred(self.state, &self.lost(&candidate.nodes)),
-            settled: self.demands.settled.clone(),
-            waiting: Some(self.demands.short.clone()),
+        let known = |down: &BTreeSet<String>| {
+            let lost: Vec<&Arc<NodeEntry>> = down.iter().filter_map(|id| self.state.node(id)).collect();
+            Known {
+                quiet: self.demands.quiet.clone(),
+                stirred: self.demands.stirred(self.state, &lost),
+                settled: self.demands.settled.clone(),
+                waiting: Some(self.demands.short.clone()),
+            }
         };
-        let lost = lose(self.state, &candidate.nodes, &known, self.now)?;
+        let lost = lose(self.state, &candidate.nodes, known, self.now)?;
         let copies = self.base.total_after(&lost.state, &lost.changed, self.subject, self.limit, self.now);
         Ok(Left { copies: copies.min(MOST_COPIES), unplaced: lost.unplaced })
-    }
-
-    /// The nodes that are lost.
-    fn lost(&self, nodes: &Nodes) -> Vec<&Arc<NodeEntry>> {
-        let up = |e: &&Arc<NodeEntry>| e.node.status != "down";
-        match nodes {
-            Nodes::One(id) => self.state.node(id).into_iter().filter(up).collect(),
-            Nodes::Datacenter(name) => self.state.nodes().filter(|e| e.node.datacenter == *name).filter(up).collect(),
-            Nodes::Class(_) | Nodes::Pool(_) => Vec::new(),
-        }
     }
 
     /// Tries all of them, some at the same time; the results are in their order.

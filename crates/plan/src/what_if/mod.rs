@@ -92,20 +92,26 @@ fn drained(before: &State, node_id: &str, now: i64) -> Result<edit::Edited, Chan
 pub(super) struct Lost {
     /// The state in the end.
     pub state: State,
-    /// Lost allocations without a node.
+    /// Lost allocations that are unplaced.
     pub unplaced: usize,
     /// Slots of the nodes that were lost or on which an allocation was written.
     pub changed: BTreeSet<u32>,
 }
 
 /// The state after a loss and all that follows from it: the same as [`what_if`] gives, in less time. Deployments of jobs
-/// that are known to be quiet stay as they were.
-pub(super) fn lose(before: &State, lost: &change::Nodes, known: &Known, now: i64) -> Result<Lost, ChangeError> {
+/// that are known to be quiet stay as they were. `known` gives what is known beforehand for the nodes that go down.
+pub(super) fn lose(
+    before: &State,
+    lost: &change::Nodes,
+    known: impl FnOnce(&BTreeSet<String>) -> Known,
+    now: i64,
+) -> Result<Lost, ChangeError> {
     let edited = edit::edit(before, &[Change::Down(lost.clone())], "", now)?;
     let down = edited.down.clone();
-    let mut cascade = Cascade::run(before, edited.clone(), known, now);
+    let known = known(&down);
+    let mut cascade = Cascade::run(before, edited.clone(), &known, now);
     if cascade.misled {
-        let known = Known { quiet: Arc::default(), ..known.clone() };
+        let known = Known { quiet: Arc::default(), ..known };
         cascade = Cascade::run(before, edited, &known, now);
     }
     let outcome = outcome::outcome(before, &cascade, (&BTreeSet::new(), &down), Vec::new(), Vec::new());
