@@ -1,7 +1,7 @@
 //! JSON that does not fit a type is reported with the path of the member that is wrong.
 //!
 //! The path is found from the position of the error. `serde_path_to_error` finds it as well, but compiles the code that
-//! reads a type a second time for every type, which made up a tenth of the program.
+//! reads a type a second time for every type, which was about a tenth of the program.
 
 use serde::de::DeserializeOwned;
 

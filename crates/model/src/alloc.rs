@@ -62,7 +62,7 @@ pub struct Allocation {
     /// What it was given on the node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocated_resources: Option<Arc<AllocatedResources>>,
-    /// What the node search of the placement looked at (`docs/spec/scheduling.md §10`).
+    /// What the node search of the placement evaluated (`docs/spec/scheduling.md §10`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Arc<AllocMetric>>,
     /// What servers want: `run`, `stop` or `evict`.
@@ -244,7 +244,7 @@ impl AllocatedResources {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocMetric {
-    /// Nodes that were looked at.
+    /// Nodes that were evaluated.
     #[serde(deserialize_with = "or_default")]
     pub nodes_evaluated: i64,
     /// Nodes that failed a feasibility check.

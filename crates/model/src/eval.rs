@@ -20,7 +20,7 @@ pub struct Evaluation {
     /// The namespace of the job; `-` for core evaluations.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub namespace: String,
-    /// The job's priority, or what the request asked for; larger goes first.
+    /// The job's priority, or what the request asked for; a larger one takes precedence.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub priority: i64,
     /// The scheduler: `service`, `batch`, `system`, `sysbatch` or `_core`.
@@ -211,7 +211,7 @@ pub struct EvaluationStub {
     /// The namespace of the job; `-` for core evaluations.
     #[serde(deserialize_with = "or_default")]
     pub namespace: String,
-    /// The job's priority, or what the request asked for; larger goes first.
+    /// The job's priority, or what the request asked for; a larger one takes precedence.
     #[serde(deserialize_with = "or_default")]
     pub priority: i64,
     /// The scheduler: `service`, `batch`, `system`, `sysbatch` or `_core`.

@@ -35,7 +35,7 @@ pub struct Job {
     /// `service`, `batch`, `system` or `sysbatch`.
     #[serde(deserialize_with = "or_default")]
     pub r#type: String,
-    /// From 1 to the server's `job_max_priority`; larger goes first.
+    /// From 1 to the server's `job_max_priority`; a larger one takes precedence.
     #[serde(deserialize_with = "or_default")]
     pub priority: i64,
     /// Whether a plan is rejected as a whole if one node rejects its part.

@@ -176,7 +176,7 @@ pub struct JobListStub {
     pub multiregion: Option<Multiregion>,
     /// `service`, `batch`, `system` or `sysbatch`.
     pub r#type: String,
-    /// From 1 to the server's `job_max_priority`; larger goes first.
+    /// From 1 to the server's `job_max_priority`; a larger one takes precedence.
     pub priority: i64,
     /// Whether the job is periodic.
     pub periodic: bool,
@@ -277,7 +277,7 @@ pub struct JobStatusesJob {
     /// Patterns with `*`; the datacenter of a node must match one.
     #[serde(with = "nil")]
     pub datacenters: Vec<String>,
-    /// From 1 to the server's `job_max_priority`; larger goes first.
+    /// From 1 to the server's `job_max_priority`; a larger one takes precedence.
     pub priority: i64,
     /// Counts changes of the specification, from 0.
     pub version: u64,

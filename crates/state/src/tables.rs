@@ -117,7 +117,7 @@ impl State {
         if named_alike && same_ready {
             return;
         }
-        // The state's own reference goes first: an index that nobody else holds is not copied.
+        // The state drops its own reference before: an index that nobody else holds is not copied.
         let known = std::mem::take(&mut self.node_index).get().filter(|_| named_alike).cloned();
         if let Some(mut index) = known {
             Arc::make_mut(&mut index).set_ready(slot, ready);

@@ -58,7 +58,7 @@ impl Disks {
             if free <= left {
                 return;
             }
-            // The servers write meanwhile. A piece that no longer fits is given back whole, so it must be small at the end.
+            // The servers write meanwhile. A piece that no longer fits is not allocated at all, so it must be small at the end.
             let size = piece.min(free - left);
             match fallocate(&ballast, FallocateFlags::empty(), filled, size) {
                 Ok(()) => filled += size,

@@ -82,7 +82,7 @@ impl Machine {
             }
             Effect::Terminate(id, decrement) => {
                 if !self.group.has(id) {
-                    // One that the provider made up cannot be terminated, and does no harm.
+                    // One that never existed cannot be terminated, and does no harm.
                     if id != UNHEARD_OF {
                         self.violations.push(format!("{id} is terminated again"));
                     }

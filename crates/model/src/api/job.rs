@@ -24,7 +24,7 @@ pub struct Job {
     pub name: Option<String>,
     /// `service`, `batch`, `system` or `sysbatch`.
     pub r#type: Option<String>,
-    /// From 1 to the server's `job_max_priority`; larger goes first.
+    /// From 1 to the server's `job_max_priority`; a larger one takes precedence.
     pub priority: Option<i64>,
     /// Whether a plan is rejected as a whole if one node rejects its part.
     pub all_at_once: Option<bool>,

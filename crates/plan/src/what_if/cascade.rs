@@ -49,7 +49,7 @@ pub(crate) struct Quiet {
     pub ids: u64,
     /// It writes the deployment.
     pub writes: bool,
-    /// Groups without a node.
+    /// Unplaced groups.
     pub failed: BTreeMap<String, AllocMetric>,
 }
 
