@@ -114,7 +114,7 @@ fn settled(state: &State) -> Vec<Arc<Job>> {
     let calm = |job: &&Arc<Job>| {
         let rolling = state.deployments_of_job(&job.namespace, &job.id).iter().any(|d| d.status == "running");
         let allocs = state.allocs_of_job(&job.namespace, &job.id);
-        let live = allocs.iter().filter(|a| !a.alloc.terminal());
+        let live = allocs.iter().filter(|a| !a.phase.terminal());
         let on_ready = live.clone().all(|a| {
             let node = &state.node(&a.alloc.node_id).expect("a node").node;
             node.status == "ready" && node.scheduling_eligibility == "eligible"
@@ -146,7 +146,7 @@ fn allocations_are_where_the_scheduler_could_put_them() {
     for job in settled(&state) {
         // A new version of a job runs finished work once more.
         let allocs = state.allocs_of_job(&job.namespace, &job.id);
-        if allocs.iter().any(|a| a.alloc.client_terminal() && a.alloc.desired_status == "run") {
+        if allocs.iter().any(|a| a.phase.client_terminal() && a.alloc.desired_status == "run") {
             continue;
         }
         let mut changed = job.as_ref().clone();

@@ -26,7 +26,7 @@ type Group = (String, String, String);
 /// Live allocations by group; those of nodes that are gone for good do not live.
 fn live(state: &State) -> BTreeMap<Group, i64> {
     let mut out = BTreeMap::new();
-    for e in state.allocs().filter(|e| !e.alloc.terminal()) {
+    for e in state.allocs().filter(|e| !e.phase.terminal()) {
         let a = &e.alloc;
         *out.entry((a.namespace.clone(), a.job_id.clone(), a.task_group.clone())).or_default() += 1;
     }
@@ -85,7 +85,7 @@ fn check(before: &State, after: &WhatIf, gone: &[String], cause: Cause) -> Resul
     let (had, has) = (live(before), live(now));
     let mut want = had.clone();
     let stays_listed =
-        |d: &&encamp_plan::what_if::Displaced| now.alloc(&d.from.alloc_id).is_some_and(|e| e.alloc.terminal());
+        |d: &&encamp_plan::what_if::Displaced| now.alloc(&d.from.alloc_id).is_some_and(|e| e.phase.terminal());
     for d in outcome.displaced.iter().filter(stays_listed) {
         let group = (d.owner.namespace.clone(), d.owner.job_id.clone(), d.owner.task_group.clone());
         *want.entry(group).or_default() -= 1;
@@ -108,7 +108,7 @@ fn check(before: &State, after: &WhatIf, gone: &[String], cause: Cause) -> Resul
 /// Nodes that run something and can be drained.
 fn busy(state: &State) -> Vec<String> {
     let up = state.nodes().filter(|e| e.node.status == "ready" && e.node.drain_strategy.is_none());
-    up.filter(|e| e.allocs.iter().any(|a| !a.alloc.terminal())).map(|e| e.node.id.clone()).collect()
+    up.filter(|e| e.allocs.iter().any(|a| !a.phase.terminal())).map(|e| e.node.id.clone()).collect()
 }
 
 proptest! {

@@ -93,7 +93,7 @@ fn evaluate(w: &mut World) {
 
 fn stop_alloc(w: &mut World) {
     let live: Vec<Arc<Allocation>> =
-        w.store.state().allocs().filter(|a| !a.alloc.terminal()).map(|a| a.alloc.clone()).collect();
+        w.store.state().allocs().filter(|a| !a.phase.terminal()).map(|a| a.alloc.clone()).collect();
     let mut live = live;
     live.sort_by(|a, b| a.id.cmp(&b.id));
     let Some(a) = w.random.pick(&live).cloned() else { return };
@@ -151,7 +151,7 @@ fn lose(w: &mut World) {
 /// A node says that it is ready: at once, or after it told of its allocations.
 fn heartbeat(w: &mut World, id: &str) {
     let Some(node) = w.store.state().node(id).map(|n| n.node.clone()) else { return };
-    let live = w.store.state().allocs_of_node(id).iter().any(|a| !a.alloc.terminal());
+    let live = w.store.state().allocs_of_node(id).iter().any(|a| !a.phase.terminal());
     let decision = decide_status(&node, "ready", None, live, true, w.now);
     if decision.changes(&node) {
         set_status(w, &node, &decision.status, decision.event);

@@ -185,6 +185,6 @@ impl World {
 
     /// What is over and is written once more (`docs/spec/reconciliation.md §5.4, §8.5`).
     fn noted_again(&self, a: &Allocation) -> bool {
-        self.store.state().alloc(&a.id).is_some_and(|e| e.alloc.client_terminal())
+        self.store.state().alloc(&a.id).is_some_and(|e| e.phase.client_terminal())
     }
 }

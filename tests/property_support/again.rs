@@ -121,7 +121,7 @@ impl Facts<'_> {
     /// Why an allocation may be updated in place by the second plan only.
     fn updated_late(&self, a: &Allocation) -> Option<&'static str> {
         let stored = self.after.alloc(&a.id)?;
-        if a.server_terminal() || stored.alloc.terminal() {
+        if a.server_terminal() || stored.phase.terminal() {
             return None;
         }
         let first = self.first.planned().find(|p| p.id == a.id);

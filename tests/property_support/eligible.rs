@@ -217,7 +217,7 @@ fn check_distinct_property(before: &State, plan: &Plan, job: &Job, tg: &TaskGrou
         if stops
             .filter(|s| before.alloc(&s.id).is_some())
             .filter(|s| counted(s))
-            .any(|s| before.alloc(&s.id).is_none_or(|e| e.alloc.terminal()))
+            .any(|s| before.alloc(&s.id).is_none_or(|e| e.phase.terminal()))
         {
             continue;
         }

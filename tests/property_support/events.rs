@@ -125,7 +125,7 @@ fn return_node(random: &mut Random, state: &mut State, index: u64) {
 
 fn some_allocs(random: &mut Random, state: &State, most: usize) -> Vec<Allocation> {
     let mut live: Vec<Arc<Allocation>> =
-        state.allocs().filter(|a| !a.alloc.client_terminal()).map(|a| a.alloc.clone()).collect();
+        state.allocs().filter(|a| !a.phase.client_terminal()).map(|a| a.alloc.clone()).collect();
     live.sort_by(|a, b| a.id.cmp(&b.id));
     random.shuffle(&mut live);
     live.iter().take(1 + random.roll(most)).map(|a| Allocation::clone(a)).collect()

@@ -16,7 +16,7 @@ use encamp_autoscale::protection::Protection;
 use encamp_autoscale::provider::{Instance, InstanceState, ScalingGroup};
 use encamp_autoscale::record::{Record, ResourceType};
 use encamp_autoscale::registry::{Fallbacks, Pool, Registry};
-use encamp_autoscale::view::{INSTANCE_ID, view};
+use encamp_autoscale::view::{INSTANCE_ID, JobCache, view};
 use encamp_model::{Node, ScalingPolicy};
 use encamp_sim::cluster::EPOCH;
 use encamp_sim::{ClusterOptions, cluster};
@@ -117,8 +117,9 @@ fn main() {
     let record = Record::new(ResourceType::WorkerPool, "pool");
 
     let best: Vec<String> = step("view, arithmetic and candidates of all pools", || {
+        let jobs = JobCache::default();
         let best = pools.iter().filter_map(|pool| {
-            let view = view(&state, pool, &Protection::default());
+            let view = view(&state, &jobs, pool, &Protection::default());
             let figures = Arithmetic::new(&view, &pool.parameters);
             candidates(&view, figures.metric).first().map(|n| n.id.clone())
         });
@@ -134,10 +135,11 @@ fn main() {
     });
     println!("  {} allocations move, {} end", sum(&proofs, |p| p.moved), sum(&proofs, |p| p.stopped));
     let cycle: Vec<Evaluation> = step("one cycle of all pools, with the proofs it asks for", || {
+        let jobs = &JobCache::default();
         let one = |pool: &&Pool| {
             let group = Some(Ok(&groups[pool.name.as_str()]));
             let protection = &Protection::default();
-            evaluate(&Input { state: &state, pool, record: &record, group, protection, now: EPOCH })
+            evaluate(&Input { state: &state, jobs, pool, record: &record, group, protection, now: EPOCH })
         };
         pools.iter().map(one).collect()
     });
@@ -150,6 +152,6 @@ fn sum(proofs: &[Proof], of: fn(&Proof) -> usize) -> usize {
 
 /// The node of a pool with the most live allocations.
 fn fullest(state: &State, pool: &Pool) -> Option<String> {
-    let view = view(state, pool, &Protection::default());
+    let view = view(state, &JobCache::default(), pool, &Protection::default());
     view.nodes.iter().max_by_key(|n| n.allocations).map(|n| n.id.clone())
 }

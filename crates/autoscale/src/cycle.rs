@@ -14,13 +14,15 @@ use crate::protection::Protection;
 use crate::provider::{ProviderError, ScalingGroup};
 use crate::record::{Direction, Operation, Record, Step};
 use crate::registry::Pool;
-use crate::view::{NodeView, PoolView, instance_id, view};
+use crate::view::{JobCache, NodeView, PoolView, instance_id, view};
 
 /// What an evaluation reads.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
     /// The cluster.
     pub state: &'a State,
+    /// What is known of its jobs: kept for all pools of this state.
+    pub jobs: &'a JobCache,
     /// The pool.
     pub pool: &'a Pool,
     /// Its state object.
@@ -83,7 +85,7 @@ pub struct Evaluation {
 /// Evaluates a pool (§3). Nothing is done: the outcome says what is to be done, and the record what is to be written
 /// first.
 pub fn evaluate(input: &Input<'_>) -> Evaluation {
-    let pool_view = view(input.state, input.pool, input.protection);
+    let pool_view = view(input.state, input.jobs, input.pool, input.protection);
     let arithmetic = Arithmetic::new(&pool_view, &input.pool.parameters);
     let ended = match () {
         () if input.record.failsafe_mode => Some(Outcome::Failsafe),

@@ -36,6 +36,7 @@ use crate::protection::Protection;
 use crate::provider::Provider;
 use crate::status::{Action, PoolStatus};
 use crate::store::{self, StoreError};
+use crate::view::JobCache;
 use shown::Board;
 use watch::Watch;
 
@@ -117,6 +118,7 @@ struct Shared {
 #[derive(Clone)]
 struct Seen {
     state: Snapshot,
+    jobs: Arc<JobCache>,
     protection: Arc<Protection>,
 }
 
@@ -255,7 +257,7 @@ impl Shared {
         let servers = store::within(self.cluster.servers()).await?;
         let state = store::within(self.cluster.state()).await?;
         let protection = Protection { own_alloc: self.own_alloc.clone(), servers };
-        Ok(Seen { state, protection: Arc::new(protection) })
+        Ok(Seen { state, jobs: Arc::default(), protection: Arc::new(protection) })
     }
 
     /// Logs and notifies that an operator set failsafe mode.

@@ -1,15 +1,18 @@
 //! What a pool has and what runs on it (`docs/spec/cluster-scaling.md §3`, steps 2 to 4).
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use encamp_model::{Allocation, Job, Task, TaskGroup, client_status, desired_status};
-use encamp_state::{AllocEntry, NodeEntry, State};
+use encamp_model::{Allocation, Task, TaskGroup};
+use encamp_state::{AllocEntry, AllocPhase, NodeEntry, State};
 use serde::Serialize;
 
-use crate::params::{self, ENABLED};
 use crate::protection::{Guard, ProtectedBy, Protection};
 use crate::registry::Pool;
+
+mod jobs;
+
+pub use jobs::JobCache;
+use jobs::{JobFacts, Jobs};
 
 /// The key of a job's meta that keeps its nodes from being removed (§6).
 pub const PROTECT: &str = "encamp_protect";
@@ -123,129 +126,70 @@ pub fn instance_id(node: &encamp_model::Node) -> Option<&str> {
 }
 
 /// Reads a pool off the state: its registered nodes with what they offer and what runs on them, and the scaling reserve
-/// (§3, steps 2 to 4). Nodes that are not stored any more are left out. The time it takes grows with the nodes of the
-/// pool and their allocations alone.
-pub fn view(state: &State, pool: &Pool, protection: &Protection) -> PoolView {
+/// (§3, steps 2 to 4). Nodes that are not stored any more are left out. `jobs` is the cache of this state. The time it
+/// takes grows with the nodes of the pool and their allocations alone.
+pub fn view(state: &State, jobs: &JobCache, pool: &Pool, protection: &Protection) -> PoolView {
     let guard = protection.in_state(state);
     let entries: Vec<&NodeEntry> = pool.nodes.iter().filter_map(|id| state.node(id)).map(|e| &**e).collect();
-    let mut jobs = Jobs::new(state);
+    let mut jobs = jobs.jobs();
+    let mut running = RunningJobs::default();
     let mut out = PoolView { nodes: Vec::with_capacity(entries.len()), ..PoolView::default() };
     for entry in &entries {
-        let node = node_view(entry, &guard, &mut jobs);
+        let node = node_view(state, entry, &guard, &mut jobs, &mut running);
         out.total.add(&node.capacity);
         out.consumed.add(&node.consumed);
         out.nodes.push(node);
     }
-    for job in jobs.facts.iter().filter(|j| j.runs) {
-        out.reserve.add(&job.reserve(state, &entries));
+    let facts = running.jobs.iter().filter_map(|job| Some((*job, jobs.facts(*job)?)));
+    for (job, facts) in facts.filter(|(_, facts)| facts.is_scalable()) {
+        out.reserve.add(&running.reserve(job, facts, state, &entries));
     }
     out
 }
 
-/// What a view needs to know of the jobs whose allocations it meets. An allocation mostly shares its job with others,
-/// so that names are compared once per version of a job, not once per allocation.
-struct Jobs<'a> {
-    state: &'a State,
-    facts: Vec<JobFacts<'a>>,
-    /// Positions in `facts` by namespace and ID.
-    by_id: HashMap<(&'a str, &'a str), usize>,
-    /// By address; the state keeps the versions where they are.
-    versions: HashMap<*const Job, Version>,
+/// The jobs that have a running allocation on the pool.
+#[derive(Default)]
+struct RunningJobs<'a> {
+    /// Their positions in the cache, in the order in which they were met.
+    jobs: Vec<usize>,
+    /// By position: met before.
+    met: Vec<bool>,
+    /// MHz that running allocations on the pool gave to tasks that ask for cores, by job, group and task.
+    given: HashMap<(usize, &'a str, &'a str), i64>,
 }
 
-/// What a view needs to know of the version of a job that an allocation was placed with.
-#[derive(Clone, Copy)]
-struct Version {
-    /// The job in [`Jobs::facts`].
-    job: usize,
-    is_system: bool,
-    /// This version or the current one keeps its nodes from being removed.
-    protects: bool,
-}
-
-impl<'a> Jobs<'a> {
-    fn new(state: &'a State) -> Jobs<'a> {
-        Jobs { state, facts: Vec::new(), by_id: HashMap::new(), versions: HashMap::new() }
-    }
-
-    /// What is known of an allocation's job. Without a version of its own the current one counts.
-    fn version_of(&mut self, alloc: &'a Allocation) -> Version {
-        let Some(placed_with) = &alloc.job else { return self.version(alloc, None) };
-        let address = Arc::as_ptr(placed_with);
-        if let Some(known) = self.versions.get(&address) {
-            return *known;
+impl<'a> RunningJobs<'a> {
+    fn note(&mut self, job: usize) {
+        if job >= self.met.len() {
+            self.met.resize(job + 1, false);
         }
-        let version = self.version(alloc, Some(placed_with));
-        self.versions.insert(address, version);
-        version
-    }
-
-    fn version(&mut self, alloc: &'a Allocation, placed_with: Option<&Job>) -> Version {
-        let (namespace, id) = (alloc.namespace.as_str(), alloc.job_id.as_str());
-        let facts = &mut self.facts;
-        let job = *self.by_id.entry((namespace, id)).or_insert_with(|| {
-            facts.push(JobFacts::new(self.state, namespace, id));
-            facts.len() - 1
-        });
-        let facts = &self.facts[job];
-        Version {
-            job,
-            is_system: placed_with.or(facts.current).is_some_and(|j| j.r#type == "system"),
-            protects: facts.protects || placed_with.is_some_and(|j| params::is_set(&j.meta, PROTECT)),
-        }
-    }
-}
-
-/// What a view needs to know of a job.
-struct JobFacts<'a> {
-    /// The current version, if the job is still stored.
-    current: Option<&'a Job>,
-    /// Its groups that can be scaled.
-    scalable: Vec<&'a TaskGroup>,
-    /// One of those groups has a task that asks for cores.
-    asks_cores: bool,
-    /// MHz that running allocations on the pool gave to tasks that ask for cores, by group and task.
-    given: HashMap<(&'a str, &'a str), i64>,
-    /// It has a running allocation on the pool.
-    runs: bool,
-    /// It keeps its nodes from being removed.
-    protects: bool,
-}
-
-impl<'a> JobFacts<'a> {
-    fn new(state: &'a State, namespace: &str, id: &str) -> JobFacts<'a> {
-        let current: Option<&Job> = state.job(namespace, id).map(|j| &**j);
-        let groups = current.into_iter().flat_map(|j| &j.task_groups);
-        let scalable: Vec<&TaskGroup> = groups.filter(|g| is_scalable(g)).collect();
-        JobFacts {
-            asks_cores: scalable.iter().flat_map(|g| &g.tasks).any(|t| cores(t) > 0),
-            scalable,
-            given: HashMap::new(),
-            runs: false,
-            protects: current.is_some_and(|j| params::is_set(&j.meta, PROTECT)),
-            current,
+        if !std::mem::replace(&mut self.met[job], true) {
+            self.jobs.push(job);
         }
     }
 
     /// Notes what a running allocation gave to tasks that ask for cores. The most counts: cores of nodes differ in
     /// speed.
-    fn note_given(&mut self, alloc: &'a Allocation) {
+    fn note_given(&mut self, job: usize, alloc: &'a Allocation) {
         let resources = alloc.allocated_resources.iter().flat_map(|r| r.tasks.iter());
         for (name, task) in resources.filter(|(_, t)| !t.cpu.reserved_cores.is_empty()) {
-            let given = self.given.entry((&alloc.task_group, name.as_str())).or_default();
+            let given = self.given.entry((job, &alloc.task_group, name.as_str())).or_default();
             *given = task.cpu.cpu_shares.max(*given);
         }
     }
 
-    /// What the job needs to grow by one in each of its scalable groups.
-    fn reserve(&self, state: &State, nodes: &[&NodeEntry]) -> Amounts {
+    /// What a job needs to grow by one in each of its scalable groups.
+    fn reserve(&self, job: usize, facts: &JobFacts, state: &State, nodes: &[&NodeEntry]) -> Amounts {
         let mut sum = Amounts::default();
-        for group in &self.scalable {
+        for group in facts.scalable_groups() {
             sum.add(&Amounts { disk: group.ephemeral_disk.as_ref().map_or(0, |d| d.size_mb), ..Amounts::default() });
             for task in &group.tasks {
                 let cpu = match cores(task) {
                     0 => task.resources.as_ref().map_or(0, |r| r.cpu),
-                    cores => self.mhz_of_cores(state, nodes, group, task, cores),
+                    cores => match self.given.get(&(job, group.name.as_str(), task.name.as_str())) {
+                        Some(mhz) => *mhz,
+                        None => mhz_of_cores(facts, state, nodes, group, task, cores),
+                    },
                 };
                 let memory = task.resources.as_ref().map_or(0, |r| r.memory_mb);
                 sum.add(&Amounts { cpu, memory, disk: 0 });
@@ -253,29 +197,28 @@ impl<'a> JobFacts<'a> {
         }
         sum
     }
-
-    /// MHz of a task that asks for cores: what a running allocation was given, on the pool or else anywhere. A group
-    /// that runs nowhere counts with the fastest core of the pool.
-    fn mhz_of_cores(&self, state: &State, nodes: &[&NodeEntry], group: &TaskGroup, task: &Task, cores: i64) -> i64 {
-        if let Some(mhz) = self.given.get(&(group.name.as_str(), task.name.as_str())) {
-            return *mhz;
-        }
-        let allocs = self.current.map(|j| state.allocs_of_job(&j.namespace, &j.id)).unwrap_or_default();
-        let of_group = allocs.iter().filter(|e| e.alloc.task_group == group.name && runs(e));
-        let given = of_group.filter_map(|e| {
-            let cpu = &e.alloc.allocated_resources.as_ref()?.tasks.get(&task.name)?.cpu;
-            (!cpu.reserved_cores.is_empty()).then_some(cpu.cpu_shares)
-        });
-        given.max().unwrap_or_else(|| {
-            let speeds = nodes.iter().flat_map(|n| &n.info.cores).map(|(_, mhz)| *mhz);
-            speeds.max().unwrap_or(0).saturating_mul(cores)
-        })
-    }
 }
 
-/// Whether a group carries a scaling block, or the meta that enables job scaling.
-fn is_scalable(group: &TaskGroup) -> bool {
-    group.scaling.is_some() || params::is_set(&group.meta, ENABLED)
+/// MHz of a task that asks for cores and runs nowhere on the pool: what a running allocation elsewhere was given. A group
+/// that runs nowhere counts with the fastest core of the pool.
+fn mhz_of_cores(
+    job: &JobFacts,
+    state: &State,
+    nodes: &[&NodeEntry],
+    group: &TaskGroup,
+    task: &Task,
+    cores: i64,
+) -> i64 {
+    let allocs = job.current.as_ref().map(|j| state.allocs_of_job(&j.namespace, &j.id)).unwrap_or_default();
+    let of_group = allocs.iter().filter(|e| e.alloc.task_group == group.name && runs(e));
+    let given = of_group.filter_map(|e| {
+        let cpu = &e.alloc.allocated_resources.as_ref()?.tasks.get(&task.name)?.cpu;
+        (!cpu.reserved_cores.is_empty()).then_some(cpu.cpu_shares)
+    });
+    given.max().unwrap_or_else(|| {
+        let speeds = nodes.iter().flat_map(|n| &n.info.cores).map(|(_, mhz)| *mhz);
+        speeds.max().unwrap_or(0).saturating_mul(cores)
+    })
 }
 
 /// How many cores a task asks for.
@@ -285,10 +228,16 @@ fn cores(task: &Task) -> i64 {
 
 /// Whether an allocation counts as running: its client says so and it is meant to.
 fn runs(entry: &AllocEntry) -> bool {
-    entry.alloc.client_status == client_status::RUNNING && entry.alloc.desired_status == desired_status::RUN
+    entry.phase == AllocPhase::Running
 }
 
-fn node_view<'a>(entry: &'a NodeEntry, guard: &Guard<'_>, jobs: &mut Jobs<'a>) -> NodeView {
+fn node_view<'a>(
+    state: &State,
+    entry: &'a NodeEntry,
+    guard: &Guard<'_>,
+    jobs: &mut Jobs,
+    running: &mut RunningJobs<'a>,
+) -> NodeView {
     let node = &entry.node;
     // A node that reserves more than it has offers nothing.
     let capacity =
@@ -302,22 +251,21 @@ fn node_view<'a>(entry: &'a NodeEntry, guard: &Guard<'_>, jobs: &mut Jobs<'a>) -
         allocations: 0,
         protected: guard.of(node),
     };
-    for alloc_entry in entry.allocs.iter().filter(|e| !e.alloc.terminal()) {
+    for alloc_entry in entry.allocs.iter().filter(|e| !e.phase.terminal()) {
         let alloc: &Allocation = &alloc_entry.alloc;
-        let version = jobs.version_of(alloc);
-        if !version.is_system {
+        let facts = jobs.of_alloc(state, alloc);
+        if !facts.is_system {
             out.allocations += 1;
         }
-        if version.protects {
+        if facts.protects {
             out.protected.get_or_insert(ProtectedBy::Job);
         }
         if runs(alloc_entry) {
             let usage = &alloc_entry.usage;
             out.consumed.add(&Amounts { cpu: usage.cpu, memory: usage.memory, disk: usage.disk });
-            let facts = &mut jobs.facts[version.job];
-            facts.runs = true;
+            running.note(facts.job);
             if facts.asks_cores {
-                facts.note_given(alloc);
+                running.note_given(facts.job, alloc);
             }
         }
     }

@@ -195,7 +195,7 @@ impl Demands {
     /// beforehand.
     pub(crate) fn displaced(&self, state: &Snapshot, node: &NodeEntry) -> Option<i64> {
         let mut on_node: BTreeMap<JobKey, BTreeMap<&str, OnNode>> = BTreeMap::new();
-        for e in node.allocs.iter().filter(|e| !e.alloc.client_terminal()) {
+        for e in node.allocs.iter().filter(|e| !e.phase.client_terminal()) {
             let a = &e.alloc;
             let groups = on_node.entry((a.namespace.clone(), a.job_id.clone())).or_default();
             let group = groups.entry(a.task_group.as_str()).or_default();

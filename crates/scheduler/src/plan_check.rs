@@ -66,7 +66,7 @@ pub fn rejections(state: &State, placements: &ByNode, rejected: &[(String, Strin
     let one = |(id, reason): &(String, String)| {
         let mut task_groups: BTreeMap<String, u64> = BTreeMap::new();
         let all = placements.get(id).map_or(&[][..], Vec::as_slice);
-        let runs = |a: &Allocation| state.alloc(&a.id).is_some_and(|e| e.alloc.node_id == *id && !e.alloc.terminal());
+        let runs = |a: &Allocation| state.alloc(&a.id).is_some_and(|e| e.alloc.node_id == *id && !e.phase.terminal());
         let only_updates = all.iter().all(|a| runs(a));
         for a in all.iter().filter(|a| only_updates || !runs(a)) {
             *task_groups.entry(a.task_group.clone()).or_default() += 1;
@@ -96,7 +96,7 @@ pub fn check(state: &State, plan: &Plan) -> Checked {
         }
         take(&mut out.node_update, &plan.node_update, node, |_| true);
         take(&mut out.node_allocation, &plan.node_allocation, node, |_| true);
-        let alive = |a: &Allocation| state.alloc(&a.id).is_some_and(|e| !e.alloc.terminal());
+        let alive = |a: &Allocation| state.alloc(&a.id).is_some_and(|e| !e.phase.terminal());
         take(&mut out.node_preemptions, &plan.node_preemptions, node, alive);
     }
     if out.rejected.is_empty() {
@@ -143,7 +143,7 @@ fn check_node(state: &State, plan: &Plan, id: &str) -> Result<(), String> {
         "ready" => {}
         _ => return Err("node is not ready for placements".into()),
     }
-    let there = |a: &Arc<Allocation>| state.alloc(&a.id).is_some_and(|e| e.alloc.node_id == id && !e.alloc.terminal());
+    let there = |a: &Arc<Allocation>| state.alloc(&a.id).is_some_and(|e| e.alloc.node_id == id && !e.phase.terminal());
     if placements.iter().all(there) {
         return Ok(());
     }
@@ -174,7 +174,7 @@ fn with_job(a: &Allocation, plan: &Plan) -> Allocation {
 }
 
 fn fits(entry: &NodeEntry, plan: &Plan, id: &str, new: &[AllocEntry]) -> Result<(), String> {
-    let existing = entry.allocs.iter().filter(|a| !a.alloc.terminal());
+    let existing = entry.allocs.iter().filter(|a| !a.phase.terminal());
     let mut allocs: HashMap<&str, &AllocEntry> = existing.map(|a| (a.alloc.id.as_str(), &**a)).collect();
     for gone in [&plan.node_update, &plan.node_preemptions] {
         for a in gone.get(id).into_iter().flatten() {

@@ -116,7 +116,7 @@ pub(crate) async fn register(server: &Server, job: Job) -> u64 {
 }
 
 pub(crate) fn running(server: &Server, job: &str) -> usize {
-    server.snapshot().state().allocs_of_job("default", job).iter().filter(|a| !a.alloc.terminal()).count()
+    server.snapshot().state().allocs_of_job("default", job).iter().filter(|a| !a.phase.terminal()).count()
 }
 
 pub(crate) fn settled(server: &Server) -> bool {

@@ -35,4 +35,4 @@ pub use index::NodeIndex;
 pub use node::{NodeEntry, NodeInfo};
 pub use store::{StateStore, StoreSnapshot, Table};
 pub use tables::{JobEntry, Snapshot, State};
-pub use usage::{AllocEntry, AllocUsage, NodeUsage};
+pub use usage::{AllocEntry, AllocPhase, AllocUsage, NodeUsage};

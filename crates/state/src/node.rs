@@ -202,7 +202,7 @@ impl NodeEntry {
 
     /// The allocations that hold resources.
     pub fn live_allocs(&self) -> impl Iterator<Item = &Arc<AllocEntry>> {
-        self.allocs.iter().filter(|a| !a.alloc.client_terminal())
+        self.allocs.iter().filter(|a| !a.phase.client_terminal())
     }
 
     /// Adds or replaces allocations.
@@ -215,7 +215,7 @@ impl NodeEntry {
 
     /// Adds or replaces an allocation; false if the usage is to be summed up afterwards.
     pub(super) fn put_alloc(&mut self, id: Id, entry: Arc<AllocEntry>) -> bool {
-        let holds = |e: &Arc<AllocEntry>| !e.alloc.client_terminal();
+        let holds = |e: &Arc<AllocEntry>| !e.phase.client_terminal();
         let old = self.allocs.insert(id, entry.clone());
         match (old.as_ref().filter(|e| holds(e)), holds(&entry)) {
             (None, false) => true,
@@ -227,7 +227,7 @@ impl NodeEntry {
 
     /// Removes an allocation; true if the usage is to be summed up afterwards.
     pub(super) fn take_alloc(&mut self, id: &Id) -> bool {
-        let old = self.allocs.remove(id).filter(|e| !e.alloc.client_terminal());
+        let old = self.allocs.remove(id).filter(|e| !e.phase.client_terminal());
         old.is_some_and(|old| !self.usage.try_sub(&old.usage))
     }
 

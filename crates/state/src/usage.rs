@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::node::NodeInfo;
 use super::ports::{MAX_PORT, PortSet};
-use encamp_model::{AllocatedResources, AllocatedTaskResources, Allocation, NetworkResource};
+use encamp_model::{
+    AllocatedResources, AllocatedTaskResources, Allocation, NetworkResource, client_status, desired_status,
+};
 
 /// A port an allocation holds on an address.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,6 +132,47 @@ impl AllocUsage {
     }
 }
 
+/// What the statuses of an allocation say together: read once, so that counting allocations compares no strings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AllocPhase {
+    /// It is meant to run, and its client says that it does.
+    Running,
+    /// It is neither running nor terminal: pending, or its client is unknown or disconnected.
+    Live,
+    /// It has been stopped or evicted, but its client has not said that it ended.
+    Stopping,
+    /// Its client says that it ended.
+    Ended,
+}
+
+impl AllocPhase {
+    /// The phase of an allocation.
+    pub fn of(alloc: &Allocation) -> AllocPhase {
+        if alloc.client_terminal() {
+            AllocPhase::Ended
+        } else if alloc.server_terminal() {
+            AllocPhase::Stopping
+        } else if alloc.client_status == client_status::RUNNING && alloc.desired_status == desired_status::RUN {
+            AllocPhase::Running
+        } else {
+            AllocPhase::Live
+        }
+    }
+
+    /// Server- or client-terminal: [`Allocation::terminal`].
+    pub fn terminal(self) -> bool {
+        match self {
+            AllocPhase::Running | AllocPhase::Live => false,
+            AllocPhase::Stopping | AllocPhase::Ended => true,
+        }
+    }
+
+    /// Its client says that it ended: [`Allocation::client_terminal`].
+    pub fn client_terminal(self) -> bool {
+        self == AllocPhase::Ended
+    }
+}
+
 /// An allocation with what it counts for, computed once when it is stored.
 #[derive(Debug, Clone)]
 pub struct AllocEntry {
@@ -137,20 +180,22 @@ pub struct AllocEntry {
     pub alloc: Arc<Allocation>,
     /// Its flattened resources.
     pub usage: AllocUsage,
+    /// What its statuses say.
+    pub phase: AllocPhase,
 }
 
 impl AllocEntry {
     /// Flattens the allocation's resources.
     pub fn new(alloc: Arc<Allocation>) -> AllocEntry {
         let usage = alloc.allocated_resources.as_deref().map(AllocUsage::new).unwrap_or_default();
-        AllocEntry { alloc, usage }
+        AllocEntry { phase: AllocPhase::of(&alloc), alloc, usage }
     }
 
     /// The same for an allocation that replaces another: their resources are mostly the same.
     pub fn after(alloc: Arc<Allocation>, old: Option<&AllocEntry>) -> AllocEntry {
         match (&alloc.allocated_resources, old.and_then(|o| Some((o, o.alloc.allocated_resources.as_ref()?)))) {
             (Some(new), Some((entry, old))) if Arc::ptr_eq(new, old) => {
-                AllocEntry { usage: entry.usage.clone(), alloc }
+                AllocEntry { usage: entry.usage.clone(), phase: AllocPhase::of(&alloc), alloc }
             }
             _ => AllocEntry::new(alloc),
         }
@@ -203,7 +248,7 @@ impl NodeUsage {
     pub fn extend<'a>(&mut self, info: &NodeInfo, allocs: impl IntoIterator<Item = &'a AllocEntry>) {
         for a in allocs {
             self.count += 1;
-            if !a.alloc.client_terminal() {
+            if !a.phase.client_terminal() {
                 self.add(info, &a.usage);
             }
         }

@@ -13,6 +13,7 @@ use encamp_autoscale::protection::{Protection, ServerMember};
 use encamp_autoscale::provider::{ProviderError, ScalingGroup};
 use encamp_autoscale::record::{Record, ResourceType};
 use encamp_autoscale::registry::{Fallbacks, NodeProblem, Pool, Registry};
+use encamp_autoscale::view::JobCache;
 use encamp_model::quoted;
 use encamp_snapshot::live::Detail;
 use encamp_state::State;
@@ -27,6 +28,8 @@ const NO_SERVERS: &str = "Which nodes run servers of the cluster is not known: a
 pub(super) struct Pools {
     /// The cluster.
     pub state: State,
+    /// What is known of its jobs.
+    jobs: JobCache,
     /// Its pools.
     pub registry: Registry,
     /// The state objects by pool; the problem of one that cannot be read.
@@ -66,7 +69,7 @@ impl Pools {
                 records.insert(pool.clone(), state::read(&c, &client, pool).map(|stored| stored.record));
             }
         }
-        Ok(Pools { state, registry, records, protection, notes, now })
+        Ok(Pools { state, jobs: JobCache::default(), registry, records, protection, notes, now })
     }
 
     /// The pool of that name, or all of them.
@@ -87,6 +90,7 @@ impl Pools {
     ) -> Evaluation {
         evaluate(&Input {
             state: &self.state,
+            jobs: &self.jobs,
             pool,
             record,
             group: group.map(Result::as_ref),

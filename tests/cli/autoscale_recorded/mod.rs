@@ -22,6 +22,7 @@ use encamp_autoscale::provider::{GroupId, Provider, ProviderError, ScalingGroup}
 use encamp_autoscale::record::{Direction, ITEM, Record, ResourceType, Step};
 use encamp_autoscale::registry::{Fallbacks, Pool, Registry};
 use encamp_autoscale::status::Action;
+use encamp_autoscale::view::JobCache;
 use encamp_state::State;
 use serde_json::{Value, json};
 
@@ -109,6 +110,7 @@ fn evaluated(world: &World, servers: Servers, group: Option<&Result<ScalingGroup
     let protection = Protection { own_alloc: None, servers };
     decided(&evaluate(&Input {
         state: &state,
+        jobs: &JobCache::default(),
         pool: &pool(&state, &fallbacks),
         record: &record,
         group: group.map(Result::as_ref),

@@ -10,6 +10,7 @@ use encamp_autoscale::cycle::{Input, evaluate};
 use encamp_autoscale::protection::Protection;
 use encamp_autoscale::record::{Record, ResourceType};
 use encamp_autoscale::registry::Fallbacks;
+use encamp_autoscale::view::JobCache;
 use encamp_snapshot::archive;
 use encamp_state::State;
 use serde_json::{Value, json};
@@ -92,6 +93,7 @@ fn plans_decide_as_a_leader_with_the_backup_does() {
         assert_eq!(pool.nodes.len(), metas.len());
         let evaluation = evaluate(&Input {
             state: &state,
+            jobs: &JobCache::default(),
             pool: &pool,
             record: &Record::new(ResourceType::WorkerPool, &pool.name),
             group: None,

@@ -29,6 +29,7 @@ impl Case {
     fn at(&self, now: i64) -> Evaluation {
         evaluate(&Input {
             state: &self.state,
+            jobs: &JobCache::default(),
             pool: &self.pool,
             record: &self.record,
             group: Some(self.group.as_ref()),
@@ -281,7 +282,8 @@ fn without_nodes_there_is_nothing_to_evaluate() {
 fn a_plan_needs_no_provider() {
     let case = case(11_000);
     let protection = &case.protection;
-    let input = Input { state: &case.state, pool: &case.pool, record: &case.record, group: None, protection, now: NOW };
+    let (jobs, pool, record) = (&JobCache::default(), &case.pool, &case.record);
+    let input = Input { state: &case.state, jobs, pool, record, group: None, protection, now: NOW };
     let e = evaluate(&input);
     assert_eq!(e.checks[1].detail, "the limits of the scaling group are not known here");
     assert_eq!(begun(e.outcome).target, 4);

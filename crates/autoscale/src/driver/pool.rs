@@ -138,6 +138,7 @@ impl Shared {
         let group = self.group(&pool.parameters).await;
         let evaluation = evaluate(&Input {
             state: &seen.state,
+            jobs: &seen.jobs,
             pool,
             record: &loaded.record,
             group: Some(group.as_ref()),

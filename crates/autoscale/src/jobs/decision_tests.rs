@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use encamp_model::{SECOND, ScalingPolicy};
-use encamp_state::AllocUsage;
+use encamp_state::{AllocPhase, AllocUsage};
 
 use super::super::params::tests::parameters;
 use super::*;
@@ -110,6 +110,7 @@ fn averages_over_allocations() {
     let entry = |cpu, memory| AllocEntry {
         alloc: Arc::new(Allocation::default()),
         usage: AllocUsage { cpu, memory, ..AllocUsage::default() },
+        phase: AllocPhase::Running,
     };
     let (small, large, nothing) = (entry(100, 200), entry(1000, 2000), entry(0, 100));
     let usage = |cpu, memory| Some(Usage { cpu, memory });

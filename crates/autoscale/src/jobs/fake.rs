@@ -181,7 +181,7 @@ impl Inner {
     fn settle(&mut self, job: &Arc<Job>) {
         let wanted = usize::try_from(job.task_groups[0].count).expect("a count");
         let of_job = self.state.allocs_of_job(&job.namespace, &job.id);
-        let live: Vec<_> = of_job.into_iter().filter(|e| !e.alloc.terminal()).collect();
+        let live: Vec<_> = of_job.into_iter().filter(|e| !e.phase.terminal()).collect();
         for surplus in live.iter().skip(wanted) {
             let stopped = ("stop".to_string(), "complete".to_string());
             let (desired_status, client_status) = stopped;

@@ -64,7 +64,7 @@ pub fn progress(state: &State, job: (&str, &str), group: &str, scaling: &GroupSc
     }
     let wanted = usize::try_from(scaling.to).unwrap_or(0);
     let live = state.allocs_of_job(&job.namespace, &job.id);
-    let live = live.iter().filter(|e| e.alloc.task_group == group && !e.alloc.terminal()).count();
+    let live = live.iter().filter(|e| e.alloc.task_group == group && !e.phase.terminal()).count();
     let running = decision::running(state, job, group).len();
     if live == wanted && running == wanted { Progress::Succeeded } else { waiting }
 }

@@ -24,7 +24,7 @@ fn runs(alloc: &Allocation) -> bool {
 
 /// Whether a node has an allocation that has not ended; those of system jobs do not count.
 pub(super) fn has_work(state: &State, node: &str) -> bool {
-    state.allocs_of_node(node).iter().any(|e| !e.alloc.client_terminal() && !of_system_job(state, &e.alloc))
+    state.allocs_of_node(node).iter().any(|e| !e.phase.client_terminal() && !of_system_job(state, &e.alloc))
 }
 
 /// A group of a service job that a drain took an allocation from and that lacks its replacement, as `job/group`; the

@@ -10,7 +10,7 @@ use crate::checks::Check;
 use crate::cycle::{Evaluation, Input, Outcome, evaluate};
 use crate::protection::Protection;
 use crate::record::{Direction, Operation};
-use crate::view::Metric;
+use crate::view::{JobCache, Metric};
 
 /// How long a new instance may take to register (§5).
 const JOIN_LIMIT: i64 = 300 * SECOND;
@@ -40,6 +40,7 @@ impl Run<'_> {
         }
         let evaluation = evaluate(&Input {
             state: self.fleet.state(),
+            jobs: &JobCache::default(),
             pool,
             record: &self.record,
             group: Some(Ok(&self.fleet.group)),

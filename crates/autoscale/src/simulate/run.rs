@@ -14,7 +14,7 @@ use crate::arithmetic::Arithmetic;
 use crate::checks::Check;
 use crate::protection::Protection;
 use crate::record::{Direction, Record, ResourceType};
-use crate::view::view;
+use crate::view::{JobCache, view};
 
 /// What is done about evaluations that can only repeat the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -259,7 +259,8 @@ impl Run<'_> {
             max_allowed: 0,
         };
         if let Some(pool) = self.fleet.pool() {
-            let figures = Arithmetic::new(&view(self.fleet.state(), pool, &Protection::default()), &pool.parameters);
+            let view = view(self.fleet.state(), &JobCache::default(), pool, &Protection::default());
+            let figures = Arithmetic::new(&view, &pool.parameters);
             (sample.metric, sample.max_allowed) = (figures.metric, figures.max_allowed);
             (sample.total, sample.consumed) = (figures.total, figures.consumed);
         }

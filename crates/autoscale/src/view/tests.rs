@@ -9,7 +9,13 @@ use crate::protection::Servers;
 use crate::test_cluster::{alloc, amounts, cluster, group, job, node, parameters, pool, task};
 
 fn of(state: &State, nodes: &[&str]) -> PoolView {
-    view(state, &pool(nodes, parameters()), &Protection::default())
+    let protection = Protection::default();
+    let alone = view(state, &JobCache::default(), &pool(nodes, parameters()), &protection);
+    // What a cache learned from other pools changes nothing.
+    let (jobs, all) = (JobCache::default(), state.nodes().map(|n| n.node.id.as_str()).collect::<Vec<_>>());
+    view(state, &jobs, &pool(&all, parameters()), &protection);
+    assert_eq!(view(state, &jobs, &pool(nodes, parameters()), &protection), alone);
+    alone
 }
 
 /// A job of [`job`]'s shape that is stored in the state.
@@ -145,7 +151,7 @@ fn protected_nodes() {
     let protected = |own_alloc: Option<&str>, own_node: Option<&str>| {
         let servers = Servers { own_node: own_node.map(String::from), members: Vec::new() };
         let protection = Protection { own_alloc: own_alloc.map(String::from), servers };
-        let v = view(&state, &pool(&["n1", "n2", "n3", "n4", "n5"], parameters()), &protection);
+        let v = view(&state, &JobCache::default(), &pool(&["n1", "n2", "n3", "n4", "n5"], parameters()), &protection);
         v.nodes.into_iter().map(|n| n.protected).collect::<Vec<_>>()
     };
     let (autoscaler, server, job) = (Some(ProtectedBy::Autoscaler), Some(ProtectedBy::Server), Some(ProtectedBy::Job));

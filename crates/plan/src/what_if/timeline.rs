@@ -156,7 +156,7 @@ mod tests {
     }
 
     fn running(timeline: &Timeline) -> Vec<String> {
-        let live = timeline.state().allocs().filter(|e| !e.alloc.terminal());
+        let live = timeline.state().allocs().filter(|e| !e.phase.terminal());
         live.map(|e| format!("{} on {}", e.alloc.name, e.alloc.node_id)).collect()
     }
 

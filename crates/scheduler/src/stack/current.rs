@@ -65,7 +65,7 @@ impl CurrentJob {
             .unwrap_or(config.is_some_and(|c| c.memory_oversubscription_enabled));
         let mut own: HashMap<u32, Vec<Arc<AllocEntry>>, IdHash> = HashMap::default();
         if !system {
-            for (slot, a) in state.placed_allocs_of_job_id(&job.id).filter(|(_, a)| !a.alloc.client_terminal()) {
+            for (slot, a) in state.placed_allocs_of_job_id(&job.id).filter(|(_, a)| !a.phase.client_terminal()) {
                 own.entry(slot).or_default().push(a.clone());
             }
         }

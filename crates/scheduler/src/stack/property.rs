@@ -87,7 +87,7 @@ impl PropertySet {
         };
         for a in state.allocs_of_job_id(&job.id).filter(|a| a.alloc.namespace == job.namespace) {
             let same_job = a.alloc.job.as_ref().is_none_or(|j| j.create_index == job.create_index);
-            if same_job && !a.alloc.terminal() {
+            if same_job && !a.phase.terminal() {
                 set.count(state, &a.alloc, |c| &mut c.existing, 1);
             }
         }

@@ -166,7 +166,7 @@ fn live_on(state: &State, node: &str) -> Vec<String> {
         let places = [&a.name, &a.id, &a.desired_status, &a.client_status].map(String::as_str).join(" ");
         format!("{places} of version {version} with {} and {} since {}", t.cpu, t.memory, a.modify_index)
     };
-    state.allocs_of_node(node).iter().filter(|e| !e.alloc.terminal()).map(|e| tell(&e.alloc)).collect()
+    state.allocs_of_node(node).iter().filter(|e| !e.phase.terminal()).map(|e| tell(&e.alloc)).collect()
 }
 
 /// No name of a job is placed twice.

@@ -203,7 +203,7 @@ pub async fn update_status(
         return Err(Error::internal("invalid status for node"));
     }
     let snapshot = server.snapshot();
-    let live = snapshot.state().node(id).is_some_and(|n| n.allocs.iter().any(|a| !a.alloc.terminal()));
+    let live = snapshot.state().node(id).is_some_and(|n| n.allocs.iter().any(|a| !a.phase.terminal()));
     let pool = snapshot.state().node_pool(&node.node_pool).is_some();
     let decision = decide_status(&node, status, None, live, pool, ids::now());
     let (signed_identity, key) = identity::of_node(server, &node, held).unwrap_or_default();

@@ -243,7 +243,7 @@ fn take_health(new: &mut Allocation, update: &Allocation, index: u64) {
 fn cancel_followup(txn: &mut Txn, back: &Allocation, now: i64) {
     let id = &back.followup_eval_id;
     let others = txn.store.state().allocs_of_job(&back.namespace, &back.job_id);
-    if others.iter().any(|a| a.alloc.id != back.id && !a.alloc.terminal() && a.alloc.followup_eval_id == *id) {
+    if others.iter().any(|a| a.alloc.id != back.id && !a.phase.terminal() && a.alloc.followup_eval_id == *id) {
         return;
     }
     let Some(eval) = txn.store.eval(id).filter(|e| !e.terminal()) else { return };

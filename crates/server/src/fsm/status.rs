@@ -27,7 +27,7 @@ pub(crate) fn derive(store: &StateStore, job: &Job, deleting: bool) -> &'static 
         return RUNNING;
     }
     let mut allocs = state.allocs_of_job_id(&job.id).filter(|a| a.alloc.namespace == job.namespace);
-    if allocs.any(|a| !a.alloc.terminal()) {
+    if allocs.any(|a| !a.phase.terminal()) {
         return RUNNING;
     }
     let mut has_evals = false;

@@ -180,7 +180,7 @@ fn children_run(store: &StateStore, job: &Job) -> bool {
     store.children(&job.namespace, &job.id).filter(|c| c.id.starts_with(&prefix)).any(|child| {
         store
             .evals_of_job(&child.namespace, &child.id)
-            .any(|e| !e.terminal() || store.allocs_of_eval(&e.id).any(|a| !a.alloc.terminal()))
+            .any(|e| !e.terminal() || store.allocs_of_eval(&e.id).any(|a| !a.phase.terminal()))
     })
 }
 

@@ -61,7 +61,7 @@ fn ending(world: &World) -> Ending {
         desired: machine.group.desired,
         instances: machine.group.instances.iter().map(|i| i.id.clone()).collect(),
         nodes: nodes.map(|n| (n.id.clone(), n.status.clone(), n.scheduling_eligibility.clone())).collect(),
-        running: machine.state.allocs().filter(|e| !e.alloc.terminal()).count(),
+        running: machine.state.allocs().filter(|e| !e.phase.terminal()).count(),
         held,
         begun: machine.begun,
     }

@@ -119,7 +119,7 @@ pub fn jobs(store: &StateStore, now: i64, threshold: i64) -> (Vec<(String, Strin
 pub fn deployments(store: &StateStore, now: i64, threshold: i64) -> Vec<String> {
     let cutoff = now.saturating_sub(threshold);
     let over = |d: &&std::sync::Arc<Deployment>| {
-        !d.active() && d.modify_time <= cutoff && store.allocs_of_deployment(&d.id).all(|a| a.alloc.terminal())
+        !d.active() && d.modify_time <= cutoff && store.allocs_of_deployment(&d.id).all(|a| a.phase.terminal())
     };
     store.deployments_by_create().filter(over).map(|d| d.id.clone()).collect()
 }
@@ -130,7 +130,7 @@ pub fn nodes(store: &StateStore, now: i64, threshold: i64) -> Vec<String> {
     let over = |n: &&std::sync::Arc<encamp_state::NodeEntry>| {
         n.node.status == "down"
             && n.node.status_updated_at.saturating_mul(SECOND) <= cutoff
-            && n.allocs.iter().all(|a| a.alloc.terminal())
+            && n.allocs.iter().all(|a| a.phase.terminal())
     };
     store.state().nodes().filter(over).map(|n| n.node.id.clone()).collect()
 }

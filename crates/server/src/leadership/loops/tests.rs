@@ -151,7 +151,7 @@ fn status_is(server: &Server, job: &str, version: u64, status: &str) -> bool {
 }
 
 fn live_on(server: &Server, node: &str) -> usize {
-    server.snapshot().state().allocs_of_node(node).iter().filter(|e| !e.alloc.client_terminal()).count()
+    server.snapshot().state().allocs_of_node(node).iter().filter(|e| !e.phase.client_terminal()).count()
 }
 
 fn stored_node(server: &Server, id: &str) -> Arc<Node> {
@@ -266,7 +266,7 @@ async fn canaries_are_promoted_and_bad_versions_are_rolled_back() {
     let current = server.snapshot().state().job("default", "web").unwrap().clone();
     assert_eq!((current.version, current.meta["v"].as_str(), current.stable), (3, "second", true));
     let left = server.snapshot().state().allocs_of_job("default", "web");
-    let of_version = left.iter().filter(|e| !e.alloc.terminal()).map(|e| e.alloc.job_version());
+    let of_version = left.iter().filter(|e| !e.phase.terminal()).map(|e| e.alloc.job_version());
     assert_eq!(of_version.collect::<Vec<_>>(), [Some(3); 2]);
     server.shutdown().await;
 }

@@ -35,7 +35,7 @@ pub(crate) fn jobs_on(store: &StateStore, node_id: &str) -> Vec<JobKey> {
 
 /// Whether all work a drain waits for has left the node.
 pub(crate) fn is_done(store: &StateStore, node_id: &str) -> bool {
-    store.state().allocs_of_node(node_id).iter().all(|e| e.alloc.client_terminal() || !awaited(store, &e.alloc))
+    store.state().allocs_of_node(node_id).iter().all(|e| e.phase.client_terminal() || !awaited(store, &e.alloc))
 }
 
 /// What is left on a node when its drain ends, and has to leave too.
